@@ -1,0 +1,3 @@
+"""The version of the distribution, said once."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,325 @@
+"""One boundary from weighing to commit: plans, gets the missing texts, plans again, and says what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .config import Config
+from .events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, Outbox
+from .history import Addresses, Count, History
+from .plan import Limits, Plan, Planner, Reason, expanded
+from .store import SummaryStore
+from .summarizer import Target
+from .texts import Tally, Texts
+from .types import BoundaryRecord, Node, Summary
+from .view import Frame, ShownNode, View, ViewState, show_node, show_one_line
+
+logger = logging.getLogger(__name__)
+
+_WINDOW = 10
+_MOST = 2
+"""A floor that cannot shrink fires at most two boundaries in ten requests."""
+_MOST_ROUNDS = 100
+"""Planning rounds of one boundary; each round but the last makes at least one text that was missing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What one request has to keep to."""
+
+    budget: int
+    """Tokens, as the provider counts."""
+    room: int
+    """The same in our own tokens."""
+    system_tokens: int
+    factory: bool
+    """Stored system rows are hidden behind the factory's prompt."""
+    target: Target | None
+    """Who writes summaries; None = nobody, digests only."""
+    correct: Callable[[int], int]
+    """Our tokens → the provider's."""
+
+
+@dataclass(slots=True)
+class _Report:
+    """What the events of one boundary tell."""
+
+    plan: Plan
+    tally: Tally
+    before_view: int
+    before_rows: int
+    waited: float
+    new: list[ShownNode]
+
+
+def regular_frontier(nodes: Sequence[Node], frontier: int) -> int:
+    """Where regular segments go on: before a rest over rows, else at the frontier."""
+    last = nodes[-1] if nodes else None
+    return last.first_group if last is not None and last.is_rest and not last.children else frontier
+
+
+def next_index(nodes: Sequence[Node], fan_in: int) -> int:
+    """Index of the next regular segment after these nodes."""
+    for node in reversed(nodes):
+        for inner in reversed(expanded(node)):
+            if not inner.is_rest:
+                return int((inner.index + 1) * fan_in**inner.level)
+    return 0
+
+
+class Boundary:
+    """Makes the boundaries of one history."""
+
+    def __init__(
+        self,
+        *,
+        history: History,
+        addresses: Addresses,
+        texts: Texts,
+        outbox: Outbox,
+        frame: Frame,
+        config: Config,
+        count: Count,
+        clock: Callable[[], float],
+    ) -> None:
+        self._history = history
+        self._addresses = addresses
+        self._texts = texts
+        self._outbox = outbox
+        self._frame = frame
+        self._config = config
+        self._count = count
+        self._clock = clock
+        self._known: dict[str, ShownNode] = {}
+        self._announced = False
+        self._report: _Report | None = None
+        self._made_at: deque[int] = deque(maxlen=_MOST)
+        self.requests = 0
+        """Requests served so far; the floor's rule counts in them."""
+
+    def limits(self, request: Request) -> Limits:
+        """The settings as shares of this request's room."""
+        config = self._config
+        elide = config.elide_tool_results
+        if elide == -1:
+            elide = min(4_000, max(1, request.room // 10))
+        return Limits(
+            budget=request.room - request.system_tokens,
+            room=request.room,
+            keep_recent=config.keep_recent,
+            threshold=config.compact_threshold,
+            target=config.target_usage,
+            share=config.summary_share,
+            fan_in=config.fan_in,
+            elide=elide,
+        )
+
+    async def make(
+        self, state: ViewState, request: Request, reason: Reason, focus: str | None, current: Callable[[], bool]
+    ) -> ViewState | None:
+        """The state after a boundary, or None when none is worth making. Nothing is changed by it.
+
+        `current` turns false when the history has been replaced meanwhile.
+        """
+        # A digest that is shown is asked for again: this is the next boundary.
+        self._known = {key: shown for key, shown in self._known.items() if not shown.summary.digest}
+        self._known.update((s.node.key, s) for s in state.nodes if not s.summary.digest)
+        tally = Tally()
+        started = self._clock()
+        for _ in range(_MOST_ROUNDS):
+            plan = self._plan(state, request, reason, focus)
+            if not self._worthwhile(plan, state, request):
+                self._announced = False
+                return None
+            if not plan.missing:
+                return self._state(state, plan, request, tally, self._clock() - started)
+            await self._announce(state, request, reason, plan)
+            await self._fetch(plan.missing, request, tally)
+            if not current():
+                return None
+        raise AssertionError("a plan that never has all its texts")
+
+    def _plan(self, state: ViewState, request: Request, reason: Reason, focus: str | None) -> Plan:
+        def known(node: Node) -> int | None:
+            shown = self._known.get(node.key)
+            return None if shown is None else shown.tokens
+
+        planner = Planner(
+            self._history,
+            self._addresses,
+            state,
+            self.limits(request),
+            known,
+            self._count,
+            factory=request.factory,
+        )
+        return planner.boundary(reason, focus)
+
+    def _worthwhile(self, plan: Plan, state: ViewState, request: Request) -> bool:
+        """A boundary throws the provider's prompt cache away, so it must free enough, or be needed to fit."""
+        if plan.freed <= 0 and plan.reason != "manual":
+            return False
+        if plan.reason == "manual":
+            return tuple(node.key for node in plan.nodes) != tuple(s.node.key for s in state.nodes) or plan.freed > 0
+        if plan.freed >= self._config.min_fold * request.room:
+            return True
+        if plan.reason != "must_fit":
+            return False
+        if plan.fits:
+            return True
+        lately = [at for at in self._made_at if self.requests - at < _WINDOW]
+        return len(lately) < _MOST
+
+    async def _fetch(self, nodes: Sequence[Node], request: Request, tally: Tally) -> None:
+        summaries = await asyncio.gather(
+            *(self._texts.get(node, self._addresses, request.target, tally) for node in nodes)
+        )
+        for node, summary in zip(nodes, summaries, strict=True):
+            self._known[node.key] = self._show(node, summary)
+
+    def _show(self, node: Node, summary: Summary) -> ShownNode:
+        return show_node(self._history, node, summary, self._frame, self._config.summary_role, self._count)
+
+    def _state(self, state: ViewState, plan: Plan, request: Request, tally: Tally, waited: float) -> ViewState:
+        shown = [self._known[node.key] for node in plan.nodes]
+        lines = [show_one_line(self._history, item, self._count) for item in shown[: plan.lines]]
+        old = {item.node.key for item in state.nodes}
+        self._report = _Report(
+            plan=plan,
+            tally=tally,
+            before_view=request.correct(plan.tokens_before + request.system_tokens),
+            before_rows=self._view_rows(state),
+            waited=waited,
+            new=[item for item in shown if item.node.key not in old],
+        )
+        return ViewState(
+            nodes=(*lines, *shown[plan.lines :]),
+            frontier=plan.frontier,
+            frontier_row=plan.frontier_row,
+            elided=plan.elided,
+            newest_user=plan.newest_user,
+            boundary_rows=len(self._history),
+            boundaries=state.boundaries + 1,
+        )
+
+    def _view_rows(self, state: ViewState) -> int:
+        return len(self._history) - state.frontier_row + len(state.nodes)
+
+    # --- events -----------------------------------------------------------------------------------------------------
+
+    async def _announce(self, state: ViewState, request: Request, reason: Reason, plan: Plan) -> None:
+        if self._announced:
+            return
+        self._announced = True
+        self._put_pre(request, reason, request.correct(plan.tokens_before + request.system_tokens))
+        await self._outbox.flush()
+
+    def _put_pre(self, request: Request, reason: Reason, used: int) -> None:
+        self._outbox.put(
+            PRE_COMPACT,
+            {
+                "message_count": len(self._history),
+                "tokens": used,
+                "token_count": used,
+                "budget": request.budget,
+                "usage": round(used / request.budget, 4),
+                "reason": reason,
+            },
+        )
+
+    def committed(self, view: View, request: Request) -> None:
+        """Note the events of the boundary that has just become the view's state."""
+        report, self._report = self._report, None
+        assert report is not None
+        self._made_at.append(self.requests)
+        keep = {shown.node.key for shown in view.state.nodes}
+        self._known = {key: shown for key, shown in self._known.items() if key in keep}
+        plan, tally = report.plan, report.tally
+        if not self._announced:
+            self._put_pre(request, plan.reason, report.before_view)
+        self._announced = False
+        after = request.correct(view.size() + request.system_tokens)
+        rows_after = len(view)
+        self._outbox.put(
+            POST_COMPACT,
+            {
+                "message_count": rows_after,
+                "tokens": after,
+                "token_count": after,
+                "tokens_saved": report.before_view - after,
+                "segments": plan.segments,
+                "merged": plan.merged,
+                "from_cache": tally.from_cache,
+                "digests": sum(1 for shown in view.state.nodes if shown.summary.digest),
+                "wait_ms": round(report.waited * 1000),
+            },
+        )
+        self._outbox.put(
+            COMPACTION,
+            {
+                "before_tokens": report.before_view,
+                "after_tokens": after,
+                "before_messages": report.before_rows,
+                "after_messages": rows_after,
+                "budget": request.budget,
+                "target_tokens": int(self._config.target_usage * request.budget),
+                "strategy_level": plan.level,
+            },
+        )
+        for shown in report.new:
+            self._outbox.put(INCLUDE, {"source": "context-summarize", "content": shown.row["content"]})
+        logger.info(
+            "boundary: %d -> %d tokens, %d segments, %d merged, %d cached, %d digests",
+            report.before_view,
+            after,
+            plan.segments,
+            plan.merged,
+            tally.from_cache,
+            tally.digests,
+        )
+
+    # --- records ----------------------------------------------------------------------------------------------------
+
+    def record(self, state: ViewState, seed: str) -> BoundaryRecord | None:
+        """The committed boundary as it is kept, found again by the rendered rows before its frontier."""
+        sizes = self._history.sizes
+        if sizes is None or state.frontier == 0:
+            return None
+        *_, digest = self._history.running_hashes(seed, state.frontier)
+        return BoundaryRecord(
+            digest=digest,
+            frontier_group=state.frontier,
+            rendered_groups=len(self._history.rendered),
+            segment_tokens=sizes[0],
+            summary_tokens=sizes[1],
+            nodes=tuple(shown.node for shown in state.nodes),
+            elided=tuple(self._history.portable(index, keep) for index, keep in sorted(state.elided.items())),
+            newest_user=state.newest_user,
+            created=time.time(),
+        )
+
+    async def adopted(self, record: BoundaryRecord, store: SummaryStore) -> ViewState | None:
+        """The state that a record stands for, without a provider call; a text that is gone becomes a digest."""
+        history = self._history
+        if record.frontier_group > len(history.rendered):
+            return None
+        tally = Tally()
+        shown: list[ShownNode] = []
+        for node in record.nodes:
+            summary = await self._texts.get(node, self._addresses, None, tally)
+            shown.append(self._show(node, summary))
+        newest = record.newest_user
+        return ViewState(
+            nodes=tuple(shown),
+            frontier=record.frontier_group,
+            frontier_row=history.row_after(record.frontier_group, len(history) - self._config.keep_recent),
+            elided=history.from_portable(record.elided),
+            newest_user=newest if newest is not None and newest in history.users else None,
+            boundary_rows=history.row_of(record.rendered_groups),
+            boundaries=1,
+        )

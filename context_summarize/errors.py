@@ -1,0 +1,39 @@
+"""The errors that this package raises on purpose, as one tree."""
+
+from __future__ import annotations
+
+
+class ContextSummarizeError(Exception):
+    """Base of every error of this package.
+
+    ContextSummarizeError
+    ├── ConfigError (ValueError)    a setting is wrong; raised by `Config.from_mapping` and `mount()`
+    ├── TemplateError               a prompt set is incomplete; raised by `load_prompts` and `mount()`
+    ├── MessageError (ValueError)   a row cannot be kept; raised by `add_message` and `set_messages`
+    └── SummaryUnavailable          no summary could be had for one key; nothing has changed
+    """
+
+
+class ConfigError(ContextSummarizeError, ValueError):
+    """A setting is wrong; the text names key, value and remedy."""
+
+
+class TemplateError(ContextSummarizeError):
+    """A prompt set is incomplete or wrong; the text names file and variable."""
+
+
+class MessageError(ContextSummarizeError, ValueError):
+    """A row cannot be kept; the text says what is wrong with it. Nothing has changed."""
+
+
+class SummaryUnavailable(ContextSummarizeError):
+    """No summary could be had for one key. `kind` is one word for events and logs."""
+
+    def __init__(
+        self, message: str, *, kind: str, attempts: int, retry_in_s: float | None = None, permanent: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.attempts = attempts
+        self.retry_in_s = retry_in_s
+        self.permanent = permanent

@@ -1,0 +1,267 @@
+"""`History`: every row in order with its groups, sizes and segments; it only grows, and what is cut stays cut."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+
+from .messages import countable
+from .segments import (
+    Grouper,
+    Redact,
+    Segmenter,
+    cut_length,
+    group_hash,
+    merge_node,
+    render_group,
+    render_groups,
+    segment_key,
+)
+from .tokens import image_tokens
+from .types import Group, JsonRow, Node, RenderedRow, Row, Segment
+
+ROW_OVERHEAD = 3
+"""Tokens that wrap one message, as OpenAI states for its chat models; the meter's constant takes up the rest."""
+SYNTHETIC_TOKENS = ROW_OVERHEAD + 4
+"""Tokens of the synthetic result of an abandoned call."""
+Count = Callable[[str], int]
+
+
+def measure(raw: JsonRow, count: Count) -> int:
+    """Tokens of one row: its public text, calls and thinking, images by their size, and the wrapping."""
+    texts, images = countable(raw)
+    return ROW_OVERHEAD + sum(count(text) for text in texts if text) + sum(image_tokens(image) for image in images)
+
+
+class History:
+    """Rows as they came, and what follows from them alone.
+
+    Groups are numbered twice: by position among all closed groups, and, where "rendered group" is said, among those
+    that the summariser is shown. Segments, nodes and frontiers count rendered groups, because hosts drop the rest.
+    """
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+        self.tokens = array("q")
+        """Tokens per row; -1 while not counted."""
+        self.groups: list[Group] = []
+        self.rendered: array[int] = array("q")
+        """Position in `groups` of each rendered group."""
+        self.rendered_rows: array[int] = array("q")
+        """Rendered rows that stand before each rendered group."""
+        self.users: array[int] = array("q")
+        """Rendered groups that are user messages."""
+        self.pins: array[int] = array("q")
+        """History rows that stay verbatim beside their summary."""
+        self.version = 0
+        """Grows with every row."""
+        self._rendered_total = 0
+        self._grouper = Grouper()
+        self.segments: list[Segment] = []
+        self._segmenter: Segmenter | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def add(self, row: Row, tokens: int = -1) -> None:
+        """Append one analysed row; `tokens` -1 leaves the counting for later."""
+        index = len(self.rows)
+        self.rows.append(row)
+        self.tokens.append(tokens)
+        self.version += 1
+        if row.pinned:
+            self.pins.append(index)
+        for group in self._grouper.feed(index, row):
+            self._close(group)
+
+    def _close(self, group: Group) -> None:
+        if group.rendered:
+            if group.user:
+                self.users.append(len(self.rendered))
+            self.rendered.append(len(self.groups))
+            self.rendered_rows.append(self._rendered_total)
+            self._rendered_total += sum(self.rows[i].rendered for i in range(group.start, group.end))
+        self.groups.append(group)
+
+    # --- groups -----------------------------------------------------------------------------------------------------
+
+    def open_groups(self) -> list[Group]:
+        """The run of open calls at the end, as one group, or nothing."""
+        return self._grouper.open_groups()
+
+    def rendered_group(self, ordinal: int) -> Group:
+        """The rendered group of this number."""
+        return self.groups[self.rendered[ordinal]]
+
+    def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
+        """(first, last) rendered row of a run of rendered groups, counted from 1."""
+        last = self.rendered_rows[end_group] if end_group < len(self.rendered_rows) else self._rendered_total
+        return self.rendered_rows[first_group] + 1, last
+
+    def row_after(self, ordinal: int, keep_from: int) -> int:
+        """History row at which the verbatim part begins when rendered groups before `ordinal` are folded.
+
+        Rows that are not rendered and follow the last folded one are dropped with it, as far as `keep_from` allows.
+        """
+        if ordinal == 0:
+            return 0
+        end = self.rendered_group(ordinal - 1).end
+        if ordinal < len(self.rendered):
+            following = self.rendered_group(ordinal).start
+        else:
+            open_start = self._grouper.open_start
+            following = len(self.rows) if open_start is None else open_start
+        return max(end, min(following, keep_from))
+
+    def foldable(self, keep_recent: int) -> int:
+        """How many rendered groups lie wholly before the newest `keep_recent` rows; the newest group never does."""
+        bound = len(self.rows) - keep_recent
+        newest_open = self._grouper.open_start is not None
+        most = len(self.rendered) if newest_open else len(self.rendered) - 1
+        return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
+
+    def group_position(self, row: int) -> int:
+        """Position of the first closed group that starts at or after this history row."""
+        return bisect_right(self.groups, row - 1, key=lambda group: group.start)
+
+    def group_of(self, row: int) -> Group | None:
+        """The closed group that holds this row."""
+        at = bisect_right(self.groups, row, key=lambda group: group.start) - 1
+        return self.groups[at] if at >= 0 and self.groups[at].end > row else None
+
+    def row_of(self, ordinal: int) -> int:
+        """History row at which the rendered group of this number starts, or the history ends."""
+        return self.rendered_group(ordinal).start if ordinal < len(self.rendered) else len(self.rows)
+
+    def portable(self, index: int, keep: int) -> tuple[int, int, int]:
+        """(rendered group, rendered row within it, keep): a row named so that hosts' filtering does not move it."""
+        ordinal = bisect_right(self.rendered, index, key=lambda at: self.groups[at].start) - 1
+        if ordinal < 0:
+            return -1, index, keep
+        start = self.rendered_group(ordinal).start
+        return ordinal, sum(self.rows[at].rendered for at in range(start, index)), keep
+
+    def from_portable(self, named: Sequence[tuple[int, int, int]]) -> dict[int, int]:
+        """The inverse of `portable`, in this history; what is not there is left out."""
+        found: dict[int, int] = {}
+        for ordinal, nth, keep in named:
+            if not 0 <= ordinal < len(self.rendered):
+                continue
+            group = self.rendered_group(ordinal)
+            rows = [at for at in range(group.start, group.end) if self.rows[at].rendered]
+            if nth < len(rows):
+                found[rows[nth]] = keep
+        return found
+
+    # --- sizes ------------------------------------------------------------------------------------------------------
+
+    def count_rows(self, first: int, end: int, count: Count) -> None:
+        """Count the rows [first, end) that have not been counted yet."""
+        for index in range(first, end):
+            if self.tokens[index] < 0:
+                self.tokens[index] = measure(self.rows[index].raw, count)
+
+    def uncounted(self, first: int) -> int:
+        """How many rows from `first` on have not been counted."""
+        return sum(1 for tokens in self.tokens[first:] if tokens < 0)
+
+    # --- segments ---------------------------------------------------------------------------------------------------
+
+    @property
+    def sizes(self) -> tuple[int, int] | None:
+        """(segment_tokens, summary_tokens) in force; None before the first view whose budget is known."""
+        at = self._segmenter
+        return (at.segment_tokens, at.summary_tokens) if at else None
+
+    def start_segments(self, segment_tokens: int, summary_tokens: int, *, first_group: int, first_index: int) -> None:
+        """Cut from this rendered group on with these sizes; the first segment gets `first_index`."""
+        self.segments = []
+        self._segmenter = Segmenter(segment_tokens, summary_tokens, first_group=first_group, first_index=first_index)
+
+    def advance_segments(self, redact: Redact | None = None) -> None:
+        """Cut what has come since the last time."""
+        segmenter = self._segmenter
+        if segmenter is None:
+            return
+        while segmenter.next_group < len(self.rendered):
+            group = self.rendered_group(segmenter.next_group)
+            rendered = render_group(self.rows, group, number=1, segment_tokens=segmenter.segment_tokens, redact=redact)
+            self.segments += segmenter.feed(cut_length(rendered), group.user)
+
+    def segmented_until(self) -> int:
+        """First rendered group that is in no closed segment."""
+        return self._segmenter.start if self._segmenter else 0
+
+    def rendered_run(
+        self, first_group: int, end_group: int, segment_tokens: int | None, redact: Redact | None
+    ) -> tuple[RenderedRow, ...]:
+        """The rendered rows of a run of rendered groups."""
+        groups = [self.rendered_group(at) for at in range(first_group, end_group)]
+        return render_groups(self.rows, groups, segment_tokens=segment_tokens, redact=redact)
+
+    def running_hashes(self, seed: str, until: int) -> Iterator[str]:
+        """The running hash after each of the rendered groups [0, until), uncut and unredacted."""
+        running = hashlib.sha256(seed.encode())
+        for ordinal in range(until):
+            group = self.rendered_group(ordinal)
+            running.update(group_hash(render_group(self.rows, group, number=1, segment_tokens=None)))
+            yield running.copy().hexdigest()
+
+
+class Addresses:
+    """Makes node addresses: the keys of segments, rests and merges. Keys of segments are remembered."""
+
+    def __init__(self, history: History, segment_digest: str, merge_digest: str, redact: Redact | None) -> None:
+        self._history = history
+        self._segment_digest = segment_digest
+        self._merge_digest = merge_digest
+        self._redact = redact
+        self._leaves: dict[tuple[int, int], Node] = {}
+
+    def leaf(self, segment: Segment) -> Node:
+        """The level-0 node of a segment."""
+        at = (segment.first_group, segment.end_group)
+        node = self._leaves.get(at)
+        if node is None or node.summary_tokens != segment.summary_tokens:
+            rendered = self._history.rendered_run(*at, segment.segment_tokens, self._redact)
+            key = segment_key(rendered, self._segment_digest, segment.summary_tokens)
+            node = Node(key, 0, segment.index, *at, segment.summary_tokens, segment.segment_tokens)
+            self._leaves[at] = node
+        return node
+
+    def rest(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
+        """The node of a run that is no regular segment; None where a summary would not be smaller than the run."""
+        sizes = self._history.sizes
+        if sizes is None or end_group <= first_group:
+            return None
+        segment_tokens, summary_tokens = sizes
+        rendered = self._history.rendered_run(first_group, end_group, segment_tokens, self._redact)
+        length = cut_length(rendered) // 4
+        tokens = min(summary_tokens, max(48, length // 4))
+        if length < 2 * tokens:
+            return None
+        key = segment_key(rendered, self._segment_digest, tokens, focus)
+        return Node(key, 0, -1, first_group, end_group, tokens, segment_tokens, (), focus)
+
+    def merge(self, children: Sequence[Node], index: int) -> Node:
+        """The node that stands for these neighbours."""
+        sizes = self._history.sizes
+        assert sizes is not None, "nodes exist only once the sizes are known"
+        return merge_node(children, template_digest=self._merge_digest, summary_tokens=sizes[1], index=index)
+
+    def source(self, node: Node) -> tuple[RenderedRow, ...]:
+        """The rendered rows that a level-0 node stands for, cut as its key was made."""
+        return self._history.rendered_run(node.first_group, node.end_group, node.segment_tokens, self._redact)
+
+    def runs(self, node: Node, rows: Sequence[RenderedRow]) -> list[tuple[RenderedRow, ...]]:
+        """The rendered rows of a level-0 node, one run a group, so that pieces are cut at group boundaries."""
+        out: list[tuple[RenderedRow, ...]] = []
+        at = 0
+        for ordinal in range(node.first_group, node.end_group):
+            group = self._history.rendered_group(ordinal)
+            size = sum(self._history.rows[index].rendered for index in range(group.start, group.end))
+            out.append(tuple(rows[at : at + size]))
+            at += size
+        return out

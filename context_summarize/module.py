@@ -1,0 +1,58 @@
+"""`mount()` and `on_session_ready()`: config → objects → coordinator. Opens nothing and touches no network."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from .config import Config
+from .events import ALL_EVENTS
+from .manager import SummarizingContextManager
+
+logger = logging.getLogger(__name__)
+
+NAME = "context-summarize"
+_AFTER_OTHERS = 900
+
+
+async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
+    """Mount a `SummarizingContextManager` as the session's context.
+
+    Returns:
+        An async function that ends what is under way; the host awaits it at session end.
+
+    Raises:
+        ConfigError: a setting is wrong.
+        TemplateError: the prompt set is incomplete.
+    """
+    manager = SummarizingContextManager(coordinator, config=Config.from_mapping(config))
+    await coordinator.mount("context", manager)
+    coordinator.register_contributor("observability.events", NAME, lambda: list(ALL_EVENTS))
+    unregister = coordinator.hooks.register(
+        "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"
+    )
+
+    async def cleanup() -> None:
+        if callable(unregister):
+            unregister()
+        await manager.close()
+
+    return cleanup
+
+
+def _hear(manager: SummarizingContextManager) -> Callable[[str, dict[str, Any]], Awaitable[Any]]:
+    from amplifier_core.models import HookResult
+
+    async def on_response(event: str, data: dict[str, Any]) -> HookResult:
+        await manager.observe_response(event, data)
+        return HookResult(action="continue")
+
+    return on_response
+
+
+async def on_session_ready(coordinator: Any) -> None:
+    """Called once providers are mounted: say so when `summary_provider` names none of them."""
+    manager = coordinator.get("context")
+    if isinstance(manager, SummarizingContextManager):
+        manager.check_providers()

@@ -1,0 +1,396 @@
+"""Budget and usage → which nodes to show, which rows to shorten, where the verbatim part begins. Pure.
+
+A plan is made from what is known: sizes of summaries that exist, estimates for the rest. Whoever carries it out makes
+the missing texts and plans again with their sizes, until nothing is missing; then the plan is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from .history import SYNTHETIC_TOKENS, Addresses, Count, History
+from .types import Group, Node
+from .view import ViewState, first_user_row, hidden, pinned_groups, row_size
+
+Reason = Literal["threshold", "manual", "must_fit"]
+FRAME_TOKENS = 70
+"""Estimate of what the frame adds to a summary whose row has not been built yet."""
+HARD_FLOOR = 24
+"""Tokens below which no row is shortened further."""
+SLACK = 0.9
+"""Where rows must be shortened to fit, this share of the budget is aimed at, so that the next row still fits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a plan has to keep to; tokens are ours, uncorrected."""
+
+    budget: int
+    """Tokens for everything but the system prompt."""
+    room: int
+    """Tokens of the whole request, the base of all shares."""
+    keep_recent: int
+    threshold: float
+    target: float
+    share: float
+    fan_in: int
+    elide: int | None
+    """Tool results above this many tokens are shortened; None = never."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What the next view state is to be."""
+
+    reason: Reason
+    nodes: tuple[Node, ...]
+    frontier: int
+    frontier_row: int
+    elided: dict[int, int]
+    newest_user: int | None
+    lines: int
+    """How many of the oldest nodes are shown as one line only."""
+    tokens_before: int
+    tokens_after: int
+    """Sizes without the system prompt; the second is exact once `missing` is empty."""
+    missing: tuple[Node, ...]
+    """Nodes to be shown whose text is not known."""
+    segments: int
+    """Segments and rests folded by this plan."""
+    merged: int
+    level: int
+    """How far it had to go: 1 fold, 2 rest, 3 keep_recent halved, 4 rows shortened, 5 one-line nodes."""
+    fits: bool
+
+    @property
+    def freed(self) -> int:
+        """Tokens that it saves."""
+        return self.tokens_before - self.tokens_after
+
+
+@dataclass(slots=True)
+class _Draft:
+    """The plan under construction."""
+
+    nodes: list[Node]
+    frontier: int
+    elided: dict[int, int] = field(default_factory=dict)
+    segments: int = 0
+    lines: int = 0
+    level: int = 1
+
+
+class Planner:
+    """Plans from one view state; reads the history and changes nothing."""
+
+    def __init__(
+        self,
+        history: History,
+        addresses: Addresses,
+        state: ViewState,
+        limits: Limits,
+        known: Callable[[Node], int | None],
+        count: Count,
+        *,
+        factory: bool = False,
+    ) -> None:
+        self._history = history
+        self._addresses = addresses
+        self._state = state
+        self._limits = limits
+        self._known = known
+        self._count = count
+        self._factory = factory
+        self._newest_user = history.users[-1] if history.users else None
+        self._first = first_user_row(history)
+        self._tenth = max(HARD_FLOOR, limits.room // 10)
+        self._sizes: dict[tuple[int, int | None], int] = {}
+        self._groups = history.groups[history.group_position(state.frontier_row) :]
+        self._open = history.open_groups()
+
+    # --- entry points -----------------------------------------------------------------------------------------------
+
+    def boundary(self, reason: Reason, focus: str | None = None) -> Plan:
+        """The plan of a boundary now: elide, fold, merge, elide harder; then whatever it takes to fit."""
+        limits = self._limits
+        draft = self._draft()
+        self._elide_results(draft, limits.keep_recent, limits.elide)
+        goal = 0 if reason == "manual" else int(limits.target * limits.room) - (limits.room - limits.budget)
+        self._fold(draft, limits.keep_recent, goal)
+        if reason == "manual":
+            self._rest(draft, limits.keep_recent, focus)
+        if limits.elide is not None and self._size(draft) > limits.threshold * limits.room - (
+            limits.room - limits.budget
+        ):
+            self._elide_results(draft, limits.keep_recent, max(256, limits.elide // 4))
+        if self._size(draft) > limits.budget:
+            self._must_fit(draft)
+        return self._finish(draft, reason)
+
+    def _draft(self) -> _Draft:
+        state = self._state
+        return _Draft([shown.node for shown in state.nodes], state.frontier, dict(state.elided))
+
+    def _finish(self, draft: _Draft, reason: Reason) -> Plan:
+        before, after = self._size(self._draft()), self._size(draft)
+        frontier_row = self._frontier_row(draft)
+        old = {shown.node.key for shown in self._state.nodes}
+        if self._first is not None and self._first < frontier_row and self._first_is_long(draft):
+            draft.elided[self._first] = self._tenth
+        return Plan(
+            reason=reason,
+            nodes=tuple(draft.nodes),
+            frontier=draft.frontier,
+            frontier_row=frontier_row,
+            elided=draft.elided,
+            newest_user=self._newest_user,
+            lines=draft.lines,
+            tokens_before=before,
+            tokens_after=after,
+            missing=tuple(node for node in draft.nodes if self._known(node) is None),
+            segments=draft.segments,
+            merged=sum(1 for node in draft.nodes if node.children and node.key not in old),
+            level=draft.level,
+            fits=after <= self._limits.budget,
+        )
+
+    # --- sizes ------------------------------------------------------------------------------------------------------
+
+    def _node_size(self, node: Node) -> int:
+        known = self._known(node)
+        return known if known is not None else node.summary_tokens * 3 // 2 + FRAME_TOKENS
+
+    def _row_size(self, index: int, draft: _Draft, *, pinned: bool = False) -> int:
+        if hidden(self._history, index, self._factory):
+            return 0
+        keep = draft.elided.get(index)
+        if pinned and index == self._first and self._first_is_long(draft):
+            keep = self._tenth
+        memo = (index, keep)
+        size = self._sizes.get(memo)
+        if size is None:
+            size = self._sizes[memo] = row_size(self._history, index, keep, self._count)
+        return size
+
+    def _first_is_long(self, draft: _Draft) -> bool:
+        """True when the first user message, once pinned, is to be shown as head and tail only."""
+        assert self._first is not None
+        return self._first not in draft.elided and self._row_size(self._first, draft) > self._tenth
+
+    def _group_size(self, group: Group, draft: _Draft, *, pinned: bool = False) -> int:
+        rows = sum(self._row_size(index, draft, pinned=pinned) for index in range(group.start, group.end))
+        return rows + SYNTHETIC_TOKENS * len(group.missing)
+
+    def _pins(self, draft: _Draft, frontier_row: int) -> list[Group]:
+        return pinned_groups(self._history, frontier_row, draft.frontier, self._newest_user, factory=self._factory)
+
+    def _frontier_row(self, draft: _Draft) -> int:
+        if draft.frontier == self._state.frontier:
+            return self._state.frontier_row
+        keep_from = len(self._history) - self._limits.keep_recent
+        return max(self._state.frontier_row, self._history.row_after(draft.frontier, keep_from))
+
+    def _size(self, draft: _Draft) -> int:
+        frontier_row = self._frontier_row(draft)
+        nodes = sum(self._node_size(node) for node in draft.nodes[draft.lines :]) + 40 * draft.lines
+        pins = sum(self._group_size(group, draft, pinned=True) for group in self._pins(draft, frontier_row))
+        tail = sum(self._group_size(g, draft) for g in (*self._groups, *self._open) if g.start >= frontier_row)
+        return nodes + pins + tail
+
+    # --- folding ----------------------------------------------------------------------------------------------------
+
+    def _base(self, draft: _Draft) -> tuple[list[Node], int, int]:
+        """(nodes without the rest over rows at the end, where regular segments go on, how far that rest reaches)."""
+        if draft.nodes and draft.nodes[-1].is_rest and not draft.nodes[-1].children:
+            rest = draft.nodes[-1]
+            return draft.nodes[:-1], rest.first_group, rest.end_group
+        return draft.nodes, draft.frontier, draft.frontier
+
+    def _fold(self, draft: _Draft, keep: int, goal: int) -> None:
+        """Fold the oldest segments until the size is at the goal, or none is left that may be folded."""
+        base, regular, reach = self._base(draft)
+        limit = self._history.foldable(keep)
+        nodes = list(base)
+        count = 0
+        if self._size(draft) <= goal:
+            self._merge(draft)
+            return
+        for segment in self._history.segments:
+            if segment.first_group < regular:
+                continue
+            if segment.end_group > limit:
+                break
+            nodes = [*nodes, self._addresses.leaf(segment)]
+            count += 1
+            if segment.end_group < reach:
+                continue
+            draft.nodes, draft.frontier = list(nodes), segment.end_group
+            draft.segments += count
+            count = 0
+            self._merge(draft)
+            if self._size(draft) <= goal:
+                return
+            nodes = list(draft.nodes)
+        self._merge(draft)
+
+    def _rest(self, draft: _Draft, keep: int, focus: str | None = None) -> None:
+        """Fold what lies between the last closed segment and the newest rows as a rest node."""
+        base, regular, reach = self._base(draft)
+        limit = self._history.foldable(keep)
+        if limit <= reach:
+            return
+        node = self._addresses.rest(regular, limit, focus)
+        if node is not None:
+            draft.nodes, draft.frontier = [*base, node], limit
+            draft.segments += 1
+            draft.level = max(draft.level, 2)
+
+    # --- merging ----------------------------------------------------------------------------------------------------
+
+    def _merge(self, draft: _Draft) -> None:
+        """Merge oldest complete runs of the lowest level until a tenth of the share is free; then rest nodes."""
+        share = self._limits.share * self._limits.room
+        if sum(map(self._node_size, draft.nodes)) <= share:
+            return
+        while sum(map(self._node_size, draft.nodes)) > 0.9 * share:
+            merged = self._complete_run(draft.nodes) or self._incomplete_run(draft.nodes)
+            if merged is None:
+                return  # the share yields, never the budget
+            draft.nodes = merged
+
+    def _complete_run(self, nodes: list[Node]) -> list[Node] | None:
+        """The nodes with their oldest complete run of the lowest level merged; None when there is none.
+
+        A run inside a rest node counts, and the rest goes, when the run covers it wholly.
+        """
+        fan_in = self._limits.fan_in
+        regular: list[Node] = []
+        for node in nodes:
+            regular += expanded(node)
+        for level in sorted({node.level for node in regular if not node.is_rest}):
+            row = [node for node in regular if node.level == level and not node.is_rest]
+            for at, node in enumerate(row):
+                run = row[at : at + fan_in]
+                aligned = node.index % fan_in == 0 and [n.index for n in run] == list(
+                    range(node.index, node.index + fan_in)
+                )
+                if not aligned or any(_overhangs(other, run) for other in nodes if other.is_rest):
+                    continue
+                made = self._addresses.merge(run, node.index // fan_in)
+                return _replaced(nodes, made)
+        return None
+
+    def _incomplete_run(self, nodes: list[Node]) -> list[Node] | None:
+        """The nodes with their oldest run of two or more neighbours of one level and one parent as a rest node."""
+        fan_in = self._limits.fan_in
+        at = 0
+        while at < len(nodes):
+            first = nodes[at]
+            end = at + 1
+            while (
+                end < len(nodes)
+                and not first.is_rest
+                and not nodes[end].is_rest
+                and nodes[end].level == first.level
+                and nodes[end].index // fan_in == first.index // fan_in
+            ):
+                end += 1
+            if end - at >= 2:
+                made = self._addresses.merge(nodes[at:end], -1)
+                return _replaced(nodes, made)
+            at = end
+        return None
+
+    # --- shortening -------------------------------------------------------------------------------------------------
+
+    def _elide_results(self, draft: _Draft, keep: int, longest: int | None) -> None:
+        """Shorten tool results of the verbatim part that are older than the newest `keep` rows."""
+        if longest is None:
+            return
+        bound = len(self._history) - keep
+        for index in range(self._state.frontier_row, max(bound, self._state.frontier_row)):
+            row = self._history.rows[index]
+            if not row.result_ids or row.pinned:
+                continue
+            if self._row_size(index, draft) > longest:
+                draft.elided[index] = max(HARD_FLOOR, longest // 4)
+
+    def _must_fit(self, draft: _Draft) -> None:
+        """The ladder: fold all, a rest, halve keep_recent, shorten any row, one-line nodes."""
+        limits = self._limits
+        keep = limits.keep_recent
+        while True:
+            self._fold(draft, keep, limits.budget)
+            if self._size(draft) <= limits.budget:
+                return
+            self._rest(draft, keep)
+            self._merge(draft)
+            if self._size(draft) <= limits.budget:
+                return
+            if keep == 0:
+                break
+            keep //= 2
+            draft.level = 3
+            self._elide_results(draft, keep, limits.elide)
+        self._shorten_rows(draft)
+        while self._size(draft) > limits.budget and draft.lines < len(draft.nodes):
+            draft.level = 5
+            draft.lines += 1
+
+    def _shorten_rows(self, draft: _Draft) -> None:
+        """Shorten rows, longest first, until the whole is within the budget: all above one level are cut to it."""
+        draft.level = 4
+        frontier_row = self._frontier_row(draft)
+        indices = self._shortenable(draft, frontier_row)
+        for aim in (SLACK, 0.8, 0.6, 0.4, 0.2, 0.0):
+            sizes = {index: self._row_size(index, draft) for index in indices}
+            fixed = self._size(draft) - sum(sizes.values())
+            level = max(HARD_FLOOR, _water_level(list(sizes.values()), int(aim * self._limits.budget) - fixed))
+            for index, size in sizes.items():
+                if size > level:
+                    draft.elided[index] = level
+            if self._size(draft) <= self._limits.budget:
+                return
+
+    def _shortenable(self, draft: _Draft, frontier_row: int) -> list[int]:
+        """Every row of the view but the host's system prompt: half an instruction is worse than none."""
+        groups = [group for group in (*self._groups, *self._open) if group.start >= frontier_row]
+        groups += self._pins(draft, frontier_row)
+        rows = (index for group in groups for index in range(group.start, group.end))
+        return [index for index in rows if self._history.rows[index].role not in ("system", "developer")]
+
+
+def expanded(node: Node) -> list[Node]:
+    """The regular nodes that a rest node over nodes stands for; any other node itself."""
+    if not (node.is_rest and node.children):
+        return [node]
+    return [inner for child in node.children for inner in expanded(child)]
+
+
+def _overhangs(rest: Node, run: Sequence[Node]) -> bool:
+    """True when a rest node overlaps the run without lying inside it."""
+    first, end = run[0].first_group, run[-1].end_group
+    return (
+        rest.first_group < end and rest.end_group > first and not (rest.first_group >= first and rest.end_group <= end)
+    )
+
+
+def _replaced(nodes: list[Node], made: Node) -> list[Node]:
+    """The nodes with those that `made` covers replaced by it."""
+    before = [node for node in nodes if node.end_group <= made.first_group]
+    after = [node for node in nodes if node.first_group >= made.end_group]
+    return [*before, made, *after]
+
+
+def _water_level(sizes: Sequence[int], room: int) -> int:
+    """The largest level at which the sum of min(size, level) is within the room."""
+    low, high = 0, max(sizes, default=0)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(min(size, middle) for size in sizes) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -1,0 +1,281 @@
+"""Groups, rendered text, segments, node addresses and keys: everything that decides where a history is cut. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Callable, Sequence
+
+from .digest import render_rows
+from .messages import render_parts
+from .types import Call, Group, Node, RenderedRow, Row, Segment
+
+SCHEMA_VERSION = "1"
+Redact = Callable[[str], str]
+
+_HEADER_LIKE = re.compile(r"(?m)^(?=#\d+ (?:user|assistant|tool|system|developer|function)\b)")
+
+
+# --- groups ---------------------------------------------------------------------------------------------------------
+
+
+class Grouper:
+    """Turns rows, fed one at a time, into closed groups. A closed group never changes again."""
+
+    def __init__(self) -> None:
+        self._open: list[tuple[int, Row]] = []
+        self._unanswered: list[Call] = []
+        self._answers: list[tuple[int, str]] = []
+
+    def feed(self, index: int, row: Row) -> list[Group]:
+        """The groups that this row closes, oldest first; most often one, the row itself."""
+        if not self._open:
+            return self._start(index, row)
+        if row.rendered and row.result_ids:
+            self._open.append((index, row))
+            for call_id in row.result_ids:
+                self._answer(index, call_id)
+            return [self._close(index + 1)] if not self._unanswered else []
+        if row.rendered and row.role in ("user", "assistant"):
+            return [*self.pass_over(), *self._start(index, row)]
+        self._open.append((index, row))
+        return []
+
+    @property
+    def open_start(self) -> int | None:
+        """History index of the assistant row whose calls are open; None when there is none."""
+        return self._open[0][0] if self._open else None
+
+    def open_groups(self) -> list[Group]:
+        """The open run as it stands, without closing it: its calls may still be answered."""
+        if not self._open:
+            return []
+        return [Group(self._open[0][0], self._open[-1][0] + 1, True, False, tuple(self._answers))]
+
+    def pass_over(self) -> list[Group]:
+        """Close the open run as abandoned: calls without a result stay without one."""
+        if not self._open:
+            return []
+        rows, last = self._open, self._answers[-1][0] if self._answers else self._open[0][0]
+        closed = self._close(last + 1)
+        return [closed, *(_single(index, row) for index, row in rows if index > last)]
+
+    def _start(self, index: int, row: Row) -> list[Group]:
+        if not row.calls:
+            return [_single(index, row)]
+        self._open, self._unanswered, self._answers = [(index, row)], list(row.calls), []
+        return []
+
+    def _answer(self, index: int, call_id: str) -> None:
+        """A result belongs to the nearest earlier unanswered call with its id."""
+        for position in range(len(self._unanswered) - 1, -1, -1):
+            if self._unanswered[position].id == call_id:
+                del self._unanswered[position]
+                self._answers.append((index, call_id))
+                return
+
+    def _close(self, end: int) -> Group:
+        group = Group(self._open[0][0], end, True, False, tuple(self._answers), tuple(self._unanswered))
+        self._open, self._unanswered, self._answers = [], [], []
+        return group
+
+
+def _single(index: int, row: Row) -> Group:
+    return Group(index, index + 1, row.rendered, row.user)
+
+
+# --- rendered text --------------------------------------------------------------------------------------------------
+
+
+def cut_middle(text: str, limit_bytes: int) -> str:
+    """Two thirds head, one third tail, and a count of what was left out; unchanged when it is short enough."""
+    if len(text) * 4 <= limit_bytes or len(text.encode("utf-8", "surrogatepass")) <= limit_bytes:
+        return text
+    data = text.encode("utf-8", "surrogatepass")
+    head = data[: limit_bytes * 2 // 3].decode("utf-8", "ignore")
+    tail = data[len(data) - limit_bytes // 3 :].decode("utf-8", "ignore")
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head}\n[… {left_out:,} of {len(text):,} characters left out …]\n{tail}"
+
+
+def _row_text(row: Row, names: dict[str, str], missing: Sequence[Call], limit_bytes: int | None) -> str:
+    parts = render_parts(row, names, missing)
+    texts = [cut_middle(text, limit_bytes) if result and limit_bytes else text for result, text in parts]
+    text = "\n".join(texts)
+    # A line of content may look like the header of a row; one blank before it keeps it content.
+    return _HEADER_LIKE.sub(" ", text) if "#" in text else text
+
+
+def render_group(
+    rows: Sequence[Row], group: Group, *, number: int, segment_tokens: int | None, redact: Redact | None = None
+) -> list[RenderedRow]:
+    """The rendered rows of one group, numbered from `number`.
+
+    `rows` is the whole history. A tool result longer than half a segment is cut to head and tail; with
+    `segment_tokens=None` nothing is cut.
+    """
+    limit = segment_tokens * 4 // 2 if segment_tokens else None
+    called = {call.id: call.name for call in rows[group.start].calls}
+    answered: dict[int, dict[str, str]] = {}
+    for index, call_id in group.answers:
+        answered.setdefault(index, {})[call_id] = called.get(call_id, "")
+    out: list[RenderedRow] = []
+    for index in range(group.start, group.end):
+        row = rows[index]
+        if not row.rendered:
+            continue
+        names = answered.get(index, {})
+        text = _row_text(row, names, group.missing if index == group.start else (), limit)
+        name = (names.get(row.result_ids[0]) or _given_name(row)) if row.role == "tool" else None
+        out.append(RenderedRow(number + len(out), row.role, name, redact(text) if redact else text))
+    return out
+
+
+def _given_name(row: Row) -> str | None:
+    name = row.raw.get("name")
+    return " ".join(name.split()) or None if isinstance(name, str) else None
+
+
+def render_groups(
+    rows: Sequence[Row], groups: Sequence[Group], *, segment_tokens: int | None, redact: Redact | None = None
+) -> tuple[RenderedRow, ...]:
+    """The rendered rows of a run of groups, numbered from 1."""
+    out: list[RenderedRow] = []
+    for group in groups:
+        if group.rendered:
+            out += render_group(rows, group, number=len(out) + 1, segment_tokens=segment_tokens, redact=redact)
+    return tuple(out)
+
+
+def cut_length(rendered: Sequence[RenderedRow]) -> int:
+    """Length for cutting: the UTF-8 byte length of the rendered text; four bytes make one token."""
+    # Header line, line break and blank line: the number's width is left out, so that a group has one length
+    # wherever it stands.
+    return sum(
+        len(row.text.encode("utf-8", "surrogatepass"))
+        + len(row.role)
+        + len((row.name or "").encode("utf-8", "replace"))
+        + 6
+        for row in rendered
+    )
+
+
+# --- segments -------------------------------------------------------------------------------------------------------
+
+
+def derive_segment_tokens(budget: int) -> int:
+    """The power of two nearest (in log2, ties down) to budget / 8, within 512…16,384."""
+    exponent = math.log2(max(budget, 1) / 8)
+    nearest = math.ceil(exponent - 0.5)
+    return int(min(16_384, max(512, 2**nearest)))
+
+
+def derive_summary_tokens(segment_tokens: int) -> int:
+    """A tenth of a segment, within 100…1,600 tokens."""
+    return min(1_600, max(100, segment_tokens // 10))
+
+
+def level_tokens(summary_tokens: int, level: int) -> int:
+    """What a summary of this level may take: 1.5ⁿ times a level-0 summary, at most three times."""
+    return int(summary_tokens * min(3.0, 1.5**level))
+
+
+class Segmenter:
+    """Cuts rendered groups, fed one at a time, into segments. What is cut stays cut, whatever is fed later.
+
+    A segment closes at the first group boundary at or past `segment_tokens`, or at the first user turn within the
+    next quarter of that length; it is closed only once that turn, or the whole quarter, stands behind it.
+    """
+
+    def __init__(self, segment_tokens: int, summary_tokens: int, *, first_group: int = 0, first_index: int = 0) -> None:
+        self.segment_tokens = segment_tokens
+        self.summary_tokens = summary_tokens
+        self._start = first_group
+        self._index = first_index
+        self._fed: list[tuple[int, bool]] = []
+        self._total = 0
+        self._cut: int | None = None
+        self._cut_total = 0
+
+    @property
+    def start(self) -> int:
+        """First rendered group that is in no closed segment yet."""
+        return self._start
+
+    @property
+    def next_group(self) -> int:
+        """The rendered group that must be fed next."""
+        return self._start + len(self._fed)
+
+    def feed(self, length: int, user: bool) -> list[Segment]:
+        """Feed the next group: its `cut_length` in bytes, and whether it is a user message."""
+        self._fed.append((length, user))
+        size = self.segment_tokens * 4
+        if self._cut is None:
+            self._total += length
+            if self._total >= size:
+                self._cut, self._cut_total = len(self._fed), self._total
+            return []
+        if user:
+            return self._close(len(self._fed) - 1)
+        self._total += length
+        if self._total - self._cut_total >= size // 4:
+            return self._close(self._cut)
+        return []
+
+    def _close(self, cut: int) -> list[Segment]:
+        segment = Segment(self._index, self._start, self._start + cut, self.segment_tokens, self.summary_tokens)
+        rest = self._fed[cut:]
+        self._index += 1
+        self._start += cut
+        self._fed, self._total, self._cut = [], 0, None
+        out = [segment]
+        for length, user in rest:
+            out += self.feed(length, user)
+        return out
+
+
+# --- keys -----------------------------------------------------------------------------------------------------------
+
+
+def _key(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def segment_key(
+    rendered: Sequence[RenderedRow], template_digest: str, summary_tokens: int, focus: str | None = None
+) -> str:
+    """The key of a level-0 summary: nothing but what its text may depend on."""
+    extra = () if focus is None else (focus,)
+    return _key(SCHEMA_VERSION, template_digest, str(summary_tokens), render_rows(rendered), *extra)
+
+
+def merge_key(children: Sequence[Node], template_digest: str, summary_tokens: int) -> str:
+    """The key of a merged summary: the merge template, its length and the keys of its children."""
+    return _key(SCHEMA_VERSION, template_digest, str(summary_tokens), *(child.key for child in children))
+
+
+def merge_node(children: Sequence[Node], *, template_digest: str, summary_tokens: int, index: int) -> Node:
+    """The address of the summary that stands for these neighbours; `index` -1 makes it a rest node."""
+    level = max(child.level for child in children) + 1
+    tokens = level_tokens(summary_tokens, level)
+    key = merge_key(children, template_digest, tokens)
+    first, end = children[0].first_group, children[-1].end_group
+    return Node(key, level, index, first, end, tokens, 0, tuple(children))
+
+
+def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
+    """What one group adds to the running hash of the rendered rows, uncut."""
+    digest = hashlib.sha256()
+    for row in rendered:
+        for part in (row.role, row.name or "", row.text):
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "big"))
+            digest.update(data)
+    return digest.digest()

@@ -1,0 +1,180 @@
+"""Node addresses → texts: from the store, else from the provider, else a digest made by code."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .config import Config
+from .digest import (
+    coverage,
+    digest_text,
+    extract_facts,
+    identifiers,
+    join_digests,
+    merge_facts,
+    render_rows,
+)
+from .errors import SummaryUnavailable
+from .events import FAILURE, SUMMARY, Outbox
+from .history import Addresses
+from .store import SingleFlight, SummaryStore
+from .summarizer import Job, Summarizer, Target
+from .types import Fact, Node, RenderedRow, Summary
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Tally:
+    """What getting a set of texts took."""
+
+    from_cache: int = 0
+    made: int = 0
+    digests: int = 0
+
+
+class Texts:
+    """Gets the texts of nodes. Never raises for a provider's sake: a digest stands in, and is never stored."""
+
+    def __init__(
+        self,
+        config: Config,
+        store: SummaryStore,
+        flight: SingleFlight,
+        summarizer: Summarizer,
+        outbox: Outbox,
+        count: Callable[[str], int],
+        clock: Callable[[], float],
+    ) -> None:
+        self._config = config
+        self._store = store
+        self._flight = flight
+        self._summarizer = summarizer
+        self._outbox = outbox
+        self._count = count
+        self._clock = clock
+
+    async def get(self, node: Node, addresses: Addresses, target: Target | None, tally: Tally) -> Summary:
+        """The text of one node."""
+        found = (await self._store.get([node.key])).get(node.key)
+        if found is not None:
+            tally.from_cache += 1
+            return found
+        if node.children:
+            return await self._merge(node, addresses, target, tally)
+        rows = addresses.source(node)
+        job = self._leaf_job(node, rows, addresses)
+        return await self._made(job, target, tally) or self._digest(job, tally, lambda: self._leaf_digest(job, rows))
+
+    async def _merge(self, node: Node, addresses: Addresses, target: Target | None, tally: Tally) -> Summary:
+        children = await asyncio.gather(*(self.get(child, addresses, target, tally) for child in node.children))
+        tally.from_cache -= sum(1 for child in children if not child.digest)  # only what is shown counts
+        tally.from_cache = max(0, tally.from_cache)
+        parts = tuple(f"## Summary {at} of {len(children)}\n{child.text}" for at, child in enumerate(children, 1))
+        job = Job(
+            node.key,
+            node.level,
+            parts,
+            merge_facts([self._child_facts(child) for child in children]),
+            sum(child.tokens for child in children),
+            node.summary_tokens,
+        )
+        summary = None
+        if not any(child.digest for child in children):
+            summary = await self._made(job, target, tally)
+        return summary or self._digest(
+            job,
+            tally,
+            lambda: join_digests([child.text for child in children], node.summary_tokens, self._count),
+        )
+
+    @staticmethod
+    def _child_facts(child: Summary) -> tuple[Fact, ...]:
+        """The child's ledger, and the exact values that its text holds: the merge may paraphrase them away."""
+        said = extract_facts([RenderedRow(1, "assistant", None, child.text)])
+        held = {fact.value for fact in child.ledger}
+        return (*child.ledger, *(fact for fact in identifiers(said) if fact.value not in held))
+
+    def _leaf_job(self, node: Node, rows: tuple[RenderedRow, ...], addresses: Addresses) -> Job:
+        parts = tuple(render_rows(run) for run in addresses.runs(node, rows))
+        facts = extract_facts(rows)
+        source = self._count(render_rows(rows))
+        return Job(node.key, 0, parts, facts, source, node.summary_tokens, node.focus)
+
+    def _leaf_digest(self, job: Job, rows: tuple[RenderedRow, ...]) -> str:
+        return digest_text(rows, min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2)), self._count)
+
+    def _digest(self, job: Job, tally: Tally, make: Callable[[], str]) -> Summary:
+        tally.digests += 1
+        text = make()
+        return Summary(
+            key=job.key,
+            level=job.level,
+            text=text,
+            ledger=(),
+            tokens=self._count(text),
+            source_tokens=job.source_tokens,
+            digest=True,
+            coverage=coverage(job.facts, text),
+        )
+
+    async def _made(self, job: Job, target: Target | None, tally: Tally) -> Summary | None:
+        """A summary by the provider, or None. Whoever asks for the same key meanwhile shares the call."""
+        if target is None or self._config.compaction_strategy == "truncate":
+            return None
+        try:
+            summary = await self._flight.run(job.key, lambda: self._ask(job, target))
+        except SummaryUnavailable:
+            return None
+        tally.made += 1
+        return summary
+
+    async def _ask(self, job: Job, target: Target) -> Summary:
+        started = self._clock()
+        try:
+            summary = await self._summarizer.make(job, target)
+        except SummaryUnavailable as error:
+            self._failed(job, error)
+            raise
+        await self._store.put(summary)
+        self._outbox.put(
+            SUMMARY,
+            {
+                "key": job.key,
+                "level": job.level,
+                "source_tokens": job.source_tokens,
+                "summary_tokens": summary.tokens,
+                "provider": summary.provider,
+                "model": summary.model,
+                "duration_ms": round((self._clock() - started) * 1000),
+                "attempts": summary.usage.get("attempts", 1),
+                "usage": {name: summary.usage.get(name, 0) for name in ("input_tokens", "output_tokens")},
+                "cost_usd": summary.cost_usd,
+                "coverage": round(summary.coverage, 4),
+            },
+        )
+        return summary
+
+    def _failed(self, job: Job, error: SummaryUnavailable) -> None:
+        log = logger.error if error.permanent else logger.warning
+        log(
+            "no summary for key %s (level %d): %s: %s; a digest stands for it",
+            job.key[:12],
+            job.level,
+            error.kind,
+            error,
+        )
+        self._outbox.put(
+            FAILURE,
+            {
+                "key": job.key,
+                "level": job.level,
+                "kind": error.kind,
+                "error": str(error),
+                "attempts": error.attempts,
+                "retry_in_s": error.retry_in_s,
+            },
+        )

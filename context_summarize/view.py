@@ -1,0 +1,381 @@
+"""History + shown nodes → the rows of a request: pins, frames, shortened rows, pairs in order. Pure, with a cache."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .digest import format_ledger
+from .history import Count, History, measure
+from .messages import (
+    SOURCE,
+    analyse,
+    compact_json,
+    copy_json,
+    is_image,
+    synthetic_result,
+    view_row,
+    without_continuation,
+)
+from .types import Group, JsonRow, Node, Summary
+
+Frame = Callable[..., str]
+"""Fills `frame.md`: called with text, first, last, count and level, all strings."""
+
+CONTINUES = "(The conversation so far is summarised in the notes above; it goes on below.)"
+
+
+@dataclass(frozen=True, slots=True)
+class ShownNode:
+    """A node with its text and the row that stands for it in the view."""
+
+    node: Node
+    summary: Summary
+    row: JsonRow
+    tokens: int
+    """Size of the row, frame included."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewState:
+    """What the last boundary decided. Nothing in it changes between boundaries."""
+
+    nodes: tuple[ShownNode, ...] = ()
+    frontier: int = 0
+    """Rendered groups [0, frontier) are represented by nodes and pins."""
+    frontier_row: int = 0
+    """History rows from here on stand verbatim."""
+    elided: Mapping[int, int] = field(default_factory=dict)
+    """History row → tokens kept of it."""
+    newest_user: int | None = None
+    """Rendered group of the newest user message when the boundary was made."""
+    boundary_rows: int = 0
+    """Length of the history at the newest boundary; older rows lose their continuation id."""
+    boundaries: int = 0
+
+
+# --- shortened rows -------------------------------------------------------------------------------------------------
+
+_MIN_CUT = 200
+"""Characters below which a piece of text is not worth a note about what was left out."""
+
+
+def _shorten(text: str, share: float) -> str:
+    """Two thirds head, one third tail of `share` of the text, with a note in between."""
+    kept = int(len(text) * share)
+    if len(text) <= _MIN_CUT or kept >= len(text) - 80:
+        return text
+    head, tail = text[: kept * 2 // 3], text[len(text) - kept // 3 :] if kept >= 3 else ""
+    left_out = len(text) - len(head) - len(tail)
+    return f"{head}\n[… {left_out:,} of {len(text):,} characters left out to save room …]\n{tail}"
+
+
+def _shorten_value(value: Any, share: float) -> Any:
+    if isinstance(value, str):
+        return _shorten(value, share)
+    if isinstance(value, list):
+        return [_shorten_value(item, share) for item in value]
+    if isinstance(value, dict):
+        if is_image(value):
+            return {"type": "text", "text": "[image left out to save room]"}
+        # Types, ids and names steer the host; only what they carry is shortened.
+        steers = ("type", "id", "tool_call_id", "name")
+        return {k: v if k in steers else _shorten_value(v, share) for k, v in value.items()}
+    return value
+
+
+def _shorten_block(block: Any, share: float) -> Any:
+    kind = block.get("type") if isinstance(block, dict) else None
+    if kind in ("thinking", "redacted_thinking", "reasoning"):
+        return block  # signed by the provider; a changed one is refused
+    if kind == "tool_call":
+        return {**block, "input": _shorten_value(block["input"], share)}
+    if kind == "tool_result" and not isinstance(block.get("output"), str):
+        return {**block, "output": _shorten(compact_json(block.get("output")), share)}
+    return _shorten_value(block, share)
+
+
+def elide_row(row: JsonRow, keep: int, count: Count) -> JsonRow:
+    """A copy of a view row cut to about `keep` tokens: head and tail of its texts, with a note of what is gone."""
+    size = measure(row, count)
+    if size <= keep:
+        return row
+    share = keep / size
+    for _ in range(4):
+        out = _elided(row, share)
+        if measure(out, count) <= keep:
+            return out
+        share *= 0.6
+    return _elided(row, 0.0) if keep < 64 else out
+
+
+def _elided(row: JsonRow, share: float) -> JsonRow:
+    out = dict(row)
+    content = row.get("content")
+    if isinstance(content, str):
+        out["content"] = _shorten(content, share)
+    elif isinstance(content, list):
+        out["content"] = [_shorten_block(block, share) for block in content]
+    entries = row.get("tool_calls")
+    if isinstance(entries, list):
+        out["tool_calls"] = [_shorten_value(entry, share) for entry in entries]
+    return out
+
+
+# --- rows of groups -------------------------------------------------------------------------------------------------
+
+
+def hidden(history: History, index: int, factory: bool) -> bool:
+    """Stored system rows of the host are hidden while a system prompt factory is set."""
+    row = history.rows[index]
+    return factory and row.role == "system" and row.pinned
+
+
+def row_size(history: History, index: int, keep: int | None, count: Count) -> int:
+    """Tokens of a history row in a view, shortened to `keep` tokens when that is given."""
+    history.count_rows(index, index + 1, count)
+    size = history.tokens[index]
+    if keep is None or size <= keep:
+        return size
+    row = history.rows[index]
+    shown = view_row(row, row.result_ids)
+    return size if shown is None else measure(elide_row(shown, keep, count), count)
+
+
+def group_rows(
+    history: History, group: Group, state: ViewState, count: Count, *, factory: bool = False
+) -> list[tuple[JsonRow, int]]:
+    """(row, tokens) of one group: the call, all its results right after it, then what stood between.
+
+    Of an open group (nothing has followed its calls yet) what stood between is held back until it closes: the
+    results still to come would otherwise push it down, and the earlier view would be no prefix of the later one.
+    """
+    answers: dict[int, list[str]] = {}
+    for index, call_id in group.answers:
+        answers.setdefault(index, []).append(call_id)
+    first: list[tuple[JsonRow, int]] = []
+    results: list[tuple[JsonRow, int]] = []
+    between: list[tuple[JsonRow, int]] = []
+    for index in range(group.start, group.end):
+        if hidden(history, index, factory):
+            continue
+        row = view_row(history.rows[index], answers.get(index))
+        if row is None:
+            continue
+        if index < state.boundary_rows:
+            row = without_continuation(row)
+        keep = state.elided.get(index)
+        history.count_rows(index, index + 1, count)
+        size = history.tokens[index]
+        if keep is not None:
+            row = elide_row(row, keep, count)
+            size = measure(row, count)
+        place = first if index == group.start else results if index in answers else between
+        place.append((row, size))
+    synthetic = [(row, measure(row, count)) for row in map(synthetic_result, group.missing)]
+    return [*first, *results, *synthetic, *between]
+
+
+def open_rows(history: History, state: ViewState, count: Count, *, factory: bool = False) -> list[tuple[JsonRow, int]]:
+    """(row, tokens) of the open run at the end: the calls and the results that have come so far."""
+    rows: list[tuple[JsonRow, int]] = []
+    for group in history.open_groups():
+        answered = {index for index, _ in group.answers}
+        whole = group_rows(history, group, state, count, factory=factory)
+        rows += whole[: 1 + len(answered)]
+    return rows
+
+
+# --- nodes and pins -------------------------------------------------------------------------------------------------
+
+
+def node_text(summary: Summary) -> str:
+    """Text and ledger as they are shown."""
+    ledger = format_ledger(summary.ledger)
+    return f"{summary.text}\n\n{ledger}" if ledger else summary.text
+
+
+def one_line(history: History, node: Node) -> str:
+    """What is left of a node where even its summary does not fit."""
+    first, last = history.message_range(node.first_group, node.end_group)
+    return f"[messages {first}–{last} of the conversation, {last - first + 1} in all: no room for a summary]"
+
+
+def show_node(history: History, node: Node, summary: Summary, frame: Frame, role: str, count: Count) -> ShownNode:
+    """The row that stands for a node, and its size."""
+    first, last = history.message_range(node.first_group, node.end_group)
+    content = frame(
+        text=node_text(summary), first=str(first), last=str(last), count=str(last - first + 1), level=str(node.level)
+    )
+    return _shown(node, summary, content, (first, last), role, count)
+
+
+def show_one_line(history: History, shown: ShownNode, count: Count) -> ShownNode:
+    """The same node as a single line: range and count."""
+    span = history.message_range(shown.node.first_group, shown.node.end_group)
+    return _shown(shown.node, shown.summary, one_line(history, shown.node), span, shown.row["role"], count)
+
+
+def _shown(node: Node, summary: Summary, content: str, span: tuple[int, int], role: str, count: Count) -> ShownNode:
+    metadata = {
+        "source": SOURCE,
+        "ephemeral": True,
+        "key": node.key,
+        "level": node.level,
+        "messages": [span[0], span[1]],
+    }
+    row: JsonRow = {"role": role, "content": content, "metadata": metadata}
+    return ShownNode(node, summary, row, measure(row, count))
+
+
+def pinned_groups(
+    history: History, frontier_row: int, frontier: int, newest_user: int | None, *, factory: bool
+) -> list[Group]:
+    """Groups before the frontier that stand verbatim as well, in order; equal system rows once."""
+    found: dict[int, Group] = {}
+    seen: set[str] = set()
+    for index in history.pins:
+        if index >= frontier_row:
+            break
+        row = history.rows[index]
+        if hidden(history, index, factory):
+            continue
+        if row.role in ("system", "developer"):
+            text = compact_json([row.role, row.raw.get("content")])
+            if text in seen:
+                continue
+            seen.add(text)
+        group = history.group_of(index)
+        if group is not None:
+            found[group.start] = group
+    users = [history.users[0] if history.users else None, newest_user]
+    for ordinal in users:
+        if ordinal is not None and ordinal < frontier:
+            group = history.rendered_group(ordinal)
+            found[group.start] = group
+    return [found[start] for start in sorted(found)]
+
+
+def first_user_row(history: History) -> int | None:
+    """History row of the first user message."""
+    return history.rendered_group(history.users[0]).start if history.users else None
+
+
+# --- the view -------------------------------------------------------------------------------------------------------
+
+
+class View:
+    """The rows of one view state, kept up to date as the history grows: closed groups are converted once.
+
+    `rows()` copies what it hands out down to its content blocks.
+    """
+
+    def __init__(self, history: History, state: ViewState, count: Count, *, factory: bool) -> None:
+        self.state = state
+        self.factory = factory
+        self._history = history
+        self._count = count
+        self._rows: list[JsonRow] = []
+        self._sizes: list[int] = []
+        self.tokens = 0
+        self._next_group = history.group_position(state.frontier_row)
+        self._settled = not state.boundaries
+        for row, size in self._head():
+            self._append(row, size)
+
+    def _head(self) -> Iterator[tuple[JsonRow, int]]:
+        """Nodes in order, each with the pins of its range before it."""
+        state, history = self.state, self._history
+        pins = pinned_groups(history, state.frontier_row, state.frontier, state.newest_user, factory=self.factory)
+        for shown in state.nodes:
+            end = history.rendered_group(shown.node.end_group - 1).end
+            while pins and pins[0].start < end:
+                yield from self._group(pins.pop(0))
+            yield shown.row, shown.tokens
+        for group in pins:
+            yield from self._group(group)
+
+    def _group(self, group: Group) -> list[tuple[JsonRow, int]]:
+        return group_rows(self._history, group, self.state, self._count, factory=self.factory)
+
+    def _append(self, row: JsonRow, size: int) -> None:
+        if not self._settled and row["role"] not in ("system", "developer"):
+            # A conversation that opens with an assistant row is refused by some providers.
+            self._settled = True
+            marks = row.get("metadata") or {}
+            opens = row["role"] == "user" and marks.get("source") != "hook" and not _results_of(row)
+            if not opens:
+                opening = {"role": "user", "content": CONTINUES, "metadata": {"source": SOURCE, "ephemeral": True}}
+                self._append(opening, measure(opening, self._count))
+        self._rows.append(row)
+        self._sizes.append(size)
+        self.tokens += size
+
+    def refresh(self) -> None:
+        """Take in the groups that have closed since the last time."""
+        groups = self._history.groups
+        while self._next_group < len(groups):
+            for row, size in self._group(groups[self._next_group]):
+                self._append(row, size)
+            self._next_group += 1
+
+    def _open_rows(self) -> list[tuple[JsonRow, int]]:
+        return open_rows(self._history, self.state, self._count, factory=self.factory)
+
+    def size(self) -> int:
+        """Tokens of the view, system prompt aside."""
+        self.refresh()
+        return self.tokens + sum(size for _, size in self._open_rows())
+
+    def rows(self, system_prompt: str | None) -> list[JsonRow]:
+        """A copy of the rows, system prompt first."""
+        self.refresh()
+        head = [{"role": "system", "content": system_prompt}] if system_prompt else []
+        return [*head, *(copy_json(row) for row in self._rows), *(row for row, _ in self._open_rows())]
+
+    def __len__(self) -> int:
+        self.refresh()
+        return len(self._rows) + len(self._open_rows())
+
+    def largest(self, system_tokens: int = 0, most: int = 3) -> list[dict[str, Any]]:
+        """The largest rows, as events name them: position in the view, role, tokens."""
+        self.refresh()
+        head = [{"row": 0, "role": "system", "tokens": system_tokens}] if system_tokens else []
+        rows = [*zip(self._rows, self._sizes, strict=True), *self._open_rows()]
+        found = [
+            {"row": at, "role": row["role"], "tokens": size} for at, (row, size) in enumerate(rows, start=len(head))
+        ]
+        return sorted([*head, *found], key=lambda item: -item["tokens"])[:most]
+
+
+def pairs_intact(rows: Sequence[JsonRow]) -> list[str]:
+    """What breaks rule 2 in a view: results without their call before them, calls without their results right after.
+
+    Calls at the very end may be open. Used by the command line's checks and by tests of users' own modules.
+    """
+    problems: list[str] = []
+    waiting: list[str] = []
+    for at, row in enumerate(rows):
+        results = _results_of(row)
+        for call_id in results:
+            if call_id in waiting:
+                waiting.remove(call_id)
+            else:
+                problems.append(f"row {at}: result {call_id!r} without its call")
+        if not results:
+            problems += [f"row {at}: call {call_id!r} has no result" for call_id in waiting]
+            waiting = _calls_of(row)
+    return problems
+
+
+def _results_of(row: JsonRow) -> list[str]:
+    if row["role"] == "tool":
+        return [row["tool_call_id"]]
+    content = row.get("content")
+    blocks = content if isinstance(content, list) and row["role"] == "user" else []
+    return [b["tool_call_id"] for b in blocks if isinstance(b, dict) and b.get("type") == "tool_result"]
+
+
+def _calls_of(row: JsonRow) -> list[str]:
+    return [call.id for call in analyse(row).calls]

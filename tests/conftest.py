@@ -1,0 +1,56 @@
+"""What all tests share: where Amplifier's inherited suites find the module, and a switch that forbids skips."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import context_summarize
+
+NO_SKIPS = "CONTEXT_SUMMARIZE_NO_SKIPS"
+"""Environment variable: `1` fails a session in which anything was skipped."""
+
+
+@pytest.fixture
+def module_path() -> Path:
+    """The package that the inherited validation suites load; without it they skip themselves."""
+    return Path(context_summarize.__file__).parent
+
+
+@pytest.fixture
+def module_type() -> str:
+    """The kind of module that the inherited validation suites expect."""
+    return "context"
+
+
+class NoSkips:
+    """Fails a session in which a test, or a whole file, was skipped; an expected failure is no skip."""
+
+    def __init__(self) -> None:
+        self.skipped: list[str] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.skipped and not hasattr(report, "wasxfail"):
+            self.skipped.append(report.nodeid)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.skipped:
+            self.skipped.append(report.nodeid)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        if self.skipped and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.skipped:
+            terminalreporter.section(f"skipped, which {NO_SKIPS} forbids", red=True)
+            for nodeid in self.skipped:
+                terminalreporter.line(nodeid, red=True)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get(NO_SKIPS) == "1":
+        config.pluginmanager.register(NoSkips())
