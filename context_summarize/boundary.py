@@ -134,13 +134,14 @@ class Boundary:
         for _ in range(_MOST_ROUNDS):
             plan = self._plan(state, request, reason, focus)
             if not self._worthwhile(plan, state, request):
-                self._announced = False
+                self._withdraw(plan, request, self._clock() - started)
                 return None
             if not plan.missing:
                 return self._state(state, plan, request, tally, self._clock() - started)
             await self._announce(state, request, reason, plan)
             await self._fetch(plan.missing, request, tally)
             if not current():
+                self._withdraw(plan, request, self._clock() - started)
                 return None
         raise AssertionError("a plan that never has all its texts")
 
@@ -232,6 +233,30 @@ class Boundary:
             },
         )
 
+    def _withdraw(self, plan: Plan, request: Request, waited: float) -> None:
+        """Close an announcement of a boundary that is not made after all: nothing was saved."""
+        if self._announced:
+            used = request.correct(plan.tokens_before + request.system_tokens)
+            self._put_post(None, used, 0, plan, Tally(), waited)
+        self._announced = False
+
+    def _put_post(self, view: View | None, used: int, saved: int, plan: Plan, tally: Tally, waited: float) -> None:
+        shown = view.state.nodes if view is not None else ()
+        self._outbox.put(
+            POST_COMPACT,
+            {
+                "message_count": len(view) if view is not None else len(self._history),
+                "tokens": used,
+                "token_count": used,
+                "tokens_saved": saved,
+                "segments": plan.segments if view is not None else 0,
+                "merged": plan.merged if view is not None else 0,
+                "from_cache": tally.from_cache,
+                "digests": sum(1 for item in shown if item.summary.digest),
+                "wait_ms": round(waited * 1000),
+            },
+        )
+
     def committed(self, view: View, request: Request) -> None:
         """Note the events of the boundary that has just become the view's state."""
         report, self._report = self._report, None
@@ -245,20 +270,7 @@ class Boundary:
         self._announced = False
         after = request.correct(view.size() + request.system_tokens)
         rows_after = len(view)
-        self._outbox.put(
-            POST_COMPACT,
-            {
-                "message_count": rows_after,
-                "tokens": after,
-                "token_count": after,
-                "tokens_saved": report.before_view - after,
-                "segments": plan.segments,
-                "merged": plan.merged,
-                "from_cache": tally.from_cache,
-                "digests": sum(1 for shown in view.state.nodes if shown.summary.digest),
-                "wait_ms": round(report.waited * 1000),
-            },
-        )
+        self._put_post(view, after, report.before_view - after, plan, tally, report.waited)
         self._outbox.put(
             COMPACTION,
             {

@@ -23,7 +23,7 @@ FOREIGN_KEYS = {
     "storage_path": "persistence",
     "memory_files": "nothing",
 }
-"""Keys of the sibling context modules, with what takes their place here; they come along when a bundle swaps modules."""
+"""Keys of the sibling context modules, with what takes their place here; bundles that swap modules bring them."""
 
 
 def _setting(default: Any, text: str) -> Any:
@@ -76,7 +76,7 @@ class Config:
     prompts: str = _setting("default", "Name of a set in prompts/, or path to a folder of templates.")
     elide_tool_results: int | None = _setting(
         -1,
-        "Tool results above this many tokens are shortened at a boundary; none = never; default min(4000, budget / 10).",
+        "Tool results above this many tokens are cut at a boundary; none = never; default: min(4000, budget / 10).",
     )
     redact: bool | tuple[str, ...] = _setting(
         True,

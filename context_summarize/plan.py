@@ -17,6 +17,8 @@ from .view import ViewState, first_user_row, hidden, pinned_groups, row_size
 Reason = Literal["threshold", "manual", "must_fit"]
 FRAME_TOKENS = 70
 """Estimate of what the frame adds to a summary whose row has not been built yet."""
+OPENING_TOKENS = 24
+"""At least the size of the row that a view opens with when its conversation would open with an assistant row."""
 HARD_FLOOR = 24
 """Tokens below which no row is shortened further."""
 SLACK = 0.9
@@ -195,7 +197,10 @@ class Planner:
     def _size(self, draft: _Draft) -> int:
         frontier_row = self._frontier_row(draft)
         nodes = sum(self._node_size(node) for node in draft.nodes[draft.lines :]) + 40 * draft.lines
-        pins = sum(self._group_size(group, draft, pinned=True) for group in self._pins(draft, frontier_row))
+        pinned = self._pins(draft, frontier_row)
+        pins = sum(self._group_size(group, draft, pinned=True) for group in pinned)
+        if not any(group.user for group in pinned):
+            pins += OPENING_TOKENS  # the view may have to open with a user row of its own
         tail = sum(self._group_size(g, draft) for g in (*self._groups, *self._open) if g.start >= frontier_row)
         return nodes + pins + tail
 

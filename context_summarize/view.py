@@ -12,6 +12,7 @@ from .messages import (
     SOURCE,
     analyse,
     compact_json,
+    content_text,
     copy_json,
     is_image,
     synthetic_result,
@@ -57,14 +58,14 @@ class ViewState:
 
 # --- shortened rows -------------------------------------------------------------------------------------------------
 
-_MIN_CUT = 200
+_MIN_CUT = 120
 """Characters below which a piece of text is not worth a note about what was left out."""
 
 
 def _shorten(text: str, share: float) -> str:
     """Two thirds head, one third tail of `share` of the text, with a note in between."""
     kept = int(len(text) * share)
-    if len(text) <= _MIN_CUT or kept >= len(text) - 80:
+    if len(text) <= _MIN_CUT or kept >= len(text) - 60:
         return text
     head, tail = text[: kept * 2 // 3], text[len(text) - kept // 3 :] if kept >= 3 else ""
     left_out = len(text) - len(head) - len(tail)
@@ -97,7 +98,10 @@ def _shorten_block(block: Any, share: float) -> Any:
 
 
 def elide_row(row: JsonRow, keep: int, count: Count) -> JsonRow:
-    """A copy of a view row cut to about `keep` tokens: head and tail of its texts, with a note of what is gone."""
+    """A copy of a view row cut to about `keep` tokens: head and tail of its texts, with a note of what is gone.
+
+    What cannot be cut to that size by halves (many short texts, arguments of many fields) is cut to a note alone.
+    """
     size = measure(row, count)
     if size <= keep:
         return row
@@ -107,7 +111,50 @@ def elide_row(row: JsonRow, keep: int, count: Count) -> JsonRow:
         if measure(out, count) <= keep:
             return out
         share *= 0.6
-    return _elided(row, 0.0) if keep < 64 else out
+    hard = _cut_to_note(row)
+    return hard if measure(hard, count) < measure(out, count) else out
+
+
+def _note(value: Any) -> str:
+    text = value if isinstance(value, str) else compact_json(value)
+    return text if len(text) <= 40 else f"{text[:24]} [… {len(text):,} characters]"
+
+
+def _cut_to_note(row: JsonRow) -> JsonRow:
+    """The smallest form of a row: ids, names and signed blocks whole, everything else as a note."""
+    out = dict(row)
+    content = row.get("content")
+    if isinstance(content, str):
+        out["content"] = _note(content)
+    elif isinstance(content, list):
+        whole = [block for block in content if block.get("type") in ("thinking", "redacted_thinking", "reasoning")]
+        calls = [
+            {**block, "input": {"left_out": _note(block["input"])} if block["input"] else {}}
+            for block in content
+            if block.get("type") == "tool_call"
+        ]
+        results = [{**b, "output": _note(b.get("output"))} for b in content if b.get("type") == "tool_result"]
+        texts = [
+            block for block in content if block not in whole and block.get("type") not in ("tool_call", "tool_result")
+        ]
+        said = [{"type": "text", "text": _note(content_text(texts))}] if texts else []
+        out["content"] = [*whole, *results, *said, *calls]
+    entries = row.get("tool_calls")
+    if isinstance(entries, list):
+        out["tool_calls"] = [_entry_note(entry) for entry in entries]
+    return out
+
+
+def _entry_note(entry: Any) -> Any:
+    if not isinstance(entry, dict):
+        return entry
+    out = dict(entry)
+    if isinstance(entry.get("function"), dict):
+        given = entry["function"].get("arguments")
+        out["function"] = {**entry["function"], "arguments": compact_json({"left_out": _note(given)})}
+    if entry.get("arguments"):
+        out["arguments"] = {"left_out": _note(entry["arguments"])}
+    return out
 
 
 def _elided(row: JsonRow, share: float) -> JsonRow:
@@ -301,16 +348,17 @@ class View:
 
     def _append(self, row: JsonRow, size: int) -> None:
         if not self._settled and row["role"] not in ("system", "developer"):
-            # A conversation that opens with an assistant row is refused by some providers.
             self._settled = True
-            marks = row.get("metadata") or {}
-            opens = row["role"] == "user" and marks.get("source") != "hook" and not _results_of(row)
-            if not opens:
-                opening = {"role": "user", "content": CONTINUES, "metadata": {"source": SOURCE, "ephemeral": True}}
-                self._append(opening, measure(opening, self._count))
+            if not _opens(row):
+                self._append(*self._opening())
         self._rows.append(row)
         self._sizes.append(size)
         self.tokens += size
+
+    def _opening(self) -> tuple[JsonRow, int]:
+        """A conversation that opens with an assistant row is refused by some providers."""
+        row: JsonRow = {"role": "user", "content": CONTINUES, "metadata": {"source": SOURCE, "ephemeral": True}}
+        return row, measure(row, self._count)
 
     def refresh(self) -> None:
         """Take in the groups that have closed since the last time."""
@@ -321,7 +369,10 @@ class View:
             self._next_group += 1
 
     def _open_rows(self) -> list[tuple[JsonRow, int]]:
-        return open_rows(self._history, self.state, self._count, factory=self.factory)
+        rows = open_rows(self._history, self.state, self._count, factory=self.factory)
+        if rows and not self._settled and not _opens(rows[0][0]):
+            return [self._opening(), *rows]
+        return rows
 
     def size(self) -> int:
         """Tokens of the view, system prompt aside."""
@@ -347,6 +398,12 @@ class View:
             {"row": at, "role": row["role"], "tokens": size} for at, (row, size) in enumerate(rows, start=len(head))
         ]
         return sorted([*head, *found], key=lambda item: -item["tokens"])[:most]
+
+
+def _opens(row: JsonRow) -> bool:
+    """True for a user message: role user, no hook row, no tool result in it."""
+    marks = row.get("metadata") or {}
+    return row["role"] == "user" and marks.get("source") != "hook" and not _results_of(row)
 
 
 def pairs_intact(rows: Sequence[JsonRow]) -> list[str]:

@@ -1,0 +1,661 @@
+"""The module in a real Amplifier session: loaded by entry point and from a source, driven by an agent loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amplifier_core import HookResult
+from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
+from amplifier_core.message_models import Message
+from amplifier_core.module_sources import ModuleNotFoundError as SourceNotFoundError
+from amplifier_core.testing import MockCoordinator
+
+import context_summarize
+from context_summarize import SummarizingContextManager, mount
+from context_summarize.testing import tool_session, user
+from context_summarize.types import JsonRow
+from context_summarize.view import pairs_intact
+from tests.support.session import SUMMARY, Host, is_summary_request
+
+ROOT = Path(__file__).parents[2]
+SOURCE_FILES = ("context_summarize", "amplifier_module_context_summarize", "prompts", "pyproject.toml")
+"""What a checkout of the repository holds, as far as the loader is concerned."""
+
+SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "elide_tool_results": None}
+"""With the provider's window of 6,000 and output of 500 tokens: a budget of 5,000."""
+BUDGET = 5_000
+
+PAYLOADS: dict[str, set[str]] = {
+    "context:pre_compact": {"message_count", "tokens", "token_count", "budget", "usage", "reason"},
+    "context:post_compact": {
+        *("message_count", "tokens", "token_count", "tokens_saved", "segments", "merged", "from_cache", "digests"),
+        "wait_ms",
+    },
+    "context:compaction": {
+        *("before_tokens", "after_tokens", "before_messages", "after_messages", "budget", "target_tokens"),
+        "strategy_level",
+    },
+    "context:include": {"source", "content"},
+    "context-summarize:summary": {
+        *("key", "level", "source_tokens", "summary_tokens", "provider", "model", "duration_ms", "attempts", "usage"),
+        *("cost_usd", "coverage"),
+    },
+    "context-summarize:failure": {"key", "level", "kind", "error", "attempts", "retry_in_s"},
+    "context-summarize:over_budget": {"token_count", "budget", "largest"},
+    "context:message_added:debug": set(),
+}
+"""Event → what its payload holds at least, as the design's table has it."""
+
+ADDED_BY_HOST = {"session_id", "parent_id", "timestamp"}
+
+
+@pytest.fixture(autouse=True)
+async def settled_kernel() -> AsyncIterator[None]:
+    """The kernel's own thread can crash when the interpreter ends right after a session."""
+    yield
+    await asyncio.sleep(0.2)
+
+
+def own_tasks() -> set[asyncio.Task[Any]]:
+    """Tasks other than the test's own."""
+    return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
+
+
+def assert_payloads(host: Host, *names: str) -> None:
+    for name in names:
+        seen = host.seen(name)
+        assert seen, f"{name} never came"
+        for data in seen:
+            assert PAYLOADS[name] <= data.keys(), f"{name} lacks {PAYLOADS[name] - data.keys()}"
+
+
+class TestALongSession:
+    """Sixty prompts with a tool call each, some 60,000 tokens, through a budget of 5,000."""
+
+    @pytest.fixture
+    async def host(self, monkeypatch) -> AsyncIterator[Host]:
+        host = await Host(monkeypatch, {**SMALL, "debug": True}).start()
+        await host.talk(60)
+        yield host
+        await host.end()
+
+    async def test_it_stays_within_its_window_and_keeps_everything(self, host):
+        """Boundary after boundary is made; no row is lost, no pair is broken, no view is too large."""
+        assert isinstance(host.context, SummarizingContextManager)
+        assert len(host.tool.orders) == 60
+        assert len(host.seen("context:post_compact")) >= 8
+
+        assert await host.context.get_messages() == host.loop.added
+        assert len(host.loop.added) == 240
+        assert host.loop.problems == []
+        for view in host.loop.views:
+            for row in view:
+                Message(**row)
+        assert max(data["after_tokens"] for data in host.seen("context:compaction")) < 0.5 * BUDGET
+        assert await host.context.get_token_count() <= BUDGET
+
+    async def test_every_event_comes_with_its_whole_payload(self, host):
+        """What DESIGN names as payload arrives at a hook of the session, as JSON, for every boundary once."""
+        assert_payloads(
+            host,
+            "context:pre_compact",
+            "context:post_compact",
+            "context:compaction",
+            "context:include",
+            "context-summarize:summary",
+        )
+        assert len(host.seen("context:message_added:debug")) == 240
+
+        posts = host.seen("context:post_compact")
+        assert len(host.seen("context:pre_compact")) == len(posts) == len(host.seen("context:compaction"))
+        for post, compaction in zip(posts, host.seen("context:compaction"), strict=True):
+            assert post["tokens_saved"] == compaction["before_tokens"] - compaction["after_tokens"] > 0
+            assert post["digests"] == 0
+            assert compaction["budget"] == BUDGET
+        for data in host.seen("context:pre_compact"):
+            assert data["reason"] == "threshold"
+            assert data["usage"] >= 0.7
+        assert sum(post["segments"] for post in posts) <= len(host.seen("context:include"))
+        for data in host.seen("context:include"):
+            assert data["source"] == "context-summarize"
+            assert SUMMARY in data["content"]
+        for data in host.seen("context-summarize:summary"):
+            assert data["provider"] == "scripted"
+            assert data["attempts"] == 1
+            assert data["usage"].keys() == {"input_tokens", "output_tokens"}
+            assert 0 <= data["coverage"] <= 1
+        assert host.seen("context-summarize:failure") == host.seen("context-summarize:over_budget") == []
+
+    async def test_an_earlier_view_is_a_prefix_of_the_later_one_between_boundaries(self, host):
+        """A provider's prompt cache is thrown away by boundaries alone."""
+        pairs = list(zip(host.loop.views, host.loop.views[1:], strict=False))
+        kept = sum(later[: len(earlier)] == earlier for earlier, later in pairs)
+
+        assert len(host.loop.views) == 120
+        assert len(pairs) - kept == len(host.seen("context:post_compact"))
+
+    async def test_each_summary_is_asked_for_once(self, host):
+        """As many requests as summaries made, none for the same transcript twice."""
+        asked = [str(request.messages[1].content) for request in host.provider.summary_requests]
+
+        assert len(asked) == len(set(asked)) == len(host.seen("context-summarize:summary"))
+
+    async def test_cleanup_leaves_no_task(self, host):
+        await host.end()
+
+        assert own_tasks() == set()
+
+
+async def test_cleanup_ends_a_summary_that_is_still_being_made(monkeypatch):
+    """A request that was cancelled leaves its provider call under way; the end of the session ends it."""
+    host = await Host(monkeypatch, SMALL).start()
+    asked, never = asyncio.Event(), asyncio.Event()
+
+    class Hanging:
+        name = "hanging"
+        cancelled = False
+
+        def get_info(self) -> Any:
+            return host.provider.get_info()
+
+        async def complete(self, request: Any, **kwargs: Any) -> Any:
+            asked.set()
+            try:
+                await never.wait()
+            except asyncio.CancelledError:
+                self.cancelled = True
+                raise
+
+    provider = Hanging()
+    rows = tool_session(12, size=1_200)
+    await host.context.set_messages(rows)
+    request = asyncio.create_task(host.context.get_messages_for_request(provider=provider))
+    await asked.wait()
+    request.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await request
+    assert own_tasks() != set(), "the call goes on for whoever asks next"
+
+    await host.end()
+
+    assert own_tasks() == set()
+    assert provider.cancelled
+    assert await host.context.get_messages() == rows
+
+
+async def test_the_hosts_responses_correct_the_measuring_and_our_own_calls_do_not(monkeypatch):
+    """The provider emits `llm:response` for every call; only those for a served view say what a view weighs.
+
+    Every summary call claims 90,000 tokens, which would pass for the view that was served before it.
+    """
+    host = await Host(
+        monkeypatch, SMALL, input_tokens=lambda request: 90_000 if is_summary_request(request) else 1
+    ).start()
+    context, hooks = host.context, host.session.coordinator.hooks
+    rows = tool_session(30, size=600)
+    for row in rows[:16]:
+        await context.add_message(row)
+    await context.get_messages_for_request(provider=host.provider)
+    served = await context.get_token_count()
+    assert host.provider.summary_requests == []
+
+    for row in rows[16:60]:
+        await context.add_message(row)
+    await context.get_messages_for_request(provider=host.provider)
+
+    assert host.provider.summary_requests != []
+    [post] = host.seen("context:post_compact")
+    uncorrected = await context.get_token_count()
+    assert uncorrected == post["token_count"]
+    assert uncorrected < 0.7 * BUDGET
+
+    figures = {"input_tokens": uncorrected + 300, "output_tokens": 10, "cache_write_tokens": 200}
+    await hooks.emit("llm:response", {"status": "ok", "provider": "scripted", "usage": figures})
+    assert await context.get_token_count() == uncorrected + 500
+    assert served < uncorrected + 500
+
+    await context.get_messages_for_request(provider=host.provider)
+    for data in ({"status": "error"}, {"status": "ok", "usage": None}, {"status": "ok", "usage": {"input_tokens": 7}}):
+        await hooks.emit("llm:response", {"provider": "scripted", **data})
+    assert await context.get_token_count() == uncorrected + 500, "errors and helpers' small calls say nothing of a view"
+    await host.end()
+
+
+async def test_a_provider_that_counts_more_brings_the_boundaries_forward(monkeypatch):
+    """Where the provider reports half as much again as we measure, the corrected views fit its window all the same."""
+    plain = await Host(monkeypatch, SMALL).start()
+    await plain.talk(15)
+    await plain.end()
+    told: list[int] = []
+
+    def report(request: Any) -> int:
+        if not is_summary_request(request):
+            told.append(sum(len(str(message.content)) for message in request.messages) // 2)
+        return 90_000 if is_summary_request(request) else told[-1]
+
+    host = await Host(monkeypatch, SMALL, input_tokens=report).start()
+    await host.talk(15)
+
+    assert len(host.seen("context:post_compact")) > len(plain.seen("context:post_compact"))
+    assert max(told) <= BUDGET
+    await host.end()
+
+
+async def test_a_summary_provider_that_is_not_mounted_is_an_error_in_the_log_and_no_more(monkeypatch, caplog):
+    """Said once, when the session is ready, with the names there are; the session's own provider writes instead."""
+    caplog.set_level(logging.WARNING, "context_summarize")
+    host = Host(monkeypatch, {**SMALL, "summary_provider": "cheap"})
+
+    await host.start()
+
+    [record] = caplog.records
+    assert record.levelno == logging.ERROR
+    assert "'cheap' is not mounted" in record.getMessage()
+    assert "mounted: scripted" in record.getMessage()
+
+    await host.talk(12)
+    assert len(host.provider.summary_requests) > 0
+    assert {data["provider"] for data in host.seen("context-summarize:summary")} == {"scripted"}
+    assert len(caplog.records) == 1
+    await host.end()
+
+
+async def test_a_summary_provider_that_is_mounted_writes_the_summaries(monkeypatch):
+    host = await Host(monkeypatch, {**SMALL, "summary_provider": "cheap", "summary_model": "small-1"}).start()
+    cheap = type(host.provider)(host.session.coordinator.hooks)
+    await host.session.coordinator.mount("providers", cheap, name="cheap")
+
+    await host.talk(12)
+
+    assert host.provider.summary_requests == []
+    assert len(cheap.summary_requests) == len(cheap.requests) > 0
+    assert {options["model"] for options in cheap.options} == {"small-1"}
+    assert {data["provider"] for data in host.seen("context-summarize:summary")} == {"cheap"}
+    await host.end()
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        (RuntimeError("something is broken"), "error"),
+        (AuthenticationError("no such key"), "auth"),
+        (ProviderUnavailableError("down", retryable=False), "unavailable"),
+    ],
+    ids=["bug", "auth", "down"],
+)
+async def test_a_session_whose_provider_breaks_on_every_summary_runs_to_its_end(monkeypatch, caplog, error, kind):
+    """Digests stand in: the views still fit, nothing is lost, and the failures are events."""
+    caplog.set_level(logging.CRITICAL, "context_summarize")
+    host = await Host(monkeypatch, SMALL, summary=error).start()
+
+    await host.talk(30)
+
+    assert len(host.tool.orders) == 30
+    assert host.provider.gone_wrong > 0
+    assert await host.context.get_messages() == host.loop.added
+    assert host.loop.problems == []
+    assert_payloads(host, "context:post_compact", "context-summarize:failure")
+    assert {data["kind"] for data in host.seen("context-summarize:failure")} == {kind}
+    assert host.seen("context-summarize:summary") == host.seen("context-summarize:over_budget") == []
+    assert all(data["digests"] > 0 for data in host.seen("context:post_compact"))
+    assert await host.context.get_token_count() <= BUDGET
+    await host.end()
+    assert own_tasks() == set()
+
+
+async def test_a_prompt_that_can_never_fit_is_one_event_and_no_error(monkeypatch, caplog):
+    caplog.set_level(logging.CRITICAL, "context_summarize")
+    host = await Host(monkeypatch, SMALL).start()
+    await host.context.set_system_prompt_factory(_policy)
+    await host.context.add_message(user("Good morning."))
+
+    for _ in range(3):
+        await host.context.get_messages_for_request(provider=host.provider)
+
+    assert_payloads(host, "context-summarize:over_budget")
+    [data] = host.seen("context-summarize:over_budget")
+    assert data["token_count"] > data["budget"] == BUDGET
+    assert data["largest"][0]["role"] == "system"
+    await host.end()
+
+
+async def _policy() -> str:
+    return "Always answer kindly. " * 2_000
+
+
+async def test_a_hook_that_raises_changes_nothing(monkeypatch):
+    """A foreign hook on our events costs neither the request nor the other hooks."""
+    host = await Host(monkeypatch, SMALL).start()
+
+    async def broken(event: str, data: dict[str, Any]) -> HookResult:
+        raise RuntimeError(f"this hook breaks on {event}")
+
+    for name in PAYLOADS:
+        host.session.coordinator.hooks.register(name, broken, priority=-10, name=f"broken-{name}")
+    await host.talk(12)
+
+    assert len(host.tool.orders) == 12
+    assert host.loop.problems == []
+    assert len(host.provider.summary_requests) > 0
+    await host.end()
+
+
+async def test_a_second_session_starts_with_nothing_of_the_first(monkeypatch):
+    """The loader mounts the module anew for each session, in one process."""
+    first = await Host(monkeypatch, SMALL).start()
+    await first.talk(3)
+    second = await Host(monkeypatch, SMALL).start()
+
+    assert await second.context.get_messages() == []
+    await second.talk(2)
+    assert len(await first.context.get_messages()) == 12
+    assert len(await second.context.get_messages()) == 8
+
+    await first.end()
+    await second.end()
+
+
+# --- from a source ---------------------------------------------------------------------------------------------------
+
+
+class FolderSource:
+    """A `file://` source: the root of a checkout."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+
+    def resolve(self) -> Path:
+        return self._root
+
+
+class FileResolver:
+    """Resolves `file://` sources, as applications on Amplifier do; what has no source is left to the loader."""
+
+    def __init__(self) -> None:
+        self.resolved: list[str] = []
+
+    def resolve(self, module_id: str, source_hint: Any = None, profile_hint: Any = None) -> FolderSource:
+        del profile_hint
+        if not isinstance(source_hint, str) or not source_hint.startswith("file://"):
+            raise SourceNotFoundError(f"{module_id} has no source")
+        self.resolved.append(module_id)
+        return FolderSource(Path(source_hint.removeprefix("file://")))
+
+
+async def test_a_checkout_as_source_is_validated_and_mounted(monkeypatch):
+    """The loader finds `amplifier_module_context_summarize` at the root, tries it on a mock, then mounts it for real."""
+    tried: list[dict[str, Any]] = []
+    real = context_summarize.module.mount
+
+    async def counted(coordinator: Any, config: Any = None) -> Any:
+        tried.append({"mock": isinstance(coordinator, MockCoordinator), "config": config})
+        return await real(coordinator, config)
+
+    monkeypatch.setattr("amplifier_module_context_summarize.mount", counted)
+    settings = {**SMALL, "summary_provider": "nobody"}
+    host = Host(monkeypatch, settings)
+    host.config["session"]["context"]["source"] = f"file://{ROOT}"
+    resolver = FileResolver()
+
+    await host.start(resolver)
+    await host.talk(12)
+
+    assert resolver.resolved == ["context-summarize"]
+    assert tried == [{"mock": True, "config": settings}, {"mock": False, "config": settings}]
+    assert isinstance(host.context, SummarizingContextManager)
+    assert len(host.seen("context:post_compact")) > 0
+    assert await host.context.get_messages() == host.loop.added
+    await host.end()
+
+
+async def test_on_session_ready_is_found_from_a_source_too(monkeypatch, caplog):
+    caplog.set_level(logging.ERROR, "context_summarize")
+    host = Host(monkeypatch, {"summary_provider": "nobody"})
+    host.config["session"]["context"]["source"] = f"file://{ROOT}"
+
+    await host.start(FileResolver())
+
+    assert ["'nobody' is not mounted" in record.getMessage() for record in caplog.records] == [True]
+    await host.end()
+
+
+async def test_a_wrong_setting_stops_the_session_with_its_name_and_remedy(monkeypatch):
+    """Before anything runs, by entry point and from a source."""
+    for source in (None, f"file://{ROOT}"):
+        host = Host(monkeypatch, {"keep_recnt": 3})
+        host.config["session"]["context"]["source"] = source
+
+        with pytest.raises(RuntimeError, match="unknown setting 'keep_recnt'; did you mean 'keep_recent'"):
+            await host.start(FileResolver() if source else None)
+
+
+def run_python(script: str, tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    """A script in a process of its own, where warnings are errors; its working folder is empty and stays so."""
+    (tmp_path / "script.py").write_text(textwrap.dedent(script), "utf-8")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
+    done = subprocess.run(
+        [sys.executable, "-B", "-W", "error", str(tmp_path / "script.py"), *args],
+        cwd=empty,
+        env={**environment, "PYTHONIOENCODING": "utf-8", "HOME": str(empty)},
+        capture_output=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+    assert list(empty.iterdir()) == []
+    return done
+
+
+def test_a_second_checkout_is_used_as_it_stands(tmp_path):
+    """A fresh process, a copy of the repository as source: code and prompts come from the copy, nothing else."""
+    checkout = tmp_path / "checkout"
+    for name in SOURCE_FILES:
+        source = ROOT / name
+        if source.is_dir():
+            shutil.copytree(source, checkout / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, checkout / name)
+    script = """
+        import asyncio, sys, types
+        from pathlib import Path
+        from amplifier_core import AmplifierSession
+        from amplifier_core.module_sources import ModuleNotFoundError
+
+        checkout = Path(sys.argv[1])
+
+        class Resolver:
+            def resolve(self, module_id, source_hint=None, profile_hint=None):
+                if source_hint is None:
+                    raise ModuleNotFoundError(module_id)
+                return types.SimpleNamespace(resolve=lambda: Path(source_hint.removeprefix("file://")))
+
+        class Loop:
+            async def execute(self, prompt, context, **parts):
+                await context.add_message({"role": "user", "content": prompt})
+                return str(len(await context.get_messages_for_request()))
+
+        class Provider:
+            name = "none"
+
+        def install(module_id, point, part):
+            async def mount(coordinator, config):
+                await coordinator.mount(point, part, name=None if point == "orchestrator" else part.name)
+
+            name = f"amplifier_module_{module_id}"
+            sys.modules[name] = types.SimpleNamespace(mount=mount)
+
+        install("loop", "orchestrator", Loop())
+        install("provider", "providers", Provider())
+
+        async def main():
+            context = {"module": "context-summarize", "source": f"file://{checkout}", "config": {"keep_recent": 4}}
+            session = AmplifierSession(
+                {"session": {"orchestrator": {"module": "loop"}, "context": context}, "providers": [{"module": "provider"}]}
+            )
+            await session.coordinator.mount("module-source-resolver", Resolver())
+            async with session:
+                print("rows", await session.execute("hello"))
+            import context_summarize
+            from context_summarize.prompts import load_prompts
+            for path in (context_summarize.__file__, load_prompts("default").segment.path):
+                assert Path(path).is_relative_to(checkout), path
+            await asyncio.sleep(0.2)
+
+        asyncio.run(main())
+    """
+
+    done = run_python(script, tmp_path, str(checkout))
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["rows", "1"]
+
+
+# --- mount() ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("config", [{}, None], ids=["empty", "none"])
+async def test_mount_takes_no_settings_at_all(config):
+    coordinator = MockCoordinator()
+
+    cleanup = await mount(coordinator, config)
+
+    context = coordinator.get("context")
+    rows = tool_session(3)
+    for row in rows:
+        await context.add_message(row)
+    assert await context.get_messages() == rows
+    assert await context.get_messages_for_request() == rows
+    await cleanup()
+
+
+async def test_mount_may_be_run_twice_on_one_coordinator():
+    """The second one takes the place; each cleanup ends its own alone, and may be awaited more than once."""
+    coordinator = MockCoordinator()
+    first = await mount(coordinator, {})
+    before = coordinator.get("context")
+    await before.add_message(user("kept by the first"))
+    second = await mount(coordinator, {})
+    after = coordinator.get("context")
+    assert after is not before
+    assert await after.get_messages() == []
+
+    await first()
+    await first()
+
+    await after.add_message(user("How much does a day of rain weigh?"))
+    await after.get_messages_for_request()
+    size = await after.get_token_count()
+    await coordinator.hooks.emit("llm:response", {"status": "ok", "usage": {"input_tokens": size + 40}})
+    assert await after.get_token_count() == size + 40, "the second one still hears"
+    await second()
+    await second()
+    assert coordinator.hooks.list_handlers("llm:response") == {"llm:response": []}
+    assert len(await before.get_messages()) == len(await after.get_messages()) == 1
+
+
+async def test_after_cleanup_no_response_is_heard_any_more():
+    coordinator = MockCoordinator()
+    cleanup = await mount(coordinator, {})
+    context = coordinator.get("context")
+    await context.add_message(user("How much does a day of rain weigh?"))
+    await context.get_messages_for_request()
+    before = await context.get_token_count()
+
+    await cleanup()
+    await coordinator.hooks.emit("llm:response", {"status": "ok", "usage": {"input_tokens": before + 40}})
+
+    assert await context.get_token_count() == before
+
+
+def test_mount_writes_no_file_and_touches_no_network(tmp_path):
+    """A process that forbids both, from `mount()` to its cleanup, by Python's own audit events."""
+    script = """
+        import asyncio, os, sys
+        from amplifier_core.testing import MockCoordinator
+        import context_summarize
+
+        WRITE = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_TRUNC
+        CHANGES = ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.symlink", "os.truncate",
+                   "sqlite3.connect", "subprocess.Popen", "tempfile.mkstemp", "tempfile.mkdtemp")
+        guarded = False
+        seen = []
+
+        def guard(event, args):
+            if not guarded:
+                return
+            if event.startswith("socket.") or event in CHANGES or (event == "open" and args[2] & WRITE):
+                seen.append((event, args))
+                raise PermissionError(f"{event} {args}")
+
+        sys.addaudithook(guard)
+
+        async def main():
+            global guarded
+            coordinator = MockCoordinator()
+            guarded = True
+            for config in (None, {}, {"keep_recent": 3, "prompts": "default"}):
+                cleanup = await context_summarize.mount(coordinator, config)
+                await context_summarize.on_session_ready(coordinator)
+                await cleanup()
+            try:
+                open("written", "w")
+            except PermissionError:
+                print("guarded")
+            guarded = False
+            print(len(seen))
+            await asyncio.sleep(0.2)
+
+        asyncio.run(main())
+    """
+
+    done = run_python(script, tmp_path)
+
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["guarded", "1"], "the guard works, and it is what the script itself did that it saw"
+
+
+async def test_mount_opens_no_socket(monkeypatch):
+    """The same in this process, at the seam that every client library uses."""
+
+    def refuse(*args: Any, **kwargs: Any) -> Any:
+        raise AssertionError("mount() asked for a socket")
+
+    monkeypatch.setattr("socket.socket", refuse)
+    monkeypatch.setattr("socket.getaddrinfo", refuse)
+    coordinator = MockCoordinator()
+
+    await (await mount(coordinator, {}))()
+
+
+# --- rows as hosts hand them over ------------------------------------------------------------------------------------
+
+
+async def test_a_transcript_repaired_by_the_host_keeps_its_summaries(monkeypatch):
+    """`set_messages` with the same rows, and with a repaired end, asks for no summary again."""
+    host = await Host(monkeypatch, SMALL).start()
+    await host.talk(20)
+    rows: list[JsonRow] = await host.context.get_messages()
+    asked = len(host.provider.summary_requests)
+    view = await host.context.get_messages_for_request(provider=host.provider)
+
+    await host.context.set_messages(rows)
+    assert await host.context.get_messages_for_request(provider=host.provider) == view
+    await host.context.set_messages([*rows[:-1], {"role": "assistant", "content": "The last answer, repaired."}])
+    repaired = await host.context.get_messages_for_request(provider=host.provider)
+
+    assert len(host.provider.summary_requests) == asked
+    assert pairs_intact(repaired) == []
+    assert repaired[:-1] == view[:-1]
+    await host.end()

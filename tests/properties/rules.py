@@ -1,0 +1,67 @@
+"""The rules of docs/design.md ("What always holds") as checks of one view against its history."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amplifier_core.message_models import Message
+
+from context_summarize.history import measure
+from context_summarize.view import pairs_intact
+
+Rows = list[dict[str, Any]]
+
+
+def check_shape(view: Rows) -> None:
+    """Rules 2 and 3: pairs are whole, and every row passes the host's `Message`."""
+    assert pairs_intact(view) == []
+    for row in view:
+        Message(**row)
+
+
+def check_opening(view: Rows, history: Rows, boundaries: int) -> None:
+    """Rule 6: the conversation opens with a user message, if the history does or a boundary has been made."""
+    body = [row for row in view if row["role"] not in ("system", "developer")]
+    told = [row for row in history if row["role"] not in ("system", "developer")]
+    starts = bool(told) and _is_user_message(told[0])
+    if body and (starts or boundaries):
+        assert _is_user_message(body[0]), body[0]
+
+
+def _is_user_message(row: dict[str, Any]) -> bool:
+    content = row.get("content")
+    holds = isinstance(content, list) and any(isinstance(b, dict) and b.get("type") == "tool_result" for b in content)
+    return row["role"] == "user" and (row.get("metadata") or {}).get("source") != "hook" and not holds
+
+
+def check_order(view: Rows, history: Rows) -> None:
+    """Rule 6: rows that stand verbatim keep the order of the conversation, tool runs aside."""
+    texts = [_plain(row) for row in history if row["role"] == "user" and _plain(row) is not None]
+    shown = [_plain(row) for row in view if row["role"] == "user" and _plain(row) in texts]
+    at = 0
+    for text in shown:
+        while at < len(texts) and texts[at] != text:
+            at += 1
+        assert at < len(texts), f"{text!r} stands out of order"
+        at += 1
+
+
+def _plain(row: dict[str, Any]) -> str | None:
+    content = row.get("content")
+    return "" if content is None else content if isinstance(content, str) else None
+
+
+def view_tokens(view: Rows, count: Any) -> int:
+    """Tokens of a view, measured from what was handed out."""
+    return sum(measure(row, count) for row in view)
+
+
+def check_fits(view: Rows, budget: int, count: Any) -> None:
+    """Rule 7: within the budget, or as small as the rules allow: no row left that could be shortened."""
+    if view_tokens(view, count) <= budget:
+        return
+    for row in view:
+        ours = (row.get("metadata") or {}).get("source") == "context-summarize"
+        if row["role"] in ("system", "developer") and not ours:
+            continue
+        assert measure(row, count) <= 120, ("could still be shortened", measure(row, count), row)

@@ -1,0 +1,126 @@
+"""Random histories of every message shape, for the properties."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+Rows = list[dict[str, Any]]
+
+WORDS = st.sampled_from(
+    ["order", "A1B2C3", "$12.50", "src/app/main.py", "always", "do not", "ship", "#12 user", "###", "ünïcode", "日本語",
+     "https://example.com/x?y=1", "error: it failed", "=== transcript", "$first ${text}", "\n", "line\nbreak"]
+)  # fmt: skip
+
+
+@st.composite
+def texts(draw: st.DrawFn, most: int = 60) -> str:
+    """Words, sometimes many of them, so that sizes differ by orders of magnitude."""
+    words = draw(st.lists(WORDS, max_size=8))
+    times = draw(st.sampled_from([1, 1, 1, 2, 5, most]))
+    return " ".join(words * times)
+
+
+@st.composite
+def marked(draw: st.DrawFn, row: dict[str, Any]) -> dict[str, Any]:
+    """The row, now and then marked critical, ephemeral, or carrying a continuation id."""
+    mark = draw(st.integers(0, 19))
+    if mark == 0:
+        return {**row, "metadata": {"critical": True}}
+    if mark == 1:
+        return {**row, "critical": True}
+    if mark == 2 and row["role"] == "assistant":
+        return {**row, "metadata": {"openai:response_id": "resp_1", "kept": 1}}
+    return row
+
+
+@st.composite
+def contents(draw: st.DrawFn) -> Any:
+    """Content of a user or assistant row without calls."""
+    kind = draw(st.integers(0, 9))
+    if kind == 0:
+        return None
+    if kind == 1:
+        return [{"type": "text", "text": draw(texts())}, {"type": "weird", "x": [1, {"y": 2}]}]
+    if kind == 2:
+        return [{"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}]
+    if kind == 3:
+        return [{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}}]
+    if kind == 4:
+        return {"answer": draw(texts())}
+    return draw(texts())
+
+
+@st.composite
+def single(draw: st.DrawFn) -> Rows:
+    """One row without calls: user, assistant, system, developer, hook, orphan result, function."""
+    kind = draw(st.integers(0, 15))
+    if kind <= 5:
+        return [draw(marked({"role": "user", "content": draw(contents())}))]
+    if kind <= 9:
+        return [draw(marked({"role": "assistant", "content": draw(contents())}))]
+    if kind == 10:
+        return [{"role": "system", "content": draw(st.sampled_from(["be kind", "be brief"]))}]
+    if kind == 11:
+        return [{"role": "developer", "content": draw(texts(3))}]
+    if kind == 12:
+        role = draw(st.sampled_from(["system", "user", "assistant"]))
+        return [{"role": role, "content": draw(texts()), "metadata": {"source": "hook", "ephemeral": False}}]
+    if kind == 13:
+        return [{"role": "tool", "tool_call_id": draw(st.sampled_from(["c0", "c1", "lost"])), "content": draw(texts())}]
+    if kind == 14:
+        return [{"role": "user", "content": draw(texts()), "ephemeral": True}]
+    return [{"role": "assistant", "content": [{"type": "thinking", "thinking": "hm", "signature": "s1g"}]}]
+
+
+@st.composite
+def call_row(draw: st.DrawFn, ids: list[str]) -> dict[str, Any]:
+    """An assistant row with these calls, in one of the three shapes."""
+    shape = draw(st.integers(0, 3))
+    args = {"path": draw(texts(3))}
+    if shape == 0:
+        return {
+            "role": "assistant",
+            "content": [{"type": "tool_call", "id": i, "name": "bash", "input": args} for i in ids],
+            "tool_calls": [{"id": i, "tool": "bash", "arguments": args} for i in ids],
+        }
+    if shape == 1:
+        made = [{"id": i, "type": "function", "function": {"name": "bash", "arguments": '{"a": 1}'}} for i in ids]
+        return {"role": "assistant", "content": None, "tool_calls": made}
+    if shape == 2:
+        return {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": draw(texts(3))},
+                *({"type": "tool_use", "id": i, "name": "bash", "input": args} for i in ids),
+            ],
+        }
+    made = [{"id": i, "tool": "b", "arguments": {}} for i in ids]
+    return {"role": "assistant", "content": draw(texts(3)), "tool_calls": made}
+
+
+@st.composite
+def tool_run(draw: st.DrawFn) -> Rows:
+    """Calls with their results: in any order, some twice, some missing, with rows of hooks in between."""
+    ids = draw(st.lists(st.sampled_from(["c0", "c1", "c2"]), min_size=1, max_size=3))
+    rows = [draw(call_row(ids))]
+    answered = draw(st.permutations(ids))
+    keep = draw(st.sampled_from([len(ids), len(ids), len(ids), len(ids) - 1, len(ids) + 1]))
+    answered = (list(answered) + list(ids))[: max(0, keep)]
+    anthropic = draw(st.booleans()) and draw(st.booleans())
+    if anthropic and answered:
+        blocks = [{"type": "tool_result", "tool_use_id": i, "content": draw(texts())} for i in answered]
+        return [*rows, {"role": "user", "content": blocks}]
+    for call_id in answered:
+        if draw(st.integers(0, 4)) == 0:
+            rows.append({"role": "system", "content": "hooked", "metadata": {"source": "hook"}})
+        rows.append({"role": "tool", "tool_call_id": call_id, "name": "bash", "content": draw(texts(120))})
+    return rows
+
+
+@st.composite
+def histories(draw: st.DrawFn, most: int = 25) -> Rows:
+    """A whole history."""
+    runs = draw(st.lists(st.one_of(single(), single(), tool_run()), max_size=most))
+    return [row for run in runs for row in run]

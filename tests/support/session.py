@@ -1,0 +1,244 @@
+"""A small Amplifier host for tests: modules that the loader finds by name, an agent loop, a tool, and a provider."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import types
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+from amplifier_core import AmplifierSession, HookResult, ToolResult
+from amplifier_core.message_models import (
+    ChatRequest,
+    ChatResponse,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolCallBlock,
+    ToolSpec,
+    Usage,
+)
+
+from context_summarize.events import ALL_EVENTS
+from context_summarize.testing import Answer, ScriptedProvider, text_response
+from context_summarize.types import JsonRow
+from context_summarize.view import pairs_intact
+
+Mount = Callable[[Any, dict[str, Any]], Awaitable[Any]]
+
+SUMMARY = "Goal: the user asked for the state of several orders. State: each was found and is on its way."
+
+
+def summarise(request: ChatRequest) -> str:
+    """A summary that differs from part to part, and is the same for the same part: it names the fence's own id."""
+    fence = str(request.messages[1].content).split("===")[1].split()[-1]
+    return f"{SUMMARY} Part {fence}."
+
+
+def install_module(monkeypatch: pytest.MonkeyPatch, module_id: str, mount: Mount) -> None:
+    """Make `module_id` known to Amplifier's loader, which imports `amplifier_module_<id>` where no source is given."""
+    module = types.ModuleType(f"amplifier_module_{module_id.replace('-', '_')}")
+    module.mount = mount  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+def is_summary_request(request: ChatRequest) -> bool:
+    """True for a request that the context module has made."""
+    return (request.metadata or {}).get("purpose") == "context-summarize"
+
+
+class LookupTool:
+    """A tool whose results are long enough to fill a small window."""
+
+    name = "lookup"
+    description = "Looks up an order."
+    input_schema: dict[str, Any] = {"type": "object", "properties": {"order": {"type": "string"}}}
+
+    def __init__(self) -> None:
+        self.orders: list[str] = []
+
+    async def execute(self, input: dict[str, Any]) -> ToolResult:
+        order = input["order"]
+        self.orders.append(order)
+        history = "; ".join(f"{order} stop {stop} weight {stop * 7 % 31} kg" for stop in range(30))
+        return ToolResult(success=True, output={"order": order, "history": history})
+
+
+class Loop:
+    """An agent loop as loop-basic has it: ask, run the tools, ask again, until the answer has no calls.
+
+    It keeps every row that it added, and what is wrong with the views that it was given.
+    """
+
+    def __init__(self) -> None:
+        self.added: list[JsonRow] = []
+        self.views: list[list[JsonRow]] = []
+        self.problems: list[str] = []
+
+    async def execute(
+        self,
+        prompt: str,
+        context: Any,
+        providers: dict[str, Any],
+        tools: dict[str, Any],
+        hooks: Any,
+        coordinator: Any = None,
+    ) -> str:
+        provider = next(iter(providers.values()))
+        specs = [ToolSpec(name=t.name, description=t.description, parameters=t.input_schema) for t in tools.values()]
+        await self._add(context, {"role": "user", "content": prompt})
+        while True:
+            rows = await context.get_messages_for_request(provider=provider)
+            self._look_at(rows)
+            response = await provider.complete(ChatRequest(messages=[Message(**row) for row in rows], tools=specs))
+            blocks = [block.model_dump() for block in response.content]
+            if not response.tool_calls:
+                await self._add(context, {"role": "assistant", "content": blocks})
+                return str(response.content[0].text)
+            made = [{"id": call.id, "tool": call.name, "arguments": call.arguments} for call in response.tool_calls]
+            await self._add(context, {"role": "assistant", "content": blocks, "tool_calls": made})
+            for call in response.tool_calls:
+                result = await tools[call.name].execute(call.arguments)
+                await self._add(context, {"role": "tool", "tool_call_id": call.id, "content": str(result.output)})
+
+    async def _add(self, context: Any, row: JsonRow) -> None:
+        self.added.append(row)
+        await context.add_message(row)
+
+    def _look_at(self, rows: list[JsonRow]) -> None:
+        self.views.append(rows)
+        self.problems += [f"view {len(self.views)}: {problem}" for problem in pairs_intact(rows)]
+
+
+class SessionProvider(ScriptedProvider):
+    """Answers a user row with a call of `lookup` and its result with text; summary requests get `summary`.
+
+    After each answer it says so as `llm:response`, the way Amplifier's providers do, with the tokens that
+    `input_tokens` makes of the request.
+    """
+
+    def __init__(
+        self,
+        hooks: Any,
+        *,
+        summary: Answer = summarise,
+        input_tokens: Callable[[ChatRequest], int] | None = None,
+        context_window: int = 6_000,
+        max_output_tokens: int = 500,
+    ) -> None:
+        super().__init__(then=self._reply, context_window=context_window, max_output_tokens=max_output_tokens)
+        self.summary = summary
+        self.gone_wrong = 0
+        self._hooks = hooks
+        self._input_tokens = input_tokens
+        self._ids = itertools.count(1)
+
+    @property
+    def summary_requests(self) -> list[ChatRequest]:
+        """The requests of the context module."""
+        return [request for request in self.requests if is_summary_request(request)]
+
+    def _reply(self, request: ChatRequest) -> str | ChatResponse:
+        if is_summary_request(request):
+            if isinstance(self.summary, Exception):
+                self.gone_wrong += 1
+                raise self.summary
+            return self.summary(request) if callable(self.summary) else self.summary
+        last = request.messages[-1]
+        if last.role == "tool":
+            return f"The order of call {last.tool_call_id} was found."
+        at = next(self._ids)
+        arguments = {"order": f"ORD{at:05d}"}
+        return ChatResponse(
+            content=[
+                TextBlock(text="Let me look."),
+                ToolCallBlock(id=f"call_{at}", name="lookup", input=arguments),
+            ],
+            tool_calls=[ToolCall(id=f"call_{at}", name="lookup", arguments=arguments)],
+            usage=text_response("", request).usage,
+            finish_reason="tool_calls",
+        )
+
+    async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
+        event: dict[str, Any] = {"provider": self.name, "model": "scripted-1", "duration_ms": 1}
+        try:
+            response = await super().complete(request, **kwargs)
+        except Exception as error:
+            await self._hooks.emit("llm:response", {**event, "status": "error", "error": str(error)})
+            raise
+        usage = response.usage or Usage(input_tokens=0, output_tokens=0, total_tokens=0)
+        read = self._input_tokens(request) if self._input_tokens else usage.input_tokens
+        told = {"input_tokens": read, "output_tokens": usage.output_tokens, "cost_usd": None}
+        await self._hooks.emit("llm:response", {**event, "status": "ok", "usage": told})
+        return response
+
+
+class Host:
+    """A session with the parts above, the events that it has seen, and its modules' names.
+
+    `await host.start()` builds and initializes it, `await host.end()` cleans it up.
+    """
+
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any] | None = None, **provider: Any
+    ) -> None:
+        self.loop = Loop()
+        self.tool = LookupTool()
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self._provider_options = provider
+        install_module(monkeypatch, "loop-test", self._mount_loop)
+        install_module(monkeypatch, "provider-test", self._mount_provider)
+        install_module(monkeypatch, "tool-test", self._mount_tool)
+        context: dict[str, Any] = {"module": "context-summarize", "config": settings or {}}
+        self.config: dict[str, Any] = {
+            "session": {"orchestrator": {"module": "loop-test"}, "context": context},
+            "providers": [{"module": "provider-test"}],
+            "tools": [{"module": "tool-test"}],
+        }
+        self.provider: SessionProvider
+        self.session: Any
+
+    async def _mount_loop(self, coordinator: Any, config: dict[str, Any]) -> None:
+        del config
+        await coordinator.mount("orchestrator", self.loop)
+
+    async def _mount_provider(self, coordinator: Any, config: dict[str, Any]) -> None:
+        del config
+        self.provider = SessionProvider(coordinator.hooks, **self._provider_options)
+        await coordinator.mount("providers", self.provider, name=self.provider.name)
+
+    async def _mount_tool(self, coordinator: Any, config: dict[str, Any]) -> None:
+        del config
+        await coordinator.mount("tools", self.tool, name=self.tool.name)
+
+    async def start(self, resolver: Any | None = None) -> Host:
+        self.session = AmplifierSession(self.config)
+        if resolver is not None:
+            await self.session.coordinator.mount("module-source-resolver", resolver)
+        await self.session.initialize()
+        for name in ALL_EVENTS:
+            self.session.coordinator.hooks.register(name, self._record, name=f"record-{name}")
+        return self
+
+    async def _record(self, event: str, data: dict[str, Any]) -> HookResult:
+        self.events.append((event, dict(data)))
+        return HookResult(action="continue")
+
+    @property
+    def context(self) -> Any:
+        """The mounted context manager."""
+        return self.session.coordinator.get("context")
+
+    def seen(self, name: str) -> list[dict[str, Any]]:
+        """Payloads of one event, in order."""
+        return [data for event, data in self.events if event == name]
+
+    async def talk(self, turns: int) -> None:
+        """So many prompts, one after the other."""
+        for turn in range(turns):
+            await self.session.execute(f"Please find order number {turn} and tell me its state.")
+
+    async def end(self) -> None:
+        await self.session.cleanup()
