@@ -11,6 +11,7 @@ Shapes that occur (roles as `amplifier_core.message_models.Message` has them):
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -55,7 +56,9 @@ def _checked_copy(value: Any, where: str, depth: int) -> Any:
         for key, item in value.items():
             if not isinstance(key, _SCALARS):
                 raise MessageError(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
-            out[key] = _checked_copy(item, f"{where}.{str(key)[:40]}" if depth < 4 else where, depth + 1)
+            # Rows from JSON bring their own copy of every key; a day of them is worth sharing.
+            name = sys.intern(key) if type(key) is str else key
+            out[name] = _checked_copy(item, f"{where}.{str(key)[:40]}" if depth < 4 else where, depth + 1)
         return out
     if isinstance(value, list):
         return [_checked_copy(item, where, depth + 1) for item in value]
@@ -98,6 +101,7 @@ def normalise(message: Any) -> JsonRow:
         row: JsonRow = _checked_copy(message, "message", 0)
     except RecursionError:
         raise MessageError(f"message is nested deeper than {MAX_DEPTH} levels; flatten it") from None
+    row["role"] = sys.intern(row["role"])
     return row
 
 

@@ -78,6 +78,7 @@ class _Draft:
 
     nodes: list[Node]
     frontier: int
+    newest_user: int | None
     elided: dict[int, int] = field(default_factory=dict)
     segments: int = 0
     lines: int = 0
@@ -133,10 +134,17 @@ class Planner:
 
     def _draft(self) -> _Draft:
         state = self._state
-        return _Draft([shown.node for shown in state.nodes], state.frontier, dict(state.elided))
+        nodes = [shown.node for shown in state.nodes]
+        return _Draft(nodes, state.frontier, self._newest_user, dict(state.elided))
+
+    def _size_now(self) -> int:
+        """The size of the view as it stands: the newest user message of the last boundary is pinned."""
+        draft = self._draft()
+        draft.newest_user = self._state.newest_user
+        return self._size(draft)
 
     def _finish(self, draft: _Draft, reason: Reason) -> Plan:
-        before, after = self._size(self._draft()), self._size(draft)
+        before, after = self._size_now(), self._size(draft)
         frontier_row = self._frontier_row(draft)
         old = {shown.node.key for shown in self._state.nodes}
         if self._first is not None and self._first < frontier_row and self._first_is_long(draft):
@@ -186,7 +194,7 @@ class Planner:
         return rows + SYNTHETIC_TOKENS * len(group.missing)
 
     def _pins(self, draft: _Draft, frontier_row: int) -> list[Group]:
-        return pinned_groups(self._history, frontier_row, draft.frontier, self._newest_user, factory=self._factory)
+        return pinned_groups(self._history, frontier_row, draft.frontier, draft.newest_user, factory=self._factory)
 
     def _frontier_row(self, draft: _Draft) -> int:
         if draft.frontier == self._state.frontier:
@@ -199,7 +207,8 @@ class Planner:
         nodes = sum(self._node_size(node) for node in draft.nodes[draft.lines :]) + 40 * draft.lines
         pinned = self._pins(draft, frontier_row)
         pins = sum(self._group_size(group, draft, pinned=True) for group in pinned)
-        if not any(group.user for group in pinned):
+        told = [group for group in pinned if group.rendered]
+        if not (told and told[0].user):
             pins += OPENING_TOKENS  # the view may have to open with a user row of its own
         tail = sum(self._group_size(g, draft) for g in (*self._groups, *self._open) if g.start >= frontier_row)
         return nodes + pins + tail

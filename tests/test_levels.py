@@ -42,6 +42,7 @@ LEVELS = {
     "texts": 41,
     "boundary": 42,
     "manager": 43,
+    "replay": 44,
     # 5: who puts it together
     "cli": 50,
     "module": 50,

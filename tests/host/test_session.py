@@ -68,7 +68,7 @@ async def settled_kernel() -> AsyncIterator[None]:
 
 def own_tasks() -> set[asyncio.Task[Any]]:
     """Tasks other than the test's own."""
-    return asyncio.all_tasks() - {asyncio.current_task()}  # type: ignore[arg-type]
+    return asyncio.all_tasks() - {asyncio.current_task()}
 
 
 def assert_payloads(host: Host, *names: str) -> None:
@@ -393,7 +393,7 @@ class FileResolver:
 
 
 async def test_a_checkout_as_source_is_validated_and_mounted(monkeypatch):
-    """The loader finds `amplifier_module_context_summarize` at the root, tries it on a mock, then mounts it for real."""
+    """The loader finds `amplifier_module_context_summarize` at the root, tries it on a mock, then mounts it."""
     tried: list[dict[str, Any]] = []
     real = context_summarize.module.mount
 
@@ -501,9 +501,8 @@ def test_a_second_checkout_is_used_as_it_stands(tmp_path):
 
         async def main():
             context = {"module": "context-summarize", "source": f"file://{checkout}", "config": {"keep_recent": 4}}
-            session = AmplifierSession(
-                {"session": {"orchestrator": {"module": "loop"}, "context": context}, "providers": [{"module": "provider"}]}
-            )
+            parts = {"orchestrator": {"module": "loop"}, "context": context}
+            session = AmplifierSession({"session": parts, "providers": [{"module": "provider"}]})
             await session.coordinator.mount("module-source-resolver", Resolver())
             async with session:
                 print("rows", await session.execute("hello"))

@@ -54,9 +54,9 @@ class LookupTool:
 
     name = "lookup"
     description = "Looks up an order."
-    input_schema: dict[str, Any] = {"type": "object", "properties": {"order": {"type": "string"}}}
 
     def __init__(self) -> None:
+        self.input_schema = {"type": "object", "properties": {"order": {"type": "string"}}}
         self.orders: list[str] = []
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:

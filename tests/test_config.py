@@ -1,0 +1,230 @@
+"""`Config`: defaults, bounds, other names of settings, and what a wrong one is told."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import FrozenInstanceError, asdict, fields
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from context_summarize.config import ALIASES, FOREIGN_KEYS, Config
+from context_summarize.errors import ConfigError
+
+DEFAULTS = {
+    "summary_provider": None,
+    "summary_model": None,
+    "keep_recent": 10,
+    "compact_threshold": 0.7,
+    "target_usage": 0.3,
+    "prefetch_threshold": 0.5,
+    "max_tokens": None,
+    "safety_margin": 1000,
+    "auto_compact": True,
+    "compaction_strategy": "summarize",
+    "preserve_system": True,
+    "segment_tokens": None,
+    "summary_tokens": None,
+    "summary_share": 0.25,
+    "fan_in": 6,
+    "min_fold": 0.1,
+    "summary_role": "system",
+    "prompts": "default",
+    "redact": True,
+    "max_concurrency": 4,
+    "wait_seconds": 60,
+    "request_timeout": 120,
+    "retry_attempts": 3,
+    "cache": None,
+    "persistence": None,
+    "recall_tool": False,
+    "debug": False,
+}
+"""The table of DESIGN.md; `elide_tool_results` is derived from the budget."""
+
+GOOD: dict[str, list[Any]] = {
+    "summary_provider": ["openai", None],
+    "summary_model": ["small", None],
+    "keep_recent": [0, 1, 1_000],
+    "compact_threshold": [1, 1.0, 0.31],
+    "target_usage": [0.01, 0.69],
+    "prefetch_threshold": [None, 1, 0.01],
+    "max_tokens": [None, 1, 10**9],
+    "safety_margin": [0, 5],
+    "auto_compact": [False],
+    "compaction_strategy": ["truncate"],
+    "preserve_system": [False],
+    "segment_tokens": [None, 64, 512],
+    "summary_tokens": [None, 16, 400],
+    "summary_share": [0.01, 1],
+    "fan_in": [2, 9],
+    "min_fold": [0, 0.0, 1],
+    "summary_role": ["user"],
+    "prompts": ["mine", "/a/folder"],
+    "elide_tool_results": [None, 1, 4_000],
+    "redact": [False, [], ["a+"]],
+    "max_concurrency": [1, 64],
+    "wait_seconds": [0, 0.5, 600],
+    "request_timeout": [0.1, 600],
+    "retry_attempts": [1, 9],
+    "cache": [None, "memory", "/a/file"],
+    "persistence": [None, {"path": "/a/file"}],
+    "recall_tool": [True],
+    "debug": [True],
+}
+NAN, INF = float("nan"), float("inf")
+BAD: dict[str, list[Any]] = {
+    "summary_provider": ["", "  ", 5, ["openai"]],
+    "summary_model": ["", 5, True],
+    "keep_recent": [-1, 1.5, "10", True, None],
+    "compact_threshold": [0, -0.1, 1.01, 70, "0.7", None, True, NAN, INF],
+    "target_usage": [0, 0.7, 0.9, "0.3", None, NAN],
+    "prefetch_threshold": [0, -1, 1.1, "0.5", True, NAN],
+    "max_tokens": [0, -1, 1.5, "200000", True],
+    "safety_margin": [-1, 0.5, None, "0"],
+    "auto_compact": [0, 1, "true", None],
+    "compaction_strategy": ["drop", None, ["truncate"]],
+    "preserve_system": ["no", 0, None],
+    "segment_tokens": [0, 63, 512.0, "512", True],
+    "summary_tokens": [0, 15, 400.0, "400"],
+    "summary_share": [0, 1.1, -1, None, NAN, "0.25"],
+    "fan_in": [1, 0, 2.5, None],
+    "min_fold": [-0.1, 1.1, None, NAN, "0.1"],
+    "summary_role": ["assistant", "System", None, 5],
+    "prompts": ["", " ", None, 5],
+    "elide_tool_results": [0, -1, -2, 0.5, "4000", True],
+    "redact": [None, "a+", 1, [5], {"a": 1}],
+    "max_concurrency": [0, 1.5, None],
+    "wait_seconds": [-1, INF, NAN, None, "60", True],
+    "request_timeout": [0, -1, INF, NAN, None, "120"],
+    "retry_attempts": [0, 1.5, None],
+    "cache": ["", 5],
+    "persistence": ["/a/file", {}, {"file": "x"}, {"path": "x", "other": 1}, []],
+    "recall_tool": [1, "yes", None],
+    "debug": ["true", 0, None],
+}
+
+
+def pairs(values: dict[str, list[Any]]) -> list[tuple[str, Any]]:
+    return [(key, value) for key, many in values.items() for value in many]
+
+
+@pytest.mark.parametrize("given", [None, {}, MappingProxyType({})])
+def test_nothing_given_makes_the_defaults(given: Any) -> None:
+    """A host that has no config hands over None or {}; the defaults are those of the design."""
+    made = asdict(Config.from_mapping(given))
+    made.pop("elide_tool_results")
+    assert made == DEFAULTS
+
+
+def test_every_setting_is_tested_and_says_what_it_is() -> None:
+    """A new setting comes with its text, its good and its wrong values."""
+    names = {item.name for item in fields(Config)}
+    assert names == {*DEFAULTS, "elide_tool_results"} == GOOD.keys() == BAD.keys()
+    for item in fields(Config):
+        assert item.metadata["doc"].endswith("."), item.name
+
+
+@pytest.mark.parametrize(("key", "value"), pairs(GOOD))
+def test_a_value_within_its_bounds_is_taken_as_it_is(key: str, value: Any) -> None:
+    """Nothing is clamped or converted; a list of patterns becomes a tuple."""
+    made = getattr(Config.from_mapping({key: value}), key)
+    assert made == (tuple(value) if isinstance(value, list) else value)
+
+
+@pytest.mark.parametrize(("key", "value"), pairs(BAD))
+def test_a_wrong_value_is_refused_with_key_value_and_remedy(key: str, value: Any) -> None:
+    """The message names the key and what was seen."""
+    with pytest.raises(ConfigError) as refused:
+        Config.from_mapping({key: value})
+    text = str(refused.value)
+    assert key in text
+    shown = tuple(value) if isinstance(value, list) and key == "redact" else value
+    assert repr(shown) in text
+    assert isinstance(refused.value, ValueError)
+
+
+@pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])
+def test_what_is_no_mapping_is_refused(given: Any) -> None:
+    """A list of pairs is no mapping either."""
+    with pytest.raises(ConfigError, match="must be a mapping of settings"):
+        Config.from_mapping(given)
+
+
+def test_keywords_are_checked_like_a_mapping() -> None:
+    """`Config(...)` raises as well; there is no way around the checks."""
+    with pytest.raises(ConfigError, match="keep_recent"):
+        Config(keep_recent=-1)
+
+
+def test_a_target_at_or_above_the_threshold_is_refused_with_both_values() -> None:
+    """A boundary must free something."""
+    for target, threshold in ((0.3, 0.3), (0.5, 0.4)):
+        with pytest.raises(ConfigError, match=f"got {target} and {threshold}"):
+            Config.from_mapping({"target_usage": target, "compact_threshold": threshold})
+
+
+def test_the_other_name_of_the_threshold_is_taken() -> None:
+    """Sibling modules call it compaction_threshold."""
+    assert ALIASES == {"compaction_threshold": "compact_threshold"}
+    assert Config.from_mapping({"compaction_threshold": 0.9}).compact_threshold == 0.9
+    with pytest.raises(ConfigError, match="compact_threshold"):
+        Config.from_mapping({"compaction_threshold": 9})
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_both_names_of_one_setting_are_refused_and_named(order: tuple[int, int]) -> None:
+    """Which one holds would be a guess; the message says both, in whatever order they came."""
+    given = [("compaction_threshold", 0.8), ("compact_threshold", 0.9)]
+    with pytest.raises(ConfigError) as refused:
+        Config.from_mapping(dict(given[at] for at in order))
+    assert "compaction_threshold" in str(refused.value)
+    assert "compact_threshold" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("keep_recents", "keep_recent"),
+        ("compact_treshold", "compact_threshold"),
+        ("compaction_treshold", "compaction_threshold"),
+        ("summary_modell", "summary_model"),
+        ("Debug", "debug"),
+    ],
+)
+def test_an_unknown_setting_is_refused_with_the_nearest_one(key: str, nearest: str) -> None:
+    """A typing error is found at mount, not in the bill."""
+    with pytest.raises(ConfigError, match=f"unknown setting '{key}'; did you mean '{nearest}'"):
+        Config.from_mapping({key: 1})
+
+
+@pytest.mark.parametrize("key", ["xyzzy", 5, None])
+def test_an_unknown_setting_that_is_near_to_none_lists_them_all(key: Any) -> None:
+    """The whole choice is shown."""
+    with pytest.raises(ConfigError, match=r"known settings: auto_compact, .*wait_seconds"):
+        Config.from_mapping({key: 1})
+
+
+def test_settings_of_sibling_modules_are_named_once_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
+    """They come along when a bundle swaps its context module: one warning names ours."""
+    with caplog.at_level(logging.WARNING):
+        made = Config.from_mapping({**dict.fromkeys(FOREIGN_KEYS, 5), "keep_recent": 4})
+    assert made == Config(keep_recent=4)
+    [record] = caplog.records
+    for key, ours in FOREIGN_KEYS.items():
+        assert f"{key} (here: {ours})" in record.getMessage()
+    assert {"protected_recent", "truncate_chars", "token_meter", "storage_path"} <= FOREIGN_KEYS.keys()
+
+
+def test_settings_of_our_own_cause_no_warning(caplog: pytest.LogCaptureFixture) -> None:
+    """Nothing is said when nothing is odd."""
+    with caplog.at_level(logging.DEBUG):
+        Config.from_mapping(DEFAULTS)
+    assert caplog.records == []
+
+
+def test_a_config_does_not_change() -> None:
+    """Frozen: no fixture has to reset it."""
+    with pytest.raises(FrozenInstanceError):
+        Config().keep_recent = 5  # type: ignore[misc]

@@ -1,0 +1,363 @@
+"""What a replay reads, counts and checks."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from amplifier_core.llm_errors import AuthenticationError
+from amplifier_core.message_models import ChatResponse, TextBlock
+
+from context_summarize import Config, TemplateError
+from context_summarize.replay import (
+    Audit,
+    CountedProvider,
+    ProviderUnavailable,
+    ReplayResult,
+    SessionFileError,
+    mounted_provider,
+    read_session,
+    replay,
+)
+from context_summarize.testing import ScriptedProvider, assistant, call, result, text_response, tool_session, user
+
+
+def write(path: Path, *lines: str | bytes) -> Path:
+    path.write_bytes(b"".join((line if isinstance(line, bytes) else line.encode()) + b"\n" for line in lines))
+    return path
+
+
+def scripted(**options) -> ScriptedProvider:
+    return ScriptedProvider(context_window=8_000, max_output_tokens=1_000, **options)
+
+
+def install(path: Path, name: str, source: str) -> str:
+    """A distribution in `path` that offers `source` as the provider module `name`; returns the entry point's name."""
+    module = f"replay_test_{name.replace('-', '_')}"
+    (path / f"{module}.py").write_text(source)
+    info = path / f"{module}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[amplifier.modules]\nprovider-{name} = {module}:mount\n")
+    return f"provider-{name}"
+
+
+# --- the file -------------------------------------------------------------------------------------------------------
+
+
+def test_messages_are_read_a_line_each_and_blank_lines_byte_order_mark_and_crlf_do_not_matter(tmp_path):
+    rows = [user("hé"), assistant("line\u2028separator")]
+    texts = [json.dumps(row, ensure_ascii=False) for row in rows]
+    path = write(tmp_path / "a.jsonl", "\ufeff" + texts[0] + "\r", "", "  \t", texts[1], "")
+
+    assert read_session(path) == rows
+
+
+GOOD = json.dumps(user("x"))
+
+
+@pytest.mark.parametrize(
+    ("lines", "says"),
+    [
+        ([], "a.jsonl holds no messages"),
+        (["", "  "], "a.jsonl holds no messages"),
+        ([GOOD, "", "{role"], "a.jsonl, line 3 is not JSON: Expecting property name"),
+        ([GOOD, b"\xff\xfe"], r"a.jsonl, line 2 is not UTF-8 \(byte 1\)"),
+        ([GOOD, "[1]"], "a.jsonl, line 2 is no message: a message must be a dict, got list"),
+        (['{"role": "User"}'], "a.jsonl, line 1 is no message: unknown role 'User'.*did you mean 'user'"),
+        ([GOOD, '{"role": "tool", "content": "x"}'], "line 2 is no message: a tool message needs the id"),
+        (["[" * 100_000], "a.jsonl, line 1 is not JSON that can be read"),
+        (["1" * 5_000], "a.jsonl, line 1 is not JSON that can be read"),
+    ],
+)
+def test_a_file_that_holds_no_session_is_refused_with_the_line(tmp_path, lines, says):
+    with pytest.raises(SessionFileError, match=says):
+        read_session(write(tmp_path / "a.jsonl", *lines))
+
+
+def test_a_missing_file_and_a_directory_are_told_apart(tmp_path):
+    with pytest.raises(SessionFileError, match="cannot be read: No such file"):
+        read_session(tmp_path / "none.jsonl")
+    with pytest.raises(SessionFileError, match="is a directory"):
+        read_session(tmp_path)
+
+
+# --- the replay -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_session_that_fits_is_sent_whole_and_costs_no_call():
+    rows = tool_session(3)
+    provider = scripted()
+
+    told = await replay(rows, provider=provider, name="scripted")
+
+    assert (told.messages, told.requests, told.boundaries, told.provider_calls) == (12, 6, [], 0)
+    assert (told.window, told.budget) == (8_000, 6_000)
+    assert told.last_view == rows[:-1]
+    assert told.stable_share == 1.0
+    assert told.largest_view < told.history_tokens
+    assert told.failed is None
+
+
+async def test_a_session_that_does_not_fit_is_told_boundary_by_boundary():
+    rows = tool_session(60, size=800)
+    provider = scripted()
+    seen = []
+
+    told = await replay(rows, provider=provider, name="scripted", progress=lambda *now: seen.append(now))
+
+    assert told.failed is None
+    assert len(told.boundaries) >= 3
+    assert all(line.before_tokens > line.after_tokens > 0 for line in told.boundaries)
+    assert all(rows[line.row - 1]["role"] == "assistant" for line in told.boundaries)
+    assert [line.row for line in told.boundaries] == sorted({line.row for line in told.boundaries})
+    assert {line.reason for line in told.boundaries} == {"threshold"}
+    assert sum(line.segments for line in told.boundaries) >= 3
+    assert told.provider_calls == provider.calls > 0
+    assert told.failed_calls == 0
+    assert told.provider_input_tokens > told.provider_output_tokens > 0
+    assert 0.5 < told.stable_share < 1.0
+    assert told.largest_view <= told.budget < told.history_tokens
+    assert seen[-1] == (len(rows), len(told.boundaries))
+    assert [done for done, _ in seen] == list(range(1, len(rows) + 1))
+
+
+async def test_the_checks_say_what_they_looked_at():
+    told = await replay(tool_session(3), provider=scripted(), name="scripted")
+
+    assert [(check.name, check.checked, check.unit) for check in told.checks] == [
+        ("History intact", 12, "messages"),
+        ("Pairs intact", 6, "views"),
+        ("User first", 6, "views"),
+        ("Valid rows", 1 + 3 + 5 + 7 + 9 + 11, "rows"),
+        ("Within budget", 6, "views"),
+    ]
+
+
+async def test_a_token_budget_takes_the_place_of_the_window():
+    told = await replay(tool_session(3), provider=scripted(), name="scripted", token_budget=5_000)
+
+    assert (told.window, told.budget) == (None, 5_000)
+
+
+async def test_the_settings_reach_the_manager():
+    rows = tool_session(60, size=800)
+
+    told = await replay(rows, provider=scripted(), name="x", config=Config(compaction_strategy="truncate"))
+
+    assert told.provider_calls == 0
+    assert told.boundaries[-1].digests > 0
+    with pytest.raises(TemplateError):
+        await replay(rows, provider=scripted(), name="x", config=Config(prompts="no-such-set"))
+
+
+async def test_a_summary_provider_is_found_under_its_name_and_another_name_is_told(caplog):
+    await replay(tool_session(1), provider=scripted(), name="scripted", config=Config(summary_provider="scripted"))
+    assert caplog.messages == []
+
+    await replay(tool_session(1), provider=scripted(), name="scripted", config=Config(summary_provider="other"))
+    assert "'other' is not mounted (mounted: scripted)" in caplog.text
+
+
+async def test_a_broken_provider_does_not_end_the_session():
+    provider = scripted(then=AuthenticationError("no key"))
+
+    told = await replay(tool_session(60, size=800), provider=provider, name="scripted")
+
+    assert told.failed is None
+    assert told.failed_calls == told.provider_calls == provider.calls > 0
+    assert told.boundaries[-1].digests > 0
+
+
+async def test_a_view_that_cannot_fit_fails_its_check():
+    rows = [{"role": "system", "content": "rule " * 900}, user("a"), assistant("b")]
+
+    told = await replay(rows, provider=scripted(), name="x", token_budget=500)
+
+    assert told.failed is told.checks[4]
+    assert told.failed.first is not None
+    assert told.failed.first.startswith("the request before row 3 holds ")
+
+
+async def test_the_rows_given_are_not_changed_and_a_session_without_requests_is_told():
+    rows = [user("a"), user("b")]
+
+    told = await replay(rows, provider=scripted(), name="x")
+
+    assert rows == [user("a"), user("b")]
+    assert (told.requests, told.stable_share, told.last_view, told.failed) == (0, 1.0, [], None)
+
+
+# --- the checks -----------------------------------------------------------------------------------------------------
+
+
+def audit(*fed) -> tuple[Audit, ReplayResult]:
+    told = ReplayResult(provider="x", budget=1_000)
+    return Audit(list(fed), told, len), told
+
+
+def broken(told: ReplayResult) -> list[tuple[str, int, str | None]]:
+    return [(check.name, check.broken, check.first) for check in told.checks if not check.ok]
+
+
+def test_rows_that_stay_are_counted_against_those_of_the_view_before():
+    watch, told = audit(user("a"))
+
+    watch.view(2, [user("a"), assistant("b")], made_boundary=False)
+    watch.view(3, [user("a"), assistant("b"), user("c")], made_boundary=False)
+    watch.view(4, [user("a"), assistant("changed"), user("c")], made_boundary=True)
+
+    assert (told.stable_rows, told.compared_rows) == (2 + 1, 2 + 3)
+    assert told.requests == 3
+
+
+def test_a_changed_and_a_lost_message_break_the_history():
+    watch, told = audit(user("a"), user("b"), user("c"))
+
+    watch.history([user("a"), user("B")])
+
+    assert broken(told) == [("History intact", 2, "message 2 is not what was added")]
+    watch, told = audit(user("a"))
+    watch.history([])
+    assert broken(told) == [("History intact", 1, "1 messages were added, 0 are kept")]
+
+
+def test_a_result_without_its_call_breaks_the_pairs_once_a_view():
+    watch, told = audit(user("a"))
+
+    watch.view(5, [user("a"), result("1"), result("2")], made_boundary=False)
+
+    assert broken(told) == [("Pairs intact", 1, "the request before row 5, view row 1: result '1' without its call")]
+
+
+def test_a_row_that_the_host_refuses_is_named():
+    watch, told = audit(user("a"))
+
+    watch.view(5, [user("a"), {"role": "assistant", "content": None}], made_boundary=False)
+
+    [(name, count, first)] = broken(told)
+    assert (name, count) == ("Valid rows", 1)
+    assert first is not None
+    assert first.startswith("the request before row 5, view row 1: 2 validation errors for Message content")
+    assert "\n" not in first
+
+
+@pytest.mark.parametrize(
+    "first", [assistant("b"), {"role": "user", "content": [{"type": "tool_result", "tool_call_id": "1", "output": ""}]}]
+)
+def test_a_view_opens_with_a_user_message_where_the_history_does_or_a_boundary_was_made(first):
+    system = {"role": "system", "content": "s"}
+
+    for fed, made_boundary, wrong in ((user("a"), False, 1), (assistant("a"), True, 1), (assistant("a"), False, 0)):
+        watch, told = audit(system, fed)
+        watch.view(3, [system, first], made_boundary=made_boundary)
+        assert told.checks[2].broken == wrong
+    watch, told = audit(system)
+    watch.view(3, [system], made_boundary=True)
+    assert told.checks[2].ok
+
+
+def test_the_first_problem_is_kept_and_views_over_the_budget_are_counted():
+    watch, told = audit(user("a"))
+
+    watch.view(2, [user("x" * 1_100)], made_boundary=False)
+    watch.view(4, [user("x" * 1_200)], made_boundary=False)
+    watch.view(6, [user("x" * 997)], made_boundary=False)
+
+    assert broken(told) == [("Within budget", 2, "the request before row 2 holds 1,103 tokens, the budget is 1,000")]
+    assert told.largest_view == 1_203
+    assert told.failed is told.checks[4]
+
+
+# --- the provider ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_counted_provider_counts_and_is_the_one_it_wraps_in_all_else():
+    silent = ChatResponse(content=[TextBlock(text="x")])
+    provider = ScriptedProvider([text_response("four"), silent, AuthenticationError("no")], name="mine")
+    counted = CountedProvider(provider)
+
+    await counted.complete(None)
+    await counted.complete(None, model="m")
+    with pytest.raises(AuthenticationError):
+        await counted.complete(None)
+
+    assert (counted.calls, counted.failed, counted.output_tokens) == (3, 1, 1)
+    assert provider.options == [{}, {"model": "m"}, {}]
+    assert counted.name == "mine"
+    assert counted.get_info().defaults["context_window"] == 40_000
+
+
+async def test_a_call_that_is_cancelled_counts_as_failed():
+    gate = asyncio.Event()
+    counted = CountedProvider(ScriptedProvider(gate=gate))
+    asked = asyncio.create_task(counted.complete(None))
+    await asyncio.sleep(0)
+
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+
+    assert counted.failed == 1
+
+
+async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    name = install(
+        tmp_path,
+        "clean",
+        "cleaned = []\n"
+        "async def mount(coordinator, config):\n"
+        "    await coordinator.mount('providers', 'the provider', name='clean')\n"
+        "    async def cleanup(): cleaned.append(config)\n"
+        "    return cleanup\n",
+    )
+
+    async with mounted_provider(name) as mounted:
+        assert mounted == ("clean", "the provider")
+        import replay_test_clean  # type: ignore[import-not-found]
+
+        assert replay_test_clean.cleaned == []
+    assert replay_test_clean.cleaned == [{}]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "says"),
+    [
+        ("silent", "async def mount(coordinator, config): pass", "provider-silent mounted no provider; is its key set"),
+        (
+            "raising",
+            "async def mount(coordinator, config): 1 / 0",
+            "provider-raising does not mount: ZeroDivisionError",
+        ),
+        ("broken", "import no_such_module", "provider-broken does not mount: ModuleNotFoundError"),
+    ],
+)
+async def test_a_provider_that_does_not_mount_says_why(tmp_path, monkeypatch, name, source, says):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(ProviderUnavailable, match=says):
+        async with mounted_provider(install(tmp_path, name, source)):
+            pass
+
+
+async def test_an_unknown_provider_is_answered_with_the_installed_ones(tmp_path, monkeypatch):
+    with pytest.raises(ProviderUnavailable, match=r"no provider module 'nix'; only offline \(built in\) is installed"):
+        async with mounted_provider("nix"):
+            pass
+
+    monkeypatch.syspath_prepend(tmp_path)
+    install(tmp_path, "listed", "")
+    with pytest.raises(ProviderUnavailable, match=r"installed: offline \(built in\), provider-listed"):
+        async with mounted_provider("nix"):
+            pass
+
+
+async def test_a_call_that_stays_open_at_the_end_is_no_problem():
+    rows = [user("a"), call("1"), assistant("passed over"), call("2")]
+
+    told = await replay(rows, provider=scripted(), name="x")
+
+    assert told.failed is None
