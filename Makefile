@@ -19,7 +19,7 @@ demo: $(VENV)/installed ## replay a real 120,000-token session through a 40,000-
 	$(BIN)/context-summarize replay examples/airline-desk.jsonl
 
 test: $(VENV)/installed-dev ## run the tests; branch coverage must reach 95 %
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --cov --cov-branch --cov-fail-under=95
+	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup --cov --cov-branch --cov-fail-under=95
 
 lint: $(VENV)/installed-dev ## ruff and mypy --strict
 	$(BIN)/ruff check .

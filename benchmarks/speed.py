@@ -24,7 +24,6 @@ from rich.console import Console
 from rich.table import Table
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages import normalise
 from context_summarize.offline import OfflineProvider
 from context_summarize.tokens import TokenCounter
 

@@ -21,7 +21,7 @@ EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "300"))
 COUNT = TokenCounter().count
 slow_ok = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
-SMALL = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
 
 
 class Recorder:
