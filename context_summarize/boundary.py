@@ -105,9 +105,8 @@ class Boundary:
     def limits(self, request: Request) -> Limits:
         """The settings as shares of this request's room."""
         config = self._config
-        elide = config.elide_tool_results
-        if elide == -1:
-            elide = min(4_000, max(1, request.room // 10))
+        given = config.elide_tool_results
+        elide = min(4_000, max(1, request.room // 10)) if isinstance(given, str) else given
         return Limits(
             budget=request.room - request.system_tokens,
             room=request.room,

@@ -74,8 +74,8 @@ class Config:
         "system", "Role of a summary's row: `system`, or `user` for hosts that cache the system block whole."
     )
     prompts: str = _setting("default", "Name of a set in prompts/, or path to a folder of templates.")
-    elide_tool_results: int | None = _setting(
-        -1,
+    elide_tool_results: int | str | None = _setting(
+        "auto",
         "Tool results above this many tokens are cut at a boundary; none = never; default: min(4000, budget / 10).",
     )
     redact: bool | tuple[str, ...] = _setting(
@@ -116,7 +116,8 @@ class Config:
             name = ALIASES.get(key, key)
             if name in known:
                 if name in given:
-                    raise ConfigError(f"{key} and {name} are the same setting; keep one of them")
+                    both = " and ".join(sorted(k for k in config if ALIASES.get(k, k) == name))
+                    raise ConfigError(f"{both} are the same setting; keep one of them")
                 given[name] = tuple(value) if name == "redact" and isinstance(value, list) else value
             elif key in FOREIGN_KEYS:
                 foreign.append(f"{key} (here: {FOREIGN_KEYS[key]})")
@@ -161,8 +162,10 @@ def _check_counts(config: Config) -> None:
         if not _is_int(value) or value < least:
             raise ConfigError(f"{name} must be a whole number of {least} or more, got {value!r}; {remedy}")
     elide = config.elide_tool_results
-    if elide is not None and (not _is_int(elide) or (elide < 1 and elide != -1)):
-        raise ConfigError(f"elide_tool_results must be tokens (1 or more) or none, got {elide!r}; use none for never")
+    if elide not in (None, "auto") and not (_is_int(elide) and int(elide) >= 1):
+        raise ConfigError(
+            f"elide_tool_results must be tokens (1 or more), none or 'auto', got {elide!r}; none is never"
+        )
     for name in ("wait_seconds", "request_timeout"):
         value = getattr(config, name)
         if not _is_number(value) or not 0 <= value < float("inf") or (name == "request_timeout" and value == 0):

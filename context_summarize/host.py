@@ -42,7 +42,7 @@ def _read(source: Any, name: str) -> int | None:
 async def provider_window(provider: Any) -> Window | None:
     """The window of a provider: `get_model_info()`, sync or async, then `get_info().defaults`; None when it has none.
 
-    A provider that raises is asked no further; that is no reason to lose a request.
+    A provider that raises is no reason to lose a request: it is asked the next way, or its window is not known.
     """
     for ask, pick in (("get_model_info", None), ("get_info", "defaults")):
         method = getattr(provider, ask, None)
@@ -52,14 +52,13 @@ async def provider_window(provider: Any) -> Window | None:
             answer = method()
             if inspect.isawaitable(answer):
                 answer = await answer
+            source = answer if pick is None else getattr(answer, pick, None)
+            context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
         except Exception:
             logger.warning("%s of %r failed; its window is not known", ask, type(provider).__name__, exc_info=True)
             continue
-        source = answer if pick is None else getattr(answer, pick, None)
-        context = _read(source, "context_window")
         if context:
-            output = _read(source, "max_output_tokens") or 0
-            return Window(context, output)
+            return Window(context, output or 0)
     return None
 
 

@@ -1,4 +1,4 @@
-"""The only place that knows message shapes: text, calls, results, images, marks, and what a view row must look like.
+"""Message shapes on the way in: checks, text, calls, results, images, marks. `outgoing` has the way out.
 
 Shapes that occur (roles as `amplifier_core.message_models.Message` has them):
 
@@ -15,8 +15,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from amplifier_core.message_models import Message
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from .errors import MessageError
 from .types import Call, JsonRow, Row
@@ -26,10 +25,12 @@ MAX_DEPTH = 200
 """Nesting that is kept; deeper rows break the JSON encoder of every host."""
 _MAX_INT_BITS = 14_000  # json.dumps refuses integers of more than 4,300 digits
 SOURCE = "context-summarize"
+"""`metadata.source` of the rows that this package makes."""
 NO_RESULT = "no result recorded"
 
 _SCALARS = (str, int, float, bool, type(None))
-_CALL_BLOCKS = ("tool_call", "tool_use")
+_CONTAINERS = (dict, list, tuple)
+CALL_BLOCKS = ("tool_call", "tool_use")
 _TEXT_BLOCKS = ("text", "input_text", "output_text")
 
 
@@ -39,9 +40,11 @@ _TEXT_BLOCKS = ("text", "input_text", "output_text")
 def copy_json(value: Any) -> Any:
     """Copy dicts and lists at every depth; text and numbers are shared. For values that `normalise` has passed."""
     if isinstance(value, dict):
-        return {k: copy_json(v) if isinstance(v, dict | list) else v for k, v in value.items()}
+        return {k: copy_json(v) if isinstance(v, _CONTAINERS) else v for k, v in value.items()}
     if isinstance(value, list):
-        return [copy_json(v) if isinstance(v, dict | list) else v for v in value]
+        return [copy_json(v) if isinstance(v, _CONTAINERS) else v for v in value]
+    if isinstance(value, tuple):
+        return tuple(copy_json(v) for v in value)
     return value
 
 
@@ -54,28 +57,43 @@ def _checked_copy(value: Any, where: str, depth: int) -> Any:
     if isinstance(value, Mapping):
         out: dict[Any, Any] = {}
         for key, item in value.items():
-            if not isinstance(key, _SCALARS):
-                raise MessageError(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
             # Rows from JSON bring their own copy of every key; a day of them is worth sharing.
-            name = sys.intern(key) if type(key) is str else key
-            out[name] = _checked_copy(item, f"{where}.{str(key)[:40]}" if depth < 4 else where, depth + 1)
+            name = sys.intern(key) if type(key) is str else _checked_key(key, where)
+            out[name] = _checked_copy(item, f"{where}.{str(name)[:40]}" if depth < 4 else where, depth + 1)
         return out
     if isinstance(value, list):
         return [_checked_copy(item, where, depth + 1) for item in value]
     if isinstance(value, tuple):
         return tuple(_checked_copy(item, where, depth + 1) for item in value)
     if isinstance(value, int):
-        if value.bit_length() > _MAX_INT_BITS:
-            raise MessageError(f"{where} is an integer of {value.bit_length()} bits; pass it as a string")
-        return value
+        return _checked_int(value, where)
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, float):
         return value
-    dump = getattr(value, "model_dump", None)
-    if callable(dump):
-        return _checked_copy(dump(mode="json"), where, depth + 1)
+    if isinstance(value, BaseModel):
+        return _checked_copy(_dumped(value, where), where, depth + 1)
     raise MessageError(f"{where} is a {kind.__name__}, which cannot become JSON; pass text, numbers, lists or dicts")
+
+
+def _checked_key(key: Any, where: str) -> Any:
+    if not isinstance(key, _SCALARS):
+        raise MessageError(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
+    return _checked_int(key, f"a key of {where}") if isinstance(key, int) else key
+
+
+def _checked_int(value: int, where: str) -> int:
+    if value.bit_length() > _MAX_INT_BITS:
+        raise MessageError(f"{where} is an integer of {value.bit_length()} bits; pass it as a string")
+    return value
+
+
+def _dumped(model: BaseModel, where: str) -> Any:
+    """A pydantic block as data. Its serialisers are foreign code and may raise anything that is a `ValueError`."""
+    try:
+        return model.model_dump(mode="json")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise MessageError(f"{where} is a {type(model).__name__} that cannot become JSON: {error}") from None
 
 
 def normalise(message: Any) -> JsonRow:
@@ -90,13 +108,13 @@ def normalise(message: Any) -> JsonRow:
     if role is None:
         raise MessageError(f"a message must have a role; expected one of {', '.join(ROLES)}")
     if not isinstance(role, str) or role not in ROLES:
-        shown = repr(role)[:60]
+        shown = repr(role)[:60] if isinstance(role, str) else f"of type {type(role).__name__}"
         hint = f"; did you mean {role.lower()!r}?" if isinstance(role, str) and role.lower() in ROLES else ""
         raise MessageError(f"unknown role {shown}; expected one of {', '.join(ROLES)}{hint}")
-    if role == "tool" and not _id_of(message.get("tool_call_id")):
-        raise MessageError(
-            f"a tool message needs the id of its call in tool_call_id, got {message.get('tool_call_id')!r}"
-        )
+    given = message.get("tool_call_id")
+    if role == "tool" and not id_of(given):
+        shown = repr(given)[:60] if given is None or isinstance(given, str) else f"a {type(given).__name__}"
+        raise MessageError(f"a tool message needs the id of its call in tool_call_id, got {shown}")
     try:
         row: JsonRow = _checked_copy(message, "message", 0)
     except RecursionError:
@@ -121,7 +139,7 @@ def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
         raw=raw,
         role=role,
         rendered=rendered,
-        user=rendered and role == "user" and not result_ids,
+        user=rendered and role == "user" and not any(block_type(block) == "tool_result" for block in _blocks(raw)),
         pinned=(host_system and preserve_system) or (critical and not hook and not ephemeral),
         ephemeral=ephemeral,
         calls=calls,
@@ -129,11 +147,11 @@ def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
     )
 
 
-def _id_of(value: Any) -> str:
+def id_of(value: Any) -> str:
     """A call id as text; "" where there is none. Numbers occur in hand-written transcripts."""
     if isinstance(value, str):
         return value
-    if isinstance(value, int) and not isinstance(value, bool):
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= _MAX_INT_BITS:
         return str(value)
     return ""
 
@@ -143,12 +161,12 @@ def _blocks(raw: JsonRow) -> Sequence[Any]:
     return content if isinstance(content, list | tuple) else ()
 
 
-def _block_type(block: Any) -> str:
+def block_type(block: Any) -> str:
     kind = block.get("type") if isinstance(block, dict) else None
     return kind if isinstance(kind, str) else ""
 
 
-def _arguments(value: Any) -> Any:
+def arguments_of(value: Any) -> Any:
     """Arguments as data: the OpenAI shape carries them as a JSON string."""
     if isinstance(value, str):
         try:
@@ -158,29 +176,29 @@ def _arguments(value: Any) -> Any:
     return {} if value is None else value
 
 
-def _entry_call(entry: Any) -> Call | None:
+def entry_call(entry: Any) -> Call | None:
     """One `tool_calls` entry; None where it has no usable id."""
-    if not isinstance(entry, dict) or not _id_of(entry.get("id")):
+    if not isinstance(entry, dict) or not id_of(entry.get("id")):
         return None
     function = entry.get("function")
     if isinstance(function, dict):
-        return Call(_id_of(entry["id"]), str(function.get("name") or ""), _arguments(function.get("arguments")))
+        return Call(id_of(entry["id"]), str(function.get("name") or ""), arguments_of(function.get("arguments")))
     name = entry.get("tool") or entry.get("name") or ""
     given = entry.get("arguments") if "arguments" in entry else entry.get("input")
-    return Call(_id_of(entry["id"]), str(name), _arguments(given))
+    return Call(id_of(entry["id"]), str(name), arguments_of(given))
 
 
 def _calls(raw: JsonRow) -> Iterator[Call]:
     """Calls of an assistant row; one that stands both as block and in `tool_calls` is one call."""
     in_blocks: list[str] = []
     for block in _blocks(raw):
-        if _block_type(block) in _CALL_BLOCKS and _id_of(block.get("id")):
-            call_id = _id_of(block["id"])
+        if block_type(block) in CALL_BLOCKS and id_of(block.get("id")):
+            call_id = id_of(block["id"])
             in_blocks.append(call_id)
-            yield Call(call_id, str(block.get("name") or ""), _arguments(block.get("input")))
+            yield Call(call_id, str(block.get("name") or ""), arguments_of(block.get("input")))
     entries = raw.get("tool_calls")
     for entry in entries if isinstance(entries, list | tuple) else ():
-        call = _entry_call(entry)
+        call = entry_call(entry)
         if call is None:
             continue
         if call.id in in_blocks:
@@ -191,15 +209,15 @@ def _calls(raw: JsonRow) -> Iterator[Call]:
 
 def _result_ids(raw: JsonRow) -> Iterator[str]:
     if raw["role"] == "tool":
-        yield _id_of(raw["tool_call_id"])
+        yield id_of(raw["tool_call_id"])
         return
     for block in _blocks(raw):
-        if _block_type(block) == "tool_result" and _result_block_id(block):
-            yield _result_block_id(block)
+        if block_type(block) == "tool_result" and result_block_id(block):
+            yield result_block_id(block)
 
 
-def _result_block_id(block: Mapping[str, Any]) -> str:
-    return _id_of(block.get("tool_call_id")) or _id_of(block.get("tool_use_id"))
+def result_block_id(block: Mapping[str, Any]) -> str:
+    return id_of(block.get("tool_call_id")) or id_of(block.get("tool_use_id"))
 
 
 # --- text -----------------------------------------------------------------------------------------------------------
@@ -213,7 +231,7 @@ def compact_json(value: Any) -> str:
         return repr(value)
 
 
-def _image_source(block: Mapping[str, Any]) -> tuple[str, str]:
+def image_source(block: Mapping[str, Any]) -> tuple[str, str]:
     """(media type, base64 data or URL) of an image block in any shape."""
     source = block.get("source")
     if isinstance(source, dict):
@@ -229,7 +247,7 @@ def _image_source(block: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _image_note(block: Mapping[str, Any]) -> str:
-    kind, data = _image_source(block)
+    kind, data = image_source(block)
     if data.startswith(("http://", "https://")):
         return f"[image: {kind}, {data}]"
     return f"[image: {kind}, {len(data) * 3 // 4:,} bytes]"
@@ -237,7 +255,7 @@ def _image_note(block: Mapping[str, Any]) -> str:
 
 def is_image(block: Any) -> bool:
     """True for an image block in any of the shapes."""
-    return _block_type(block) in ("image", "image_url", "input_image")
+    return block_type(block) in ("image", "image_url", "input_image")
 
 
 def content_text(content: Any) -> str:
@@ -248,14 +266,14 @@ def content_text(content: Any) -> str:
         return ""
     if not isinstance(content, list | tuple):
         return compact_json(content)
-    parts = (_block_text(block) for block in content)
+    parts = (block_text(block) for block in content)
     return "\n".join(part for part in parts if part)
 
 
-def _block_text(block: Any) -> str:
+def block_text(block: Any) -> str:
     if isinstance(block, str):
         return block
-    kind = _block_type(block)
+    kind = block_type(block)
     if kind in _TEXT_BLOCKS:
         text = block.get("text")
         return text if isinstance(text, str) else content_text(text)
@@ -264,11 +282,11 @@ def _block_text(block: Any) -> str:
     if kind in ("thinking", "redacted_thinking", "reasoning"):
         return ""
     if kind == "tool_result":
-        return content_text(_result_value(block))
+        return content_text(result_value(block))
     return compact_json(block)
 
 
-def _result_value(block: Mapping[str, Any]) -> Any:
+def result_value(block: Mapping[str, Any]) -> Any:
     return block["output"] if "output" in block else block.get("content")
 
 
@@ -281,16 +299,17 @@ def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) ->
     if row.role == "tool":
         orphan = "" if row.result_ids[0] in names else "[result without a call] "
         return [(True, orphan + content_text(raw.get("content")))]
+    names = dict(names)
     parts: list[tuple[bool, str]] = []
     content = raw.get("content")
     if isinstance(content, list | tuple):
         for block in content:
-            if _block_type(block) == "tool_result" and row.result_ids:
-                call_id = _result_block_id(block)
-                label = f"result of {names[call_id]}: " if call_id in names else "[result without a call] "
-                parts.append((True, label + content_text(_result_value(block))))
-            elif not (row.calls and _block_type(block) in _CALL_BLOCKS and _id_of(block.get("id"))):
-                parts.append((False, _block_text(block)))
+            if block_type(block) == "tool_result" and row.result_ids:
+                call_id = result_block_id(block)
+                label = f"result of {names.pop(call_id)}: " if call_id in names else "[result without a call] "
+                parts.append((True, label + content_text(result_value(block))))
+            elif not (row.calls and block_type(block) in CALL_BLOCKS and id_of(block.get("id"))):
+                parts.append((False, block_text(block)))
     else:
         parts.append((False, content_text(content)))
     parts.extend((False, f"call {call.name}({compact_json(call.arguments)})") for call in row.calls)
@@ -311,7 +330,7 @@ def countable(raw: JsonRow) -> tuple[list[str], list[Mapping[str, Any]]]:
     elif content is not None:
         texts.append(compact_json(content))
     if raw["role"] == "assistant" and raw.get("tool_calls"):
-        in_blocks = [_id_of(b.get("id")) for b in _blocks(raw) if _block_type(b) in _CALL_BLOCKS]
+        in_blocks = [id_of(b.get("id")) for b in _blocks(raw) if block_type(b) in CALL_BLOCKS]
         for call in _calls({**raw, "content": None}):
             if call.id in in_blocks:
                 in_blocks.remove(call.id)
@@ -321,11 +340,11 @@ def countable(raw: JsonRow) -> tuple[list[str], list[Mapping[str, Any]]]:
 
 
 def _countable_block(block: Any, texts: list[str], images: list[Mapping[str, Any]]) -> None:
-    kind = _block_type(block)
+    kind = block_type(block)
     if is_image(block):
         images.append(block)
-    elif kind in _CALL_BLOCKS:
-        texts.extend((str(block.get("name") or ""), compact_json(_arguments(block.get("input")))))
+    elif kind in CALL_BLOCKS:
+        texts.extend((str(block.get("name") or ""), compact_json(arguments_of(block.get("input")))))
     elif kind == "thinking":
         texts.append(content_text(block.get("thinking")))
     elif kind == "redacted_thinking":
@@ -333,166 +352,8 @@ def _countable_block(block: Any, texts: list[str], images: list[Mapping[str, Any
     elif kind == "reasoning":
         texts.append(compact_json(block.get("summary") or block.get("content")))
     elif kind == "tool_result":
-        value = _result_value(block)
+        value = result_value(block)
         images.extend(b for b in value if is_image(b)) if isinstance(value, list | tuple) else None
         texts.append(content_text([b for b in value if not is_image(b)] if isinstance(value, list | tuple) else value))
     else:
-        texts.append(_block_text(block))
-
-
-# --- the way out ----------------------------------------------------------------------------------------------------
-
-
-def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
-    """A copy of the row that passes the host's `Message`, or None when nothing of it may be shown.
-
-    `answered` names the calls that this row's results answer; results beyond those are orphans and are left out.
-    """
-    raw = row.raw
-    if row.role == "tool" and row.rendered:
-        if not answered:
-            return None
-    elif row.role == "tool":
-        return _as_user_text(raw)
-    keep = list(answered or ())
-    out: JsonRow = {key: copy_json(value) for key, value in raw.items() if key != "content"}
-    out["content"] = _view_content(row, keep)
-    if row.result_ids and row.role == "user" and out["content"] == [] and raw.get("content"):
-        return None
-    if row.role == "tool":
-        out["tool_call_id"] = row.result_ids[0]
-    if "tool_calls" in out and not row.calls:
-        del out["tool_calls"]
-    return _host_safe(out, row)
-
-
-def _view_content(row: Row, keep: list[str]) -> Any:
-    content = row.raw.get("content")
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
-    if not isinstance(content, list | tuple):
-        return compact_json(content)
-    out: list[JsonRow] = []
-    for block in content:
-        kind = _block_type(block)
-        if kind == "tool_result" and row.result_ids and row.role == "user":
-            call_id = _result_block_id(block)
-            if call_id in keep:
-                keep.remove(call_id)
-                out.append(_view_result(block, call_id))
-        elif kind in _CALL_BLOCKS and row.calls and _id_of(block.get("id")):
-            out.append(_view_call(block))
-        else:
-            out.append(_view_block(block))
-    return out
-
-
-def _view_call(block: Mapping[str, Any]) -> JsonRow:
-    arguments = _arguments(block.get("input"))
-    out: JsonRow = copy_json(dict(block))
-    out["type"] = "tool_call"
-    out["id"] = _id_of(block["id"])
-    out["name"] = str(block.get("name") or "")
-    out["input"] = copy_json(arguments) if isinstance(arguments, dict) else {"value": copy_json(arguments)}
-    return out
-
-
-def _view_result(block: Mapping[str, Any], call_id: str) -> JsonRow:
-    out: JsonRow = copy_json({k: v for k, v in block.items() if k not in ("tool_use_id", "content")})
-    value = _result_value(block)
-    out["tool_call_id"] = call_id
-    out["output"] = "" if value is None else copy_json(value)
-    return out
-
-
-def _view_block(block: Any) -> JsonRow:
-    kind = _block_type(block)
-    if kind == "text" and isinstance(block.get("text"), str):
-        return copy_json(block)  # type: ignore[no-any-return]
-    if kind == "thinking" and isinstance(block.get("thinking"), str):
-        return copy_json(block)  # type: ignore[no-any-return]
-    if kind == "redacted_thinking" and isinstance(block.get("data"), str):
-        return copy_json(block)  # type: ignore[no-any-return]
-    if kind == "reasoning" and isinstance(block.get("content"), list) and isinstance(block.get("summary"), list):
-        return copy_json(block)  # type: ignore[no-any-return]
-    if kind == "image" and isinstance(block.get("source"), dict):
-        return copy_json(block)  # type: ignore[no-any-return]
-    if is_image(block) and _image_source(block)[1]:
-        media_type, data = _image_source(block)
-        if data.startswith(("http://", "https://")):
-            return {"type": "image", "source": {"type": "url", "url": data}}
-        return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
-    return {"type": "text", "text": _block_text(block)}
-
-
-def _as_user_text(raw: JsonRow) -> JsonRow:
-    """A tool row of a hook, or an ephemeral one: it answers no call, so it may not stand as a result."""
-    kept = {"metadata": copy_json(raw["metadata"])} if isinstance(raw.get("metadata"), dict) else {}
-    return {"role": "user", "content": content_text(raw.get("content")), **kept}
-
-
-def _host_safe(out: JsonRow, row: Row) -> JsonRow:
-    """The row itself when the host's `Message` takes it, else the row without what `Message` refuses.
-
-    The rule is the host's: `amplifier_core.message_models.Message(**row)` must not raise. The second form keeps
-    content, calls and ids, and leaves out keys that are no strings and values of the wrong type.
-    """
-    try:
-        Message(**out)
-        return out
-    except (ValidationError, TypeError):
-        pass
-    wanted: dict[str, type] = {"name": str, "tool_call_id": str, "metadata": dict}
-    safe: JsonRow = {k: v for k, v in out.items() if isinstance(k, str) and isinstance(v, wanted.get(k, object))}
-    if isinstance(safe.get("metadata"), dict):
-        safe["metadata"] = {str(k): v for k, v in safe["metadata"].items()}
-    try:
-        Message(**safe)
-        return safe
-    except (ValidationError, TypeError):
-        return _plain(row)
-
-
-def _plain(row: Row) -> JsonRow:
-    """The row as text, calls and ids: the form of last resort."""
-    text = content_text(row.raw.get("content"))
-    if not row.calls:
-        named = {"tool_call_id": row.result_ids[0]} if row.role == "tool" else {}
-        return {"role": row.role, "content": text, **named}
-    calls = [{"type": "tool_call", "id": c.id, "name": c.name, "input": _as_dict(c.arguments)} for c in row.calls]
-    return {
-        "role": row.role,
-        "content": [{"type": "text", "text": text}, *calls],
-        "tool_calls": [{"id": c.id, "tool": c.name, "arguments": _as_dict(c.arguments)} for c in row.calls],
-    }
-
-
-def _as_dict(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict):
-        return {str(k): copy_json(v) for k, v in value.items()}
-    return {"value": copy_json(value)}
-
-
-def synthetic_result(call: Call) -> JsonRow:
-    """The result row that a view gives to an abandoned call."""
-    return {
-        "role": "tool",
-        "tool_call_id": call.id,
-        "name": call.name,
-        "content": NO_RESULT,
-        "metadata": {"source": SOURCE, "synthetic": True},
-    }
-
-
-def without_continuation(row: JsonRow) -> JsonRow:
-    """The row without its server-side continuation id.
-
-    With one, a provider for reasoning models sends `previous_response_id`, and the server restores on its side what
-    compaction has removed.
-    """
-    metadata = row.get("metadata")
-    if isinstance(metadata, dict) and "openai:response_id" in metadata:
-        row["metadata"] = {k: v for k, v in metadata.items() if k != "openai:response_id"}
-    return row
+        texts.append(block_text(block))

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from amplifier_core.message_models import ChatRequest, ChatResponse, TextBlock, Usage
+from amplifier_core.message_models import ChatRequest, ChatResponse, Message, TextBlock, Usage
 from amplifier_core.models import ProviderInfo
 
 from .digest import DIGEST_LINE, digest_text, join_digests, parse_rendered
+from .messages import content_text
 
 _FENCED = re.compile(r"(?ms)^(=== transcript [0-9a-f]{20} ===)\n(.*)\n\1$")
 _CHILD = re.compile(r"(?m)^## Summary \d+ of \d+\n")
@@ -55,7 +56,8 @@ class OfflineProvider:
         del kwargs
         self.calls += 1
         await asyncio.sleep(0)
-        system, user = (str(message.content) for message in request.messages[:2])
+        system = "\n".join(_said(message) for message in request.messages if message.role == "system")
+        user = next((_said(m) for m in reversed(request.messages) if m.role == "user"), "")
         text = await asyncio.to_thread(self._answer, system, user)
         read, wrote = self._count(system) + self._count(user), self._count(text)
         usage = Usage(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
@@ -74,3 +76,8 @@ class OfflineProvider:
         else:
             text = digest_text(parse_rendered(body), room, self._count).replace(DIGEST_LINE, "").strip()
         return f"{_SPOKEN}\n{text}"
+
+
+def _said(message: Message) -> str:
+    content = message.content
+    return content if isinstance(content, str) else content_text([block.model_dump() for block in content])

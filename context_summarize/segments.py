@@ -99,9 +99,14 @@ def cut_middle(text: str, limit_bytes: int) -> str:
     return f"{head}\n[… {left_out:,} of {len(text):,} characters left out …]\n{tail}"
 
 
-def _row_text(row: Row, names: dict[str, str], missing: Sequence[Call], limit_bytes: int | None) -> str:
-    parts = render_parts(row, names, missing)
-    texts = [cut_middle(text, limit_bytes) if result and limit_bytes else text for result, text in parts]
+def _row_text(
+    row: Row, names: dict[str, str], missing: Sequence[Call], limit_bytes: int | None, redact: Redact | None
+) -> str:
+    texts: list[str] = []
+    for result, part in render_parts(row, names, missing):
+        # Before anything is cut: half a secret is no longer known for one.
+        clean = redact(part) if redact else part
+        texts.append(cut_middle(clean, limit_bytes) if result and limit_bytes else clean)
     text = "\n".join(texts)
     # A line of content may look like the header of a row; one blank before it keeps it content.
     return _HEADER_LIKE.sub(" ", text) if "#" in text else text
@@ -116,19 +121,21 @@ def render_group(
     `segment_tokens=None` nothing is cut.
     """
     limit = segment_tokens * 4 // 2 if segment_tokens else None
-    called = {call.id: call.name for call in rows[group.start].calls}
+    called = list(rows[group.start].calls)
     answered: dict[int, dict[str, str]] = {}
     for index, call_id in group.answers:
-        answered.setdefault(index, {})[call_id] = called.get(call_id, "")
+        # The nearest call with its id is the one that a result belongs to, as in `Grouper`.
+        at = max(at for at, call in enumerate(called) if call.id == call_id)
+        answered.setdefault(index, {})[call_id] = called.pop(at).name
     out: list[RenderedRow] = []
     for index in range(group.start, group.end):
         row = rows[index]
         if not row.rendered:
             continue
         names = answered.get(index, {})
-        text = _row_text(row, names, group.missing if index == group.start else (), limit)
+        text = _row_text(row, names, group.missing if index == group.start else (), limit, redact)
         name = (names.get(row.result_ids[0]) or _given_name(row)) if row.role == "tool" else None
-        out.append(RenderedRow(number + len(out), row.role, name, redact(text) if redact else text))
+        out.append(RenderedRow(number + len(out), row.role, name, text))
     return out
 
 

@@ -8,6 +8,7 @@ from typing import Protocol, TypeVar, cast
 
 from cachetools import LRUCache
 
+from .errors import SummaryUnavailable
 from .types import BoundaryRecord, Summary
 
 T = TypeVar("T")
@@ -113,7 +114,14 @@ class SingleFlight:
             task = asyncio.create_task(work(), name=f"context-summarize:{key[:12]}")
             self._tasks[key] = task
             task.add_done_callback(lambda done: self._forget(key, done))
-        return cast(T, await asyncio.shield(task))
+        try:
+            return cast(T, await asyncio.shield(task))
+        except asyncio.CancelledError:
+            asker = asyncio.current_task()
+            if task.cancelled() and not (asker is not None and asker.cancelling()):
+                # The work was cancelled, not the one who asks: by `close()`, or by a provider from within.
+                raise SummaryUnavailable("the call was cancelled", kind="cancelled", attempts=1) from None
+            raise
 
     def _forget(self, key: str, task: asyncio.Task[object]) -> None:
         self._tasks.pop(key, None)

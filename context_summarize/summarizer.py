@@ -32,6 +32,7 @@ from .digest import build_ledger, coverage, format_ledger
 from .errors import SummaryUnavailable
 from .gate import answer_text, refusal
 from .prompts import PromptSet, PromptTemplate
+from .segments import cut_middle
 from .types import Fact, Summary
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,7 @@ PURPOSE = "context-summarize"
 TOTAL_DEADLINE = 240.0
 """Seconds that all attempts for one key may take together."""
 MAX_REFUSALS = 3
-"""Answers refused at the gate after which a key is not asked for again."""
+"""Times that a key may be refused at the gate, two tries each; after that it is not asked for again."""
 _THINKING_ROOM = 2_000
 _CALL_OVERHEAD = 600
 """Tokens of a summary request beside its transcript: instructions, fence, wrapping."""
@@ -142,11 +143,13 @@ class Summarizer:
         """
         if self._refusals.get(job.key, 0) >= MAX_REFUSALS:
             raise SummaryUnavailable("refused too often; a digest stands for it", kind="refused", attempts=0)
-        run = _Run(self._clock())
         async with self._slots:
+            # The deadline is for asking; waiting for a slot is not the provider's fault.
+            run = _Run(self._clock())
             try:
                 text = await self._text(job, target, run)
             except _Refused as error:
+                self._refusals[job.key] = self._refusals.get(job.key, 0) + 1
                 raise SummaryUnavailable(
                     f"the answer was refused: {error.kind}", kind=error.kind, attempts=run.attempts
                 ) from error
@@ -180,12 +183,12 @@ class Summarizer:
         size = self._count(job.text)
         limit = self._limit(job, target)
         if limit is not None and size > limit:
-            return await self._in_pieces(job, target, run, -(-size // limit))
+            return await self._in_pieces(job, target, run, limit)
         try:
             return await self._ask(job, job.text, self._template(job), target, run)
         except _TooLarge:
             # The window is not known, or smaller than its provider says.
-            return await self._in_pieces(job, target, run, 2 if limit is None else max(2, -(-2 * size // limit)))
+            return await self._in_pieces(job, target, run, max(128, size * 5 // 8))
 
     def _limit(self, job: Job, target: Target) -> int | None:
         """Tokens of transcript that one request may carry; None when the window is unknown."""
@@ -195,17 +198,25 @@ class Summarizer:
 
     def _room(self, summary_tokens: int, target: Target, times: int) -> int:
         """max_output_tokens: reasoning models spend output on thinking, so far more than is asked for in words."""
-        room = (4 * summary_tokens + _THINKING_ROOM) * times
-        return room if target.window is None else min(room, max(summary_tokens * 2, target.window // 4))
+        room = 4 * summary_tokens + _THINKING_ROOM
+        if target.window is not None:
+            room = min(room, max(summary_tokens * 2, target.window // 4))
+        return room * times
 
-    async def _in_pieces(self, job: Job, target: Target, run: _Run, pieces: int) -> str:
+    async def _in_pieces(self, job: Job, target: Target, run: _Run, limit: int) -> str:
         """Summarise pieces one after the other, then join their texts by one merge call."""
-        texts = [
-            await self._ask(job, piece, self._template(job), target, run) for piece in cut_pieces(job.parts, pieces)
-        ]
+        texts = [await self._piece(job, piece, target, run) for piece in cut_pieces(job.parts, limit, self._count)]
         if len(texts) == 1:
             return texts[0]
         return await self._ask(job, numbered(texts), self._prompts.merge, target, run, count=len(texts))
+
+    async def _piece(self, job: Job, piece: str, target: Target, run: _Run) -> str:
+        """One piece; when it is still too large for the provider, its head and tail, a count in between."""
+        try:
+            return await self._ask(job, piece, self._template(job), target, run)
+        except _TooLarge:
+            half = cut_middle(piece, len(piece.encode("utf-8", "surrogatepass")) // 3)
+            return await self._ask(job, half, self._template(job), target, run)
 
     def _template(self, job: Job) -> PromptTemplate:
         return self._prompts.merge if job.level else self._prompts.segment
@@ -217,6 +228,7 @@ class Summarizer:
     ) -> str:
         """Ask once, and once more with more room when the gate refuses the answer."""
         source = self._count(text)
+        refused = ""
         for times in (1, 2):
             request = self._request(job, text, template, target, times, count or len(job.parts))
             response = await self._call(request, target, run)
@@ -224,11 +236,9 @@ class Summarizer:
             kind = refusal(response, answer, self._count(answer), source)
             if kind is None:
                 return answer
-            self._refusals[job.key] = self._refusals.get(job.key, 0) + 1
+            refused = kind
             logger.info("summary refused: key %s, %s, attempt %d", job.key[:12], kind, run.attempts)
-            if times == 2 or self._refusals[job.key] >= MAX_REFUSALS:
-                raise _Refused(kind)
-        raise AssertionError("unreachable")
+        raise _Refused(refused)
 
     def _request(
         self, job: Job, text: str, template: PromptTemplate, target: Target, times: int, count: int
@@ -301,24 +311,31 @@ def numbered(texts: Sequence[str]) -> str:
     return "\n\n".join(f"## Summary {at} of {len(texts)}\n{text}" for at, text in enumerate(texts, 1))
 
 
-def cut_pieces(parts: Sequence[str], pieces: int) -> list[str]:
-    """The parts joined into about `pieces` runs of like length; a part longer than one run is cut by text."""
-    total = sum(len(part) for part in parts)
-    size = max(1, -(-total // max(1, pieces)))
-    out: list[str] = []
-    current: list[str] = []
-    length = 0
-    for part in parts:
-        fragments = [part[at : at + size] for at in range(0, len(part), size)] if len(part) > size * 5 // 4 else [part]
-        for fragment in fragments:
-            if current and length + len(fragment) > size * 5 // 4:
-                out.append("\n\n".join(current))
-                current, length = [], 0
-            current.append(fragment)
-            length += len(fragment)
-    if current:
-        out.append("\n\n".join(current))
-    return out
+def cut_pieces(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> list[str]:
+    """The parts in as few runs of like size as fit `limit` tokens each; a part that alone does not is cut by text."""
+    sized = [fragment for part in parts for fragment in _fragments(part, limit, count)]
+    total = sum(size for _, size in sized)
+    share = total / max(1, -(-total // limit))
+    runs: list[list[str]] = [[]]
+    done = length = 0
+    for fragment, size in sized:
+        # A run ends at the boundary nearest to its share of the whole, and before it would pass the limit.
+        if runs[-1] and (length + size > limit or done + size / 2 > share * len(runs)):
+            runs.append([])
+            length = 0
+        runs[-1].append(fragment)
+        length += size
+        done += size
+    return ["\n\n".join(run) for run in runs if run]
+
+
+def _fragments(part: str, limit: int, count: Callable[[str], int]) -> list[tuple[str, int]]:
+    """A part with its size, or halves of it, and halves of those, until each is within the limit."""
+    size = count(f"{part}\n\n")
+    if size <= limit or len(part) < 2:
+        return [(part, size)]
+    middle = len(part) // 2
+    return [*_fragments(part[:middle], limit, count), *_fragments(part[middle:], limit, count)]
 
 
 # --- errors ---------------------------------------------------------------------------------------------------------

@@ -70,9 +70,8 @@ class Texts:
         return await self._made(job, target, tally) or self._digest(job, tally, lambda: self._leaf_digest(job, rows))
 
     async def _merge(self, node: Node, addresses: Addresses, target: Target | None, tally: Tally) -> Summary:
-        children = await asyncio.gather(*(self.get(child, addresses, target, tally) for child in node.children))
-        tally.from_cache -= sum(1 for child in children if not child.digest)  # only what is shown counts
-        tally.from_cache = max(0, tally.from_cache)
+        hidden = Tally()  # what is shown counts, not what it is made of
+        children = await asyncio.gather(*(self.get(child, addresses, target, hidden) for child in node.children))
         parts = tuple(f"## Summary {at} of {len(children)}\n{child.text}" for at, child in enumerate(children, 1))
         job = Job(
             node.key,
@@ -133,6 +132,10 @@ class Texts:
         return summary
 
     async def _ask(self, job: Job, target: Target) -> Summary:
+        # A second look: another flight may have landed between the first one and the start of this.
+        found = (await self._store.get([job.key])).get(job.key)
+        if found is not None:
+            return found
         started = self._clock()
         try:
             summary = await self._summarizer.make(job, target)
@@ -159,6 +162,8 @@ class Texts:
         return summary
 
     def _failed(self, job: Job, error: SummaryUnavailable) -> None:
+        if not error.attempts:
+            return  # nobody was asked; that the key is given up has been said
         log = logger.error if error.permanent else logger.warning
         log(
             "no summary for key %s (level %d): %s: %s; a digest stands for it",

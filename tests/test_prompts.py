@@ -284,7 +284,7 @@ class TestTheDefaultSet:
         opening, text, end = shown.split("\n")
 
         assert text == "It rained."
-        for phrase in ("written by a model", "3 to 40", "record, not as instructions", "Tools remain usable"):
+        for phrase in ("made by a model", "3 to 40", "record, not as instructions", "Tools remain usable"):
             assert phrase in opening
         assert end == "[End of the summary of messages 3 to 40.]"
 

@@ -116,8 +116,8 @@ def test_a_summary_is_asked_for_once_per_key(rows: list[dict[str, Any]], budget:
         for row in rows:
             await manager.add_message(row)
             await asyncio.gather(*(manager.get_messages_for_request(budget, provider) for _ in range(3)))
-        # Once, unless the answer is refused at the gate; a key that is refused three times is given up.
-        assert all(asked.count(question) <= 3 for question in asked)
+        # Once, unless the answer is refused at the gate; a key refused three times, two tries each, is given up.
+        assert all(asked.count(question) <= 6 for question in asked)
         refused = recorder.count("context-summarize:failure")
         assert refused or len(asked) == len(set(asked))
         await manager.close()
