@@ -225,6 +225,8 @@ class SummarizingContextManager:
         del event
         if own_call.get() or not isinstance(data, dict) or data.get("status", "ok") != "ok":
             return
+        if isinstance(data.get("provider"), str):
+            self._summarizer.answered_elsewhere(data["provider"])
         usage = data.get("usage")
         if isinstance(usage, dict):
             self._meter.observe(usage)

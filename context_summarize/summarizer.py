@@ -12,24 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import tenacity
-from amplifier_core.llm_errors import (
-    AbortError,
-    AuthenticationError,
-    ConfigurationError,
-    ContentFilterError,
-    ContextLengthError,
-    InvalidRequestError,
-    LLMError,
-    LLMTimeoutError,
-    NotFoundError,
-    QuotaExceededError,
-    RateLimitError,
-)
 from amplifier_core.message_models import ChatRequest, Message
 
+from .breaker import Breaker, Open
 from .config import Config
 from .digest import build_ledger, coverage, format_ledger
 from .errors import SummaryUnavailable
+from .failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
 from .gate import answer_text, refusal
 from .prompts import PromptSet, PromptTemplate
 from .segments import cut_middle
@@ -48,10 +37,6 @@ _CALL_OVERHEAD = 600
 
 own_call: ContextVar[bool] = ContextVar("context_summarize_own_call", default=False)
 """True inside our own provider calls, so that their `llm:response` events are told from the host's."""
-
-_TOO_LARGE = ("context window", "context length", "context_length", "maximum context", "too long", "too many tokens",
-              "exceeds the context", "reduce the length", "input length")  # fmt: skip
-_CONNECTION_NAMES = frozenset({"TransportError", "TimeoutException", "APIConnectionError", "APITimeoutError"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +115,19 @@ class Summarizer:
         self._now = now
         self._slots = asyncio.Semaphore(config.max_concurrency)
         self._refusals: dict[str, int] = {}
+        self._breakers: dict[tuple[str, str | None], Breaker] = {}
+
+    def _breaker(self, target: Target) -> Breaker:
+        at = (target.name, target.model)
+        if at not in self._breakers:
+            self._breakers[at] = Breaker(target.name, self._clock)
+        return self._breakers[at]
+
+    def answered_elsewhere(self, provider: str) -> None:
+        """The host's own request was answered by the provider of this name: its outage, if any, is over."""
+        for (name, _), breaker in self._breakers.items():
+            if name == provider:
+                breaker.answered_elsewhere()
 
     def forget_refusals(self) -> None:
         """Ask again for keys that were refused too often."""
@@ -155,8 +153,14 @@ class Summarizer:
                 ) from error
             except _TooLarge as error:
                 raise SummaryUnavailable(str(error), kind="too_large", attempts=run.attempts) from error
+            except SummaryUnavailable:
+                raise
+            except Open as error:
+                raise SummaryUnavailable(
+                    str(error), kind="breaker_open", attempts=run.attempts, retry_in_s=error.retry_in_s
+                ) from error
             except Exception as error:
-                raise _unavailable(error, run.attempts) from error
+                raise unavailable(error, run.attempts, self._breaker(target).retry_in_s) from error
         return self._summary(job, target, run, text)
 
     def _summary(self, job: Job, target: Target, run: _Run, text: str) -> Summary:
@@ -261,8 +265,8 @@ class Summarizer:
         """One answer, with retries of what may be retried."""
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(is_retryable),
-            wait=_wait,
-            stop=lambda state: self._out_of_time(state, run),
+            wait=wait_seconds,
+            stop=lambda state: self._breaker(target).is_open or self._out_of_time(state, run),
             sleep=self._sleep,
             reraise=True,
         )
@@ -270,26 +274,39 @@ class Summarizer:
 
     def _out_of_time(self, state: tenacity.RetryCallState, run: _Run) -> bool:
         left = TOTAL_DEADLINE - (self._clock() - run.started)
-        return state.attempt_number >= self._config.retry_attempts or _wait(state) >= left
+        return state.attempt_number >= self._config.retry_attempts or wait_seconds(state) >= left
 
     async def _once(self, request: ChatRequest, target: Target, run: _Run) -> Any:
-        left = TOTAL_DEADLINE - (self._clock() - run.started)
-        if left <= 0:
-            raise LLMTimeoutError(f"no time left of {TOTAL_DEADLINE:.0f} s", retryable=False)
+        breaker = self._breaker(target)
+        turn = await breaker.enter()
+        try:
+            left = TOTAL_DEADLINE - (self._clock() - run.started)
+            if left <= 0:
+                raise SummaryUnavailable("no time left", kind="timeout", attempts=run.attempts)
+            response = await self._answer(request, target, run, left)
+        except SummaryUnavailable:
+            raise
+        except Exception as error:
+            if is_too_large(error):
+                breaker.succeeded()  # it answers; the size is our affair
+                raise _TooLarge(str(error)) from error
+            breaker.failed(permanent=is_permanent(error))
+            raise
+        finally:
+            breaker.leave(turn)
+        breaker.succeeded()
+        _add_usage(run, response)
+        return response
+
+    async def _answer(self, request: ChatRequest, target: Target, run: _Run, left: float) -> Any:
         run.attempts += 1
         extra = {"model": target.model} if target.model else {}
         token = own_call.set(True)
         try:
             async with asyncio.timeout(min(left, self._config.request_timeout)):
-                response = await target.provider.complete(request, **extra)
-        except LLMError as error:
-            if is_too_large(error):
-                raise _TooLarge(str(error)) from error
-            raise
+                return await target.provider.complete(request, **extra)
         finally:
             own_call.reset(token)
-        _add_usage(run, response)
-        return response
 
 
 # --- text ----------------------------------------------------------------------------------------------------------
@@ -336,70 +353,6 @@ def _fragments(part: str, limit: int, count: Callable[[str], int]) -> list[tuple
         return [(part, size)]
     middle = len(part) // 2
     return [*_fragments(part[:middle], limit, count), *_fragments(part[middle:], limit, count)]
-
-
-# --- errors ---------------------------------------------------------------------------------------------------------
-
-
-def is_too_large(error: BaseException) -> bool:
-    """True when a provider says that the input does not fit; some say so as `InvalidRequestError`."""
-    if isinstance(error, ContextLengthError):
-        return True
-    text = str(error).lower()
-    return isinstance(error, InvalidRequestError) and any(words in text for words in _TOO_LARGE)
-
-
-def is_retryable(error: BaseException) -> bool:
-    """True for what may go away by itself: what the host's taxonomy marks so, timeouts, connection loss."""
-    if isinstance(error, LLMError):
-        return bool(error.retryable)
-    if isinstance(error, TimeoutError | ConnectionError):
-        return True
-    return any(cls.__name__ in _CONNECTION_NAMES for cls in type(error).__mro__)
-
-
-def is_permanent(error: BaseException) -> bool:
-    """True for what no retry mends: auth, quota, an unknown model, a wrong setup."""
-    return isinstance(error, AuthenticationError | QuotaExceededError | NotFoundError | ConfigurationError)
-
-
-_BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
-
-
-def _wait(state: tenacity.RetryCallState) -> float:
-    """Seconds to wait: what the provider asks for, else exponential with jitter."""
-    error = state.outcome.exception() if state.outcome else None
-    after = getattr(error, "retry_after", None)
-    return max(0.0, float(after)) if isinstance(after, int | float) else float(_BACKOFF(state))
-
-
-_KINDS: tuple[tuple[type[BaseException], str], ...] = (
-    (QuotaExceededError, "quota"),
-    (RateLimitError, "rate_limit"),
-    (AuthenticationError, "auth"),
-    (NotFoundError, "not_found"),
-    (ConfigurationError, "configuration"),
-    (ContentFilterError, "refusal"),
-    (AbortError, "aborted"),
-    (LLMTimeoutError, "timeout"),
-    (TimeoutError, "timeout"),
-    (InvalidRequestError, "invalid_request"),
-    (LLMError, "unavailable"),
-    (ConnectionError, "unavailable"),
-)
-
-
-def _unavailable(error: Exception, attempts: int) -> SummaryUnavailable:
-    kind = next((word for cls, word in _KINDS if isinstance(error, cls)), "error")
-    text = f"{type(error).__name__}: {error}"[:500]
-    after = getattr(error, "retry_after", None)
-    return SummaryUnavailable(
-        text,
-        kind=kind,
-        attempts=attempts,
-        retry_in_s=float(after) if isinstance(after, int | float) else None,
-        permanent=is_permanent(error),
-    )
 
 
 def _add_usage(run: _Run, response: Any) -> None:

@@ -56,6 +56,8 @@ class Texts:
         self._outbox = outbox
         self._count = count
         self._clock = clock
+        self._said: set[str] = set()
+        """Kinds of lasting errors that the log has been told of since the last success."""
 
     async def get(self, node: Node, addresses: Addresses, target: Target | None, tally: Tally) -> Summary:
         """The text of one node."""
@@ -142,6 +144,7 @@ class Texts:
         except SummaryUnavailable as error:
             self._failed(job, error)
             raise
+        self._said.clear()
         await self._store.put(summary)
         self._outbox.put(
             SUMMARY,
@@ -163,7 +166,11 @@ class Texts:
 
     def _failed(self, job: Job, error: SummaryUnavailable) -> None:
         if not error.attempts:
-            return  # nobody was asked; that the key is given up has been said
+            return  # nobody was asked; why has been said
+        if error.permanent:
+            if error.kind in self._said:
+                return
+            self._said.add(error.kind)
         log = logger.error if error.permanent else logger.warning
         log(
             "no summary for key %s (level %d): %s: %s; a digest stands for it",

@@ -34,6 +34,8 @@ LEVELS = {
     "view": 24,
     "plan": 25,
     # 3: providers, and who asks them
+    "breaker": 30,
+    "failures": 30,
     "gate": 30,
     "offline": 30,
     "testing": 30,
@@ -57,7 +59,7 @@ OWNERS = {
     "cachetools": {"store"},
     "click": {"cli"},
     "rich": {"cli"},
-    "tenacity": {"summarizer"},
+    "tenacity": {"failures", "summarizer"},
     "tiktoken": {"tokens"},
 }
 """Third party → the only files that import it."""

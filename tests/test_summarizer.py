@@ -31,6 +31,7 @@ from amplifier_core.message_models import ChatRequest, ChatResponse
 from context_summarize.config import Config
 from context_summarize.digest import extract_facts
 from context_summarize.errors import SummaryUnavailable
+from context_summarize.failures import is_permanent, is_retryable, is_too_large
 from context_summarize.prompts import load_prompts
 from context_summarize.summarizer import (
     MAX_REFUSALS,
@@ -41,9 +42,6 @@ from context_summarize.summarizer import (
     cut_pieces,
     escape_fence,
     fence_of,
-    is_permanent,
-    is_retryable,
-    is_too_large,
     numbered,
     own_call,
 )
@@ -489,9 +487,11 @@ class TestGate:
 
     async def test_errors_of_the_provider_are_no_refusals(self) -> None:
         """An outage does not make a key a digest for ever."""
-        provider, made = ScriptedProvider([ValueError("x")] * 5, then=ANSWER), summarizer()
+        clock, provider = Clock(), ScriptedProvider([ValueError("x")] * 5, then=ANSWER)
+        made = summarizer(clock)
         for _ in range(5):
             await failure(made, provider)
+        clock.time += 60
         assert (await made.make(job(), target(provider))).text == ANSWER
 
 

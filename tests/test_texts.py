@@ -58,7 +58,7 @@ class Scene:
         self.hooks = Hooks()
         self.outbox = Outbox(self.hooks)
         self.clock = SimpleNamespace(time=5.0)
-        self.summarizer = Summarizer(config, PROMPTS, count, sleep=self.sleep)
+        self.summarizer = Summarizer(config, PROMPTS, count, clock=lambda: float(self.clock.time), sleep=self.sleep)
         self.texts = Texts(
             config, self.store, self.flight, self.summarizer, self.outbox, count, lambda: float(self.clock.time)
         )
@@ -132,6 +132,7 @@ class TestLeaf:
         """A failure is not remembered as a text."""
         scene = Scene(AuthenticationError("401"))
         assert (await scene.get(scene.leaves[0])).digest
+        scene.clock.time += 60
         made = await scene.get(scene.leaves[0])
         assert (made.digest, made.text) == (False, ANSWER)
         assert await scene.store.get([made.key]) == {made.key: made}
