@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections import deque
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from .config import Config
 from .events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, Outbox
 from .history import Addresses, Count, History
+from .pending import Pending
 from .plan import Limits, Plan, Planner, Reason, expanded
 from .store import SummaryStore
 from .summarizer import Target
@@ -81,6 +81,7 @@ class Boundary:
         history: History,
         addresses: Addresses,
         texts: Texts,
+        pending: Pending,
         outbox: Outbox,
         frame: Frame,
         config: Config,
@@ -95,7 +96,11 @@ class Boundary:
         self._config = config
         self._count = count
         self._clock = clock
+        self._pending = pending
         self._known: dict[str, ShownNode] = {}
+        self._tally = Tally()
+        self.late = False
+        """True when the last boundary was not made because its summaries were late."""
         self._announced = False
         self._report: _Report | None = None
         self._made_at: deque[int] = deque(maxlen=_MOST)
@@ -128,7 +133,7 @@ class Boundary:
         # A digest that is shown is asked for again: this is the next boundary.
         self._known = {key: shown for key, shown in self._known.items() if not shown.summary.digest}
         self._known.update((s.node.key, s) for s in state.nodes if not s.summary.digest)
-        tally = Tally()
+        self.late = False
         started = self._clock()
         for _ in range(_MOST_ROUNDS):
             plan = self._plan(state, request, reason, focus)
@@ -136,9 +141,14 @@ class Boundary:
                 self._withdraw(plan, request, self._clock() - started)
                 return None
             if not plan.missing:
-                return self._state(state, plan, request, tally, self._clock() - started)
+                return self._state(state, plan, request, self._clock() - started)
             await self._announce(state, request, reason, plan)
-            await self._fetch(plan.missing, request, tally)
+            late = await self._fetch(plan.missing, request, None if reason == "manual" else self._left(started))
+            if late and reason == "threshold":
+                self.late = True  # the view fits: it is sent as it is, and the work goes on
+                return None
+            for node in late:
+                self._known[node.key] = self._show(node, await self._stand_in(node))
             if not current():
                 self._withdraw(plan, request, self._clock() - started)
                 return None
@@ -175,23 +185,41 @@ class Boundary:
         lately = [at for at in self._made_at if self.requests - at < _WINDOW]
         return len(lately) < _MOST
 
-    async def _fetch(self, nodes: Sequence[Node], request: Request, tally: Tally) -> None:
-        summaries = await asyncio.gather(
-            *(self._texts.get(node, self._addresses, request.target, tally) for node in nodes)
-        )
-        for node, summary in zip(nodes, summaries, strict=True):
+    def _left(self, started: float) -> float:
+        return max(0.0, self._config.wait_seconds - (self._clock() - started))
+
+    async def _fetch(self, nodes: Sequence[Node], request: Request, seconds: float | None) -> list[Node]:
+        """Get the texts of nodes, waiting at most so long; the nodes that are late."""
+        for node in nodes:
+            self._start(node, request)
+        await self._pending.wait([node.key for node in nodes], seconds)
+        late: list[Node] = []
+        for node in nodes:
+            if not self._pending.ended(node.key):
+                late.append(node)
+                continue
+            summary = self._pending.take(node.key) or await self._stand_in(node)
             self._known[node.key] = self._show(node, summary)
+        return late
+
+    def _start(self, node: Node, request: Request) -> None:
+        texts, addresses, tally = self._texts, self._addresses, self._tally
+        self._pending.start(node.key, lambda: texts.get(node, addresses, request.target, tally))
+
+    async def _stand_in(self, node: Node) -> Summary:
+        """The text of a node without asking anybody: from the store, else by code."""
+        return await self._texts.get(node, self._addresses, None, self._tally)
 
     def _show(self, node: Node, summary: Summary) -> ShownNode:
         return show_node(self._history, node, summary, self._frame, self._config.summary_role, self._count)
 
-    def _state(self, state: ViewState, plan: Plan, request: Request, tally: Tally, waited: float) -> ViewState:
+    def _state(self, state: ViewState, plan: Plan, request: Request, waited: float) -> ViewState:
         shown = [self._known[node.key] for node in plan.nodes]
         lines = [show_one_line(self._history, item, self._count) for item in shown[: plan.lines]]
         old = {item.node.key for item in state.nodes}
         self._report = _Report(
             plan=plan,
-            tally=tally,
+            tally=self._tally,
             before_view=request.correct(plan.tokens_before + request.system_tokens),
             before_rows=self._view_rows(state),
             waited=waited,
@@ -260,6 +288,7 @@ class Boundary:
         """Note the events of the boundary that has just become the view's state."""
         report, self._report = self._report, None
         assert report is not None
+        self._tally = Tally()
         self._made_at.append(self.requests)
         keep = {shown.node.key for shown in view.state.nodes}
         self._known = {key: shown for key, shown in self._known.items() if key in keep}

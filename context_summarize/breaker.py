@@ -101,6 +101,6 @@ class Breaker:
         )
 
     def answered_elsewhere(self) -> None:
-        """The host's own request was answered by this provider: the next call is a probe, however long the pause was."""
+        """The host's own request was answered by this provider: the next call is a probe, whatever the pause."""
         if self.is_open:
             self._until = self._clock()

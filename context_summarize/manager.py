@@ -16,6 +16,7 @@ from .events import MESSAGE_ADDED, OVER_BUDGET, Outbox
 from .history import Addresses, History, measure
 from .host import Providers, provider_window, request_budget
 from .messages import analyse, copy_json, normalise
+from .pending import Pending
 from .plan import Reason
 from .prompts import PromptSet, load_prompts
 from .segments import SCHEMA_VERSION, Redact, derive_segment_tokens, derive_summary_tokens
@@ -71,6 +72,7 @@ class SummarizingContextManager:
         self._providers = Providers(coordinator, self._config)
         self._store: SummaryStore = store if store is not None else MemoryStore()
         self._flight = SingleFlight()
+        self._pending = Pending()
         self._summarizer = Summarizer(self._config, self._prompts, self._count, clock=clock, sleep=sleep)
         self._texts = Texts(self._config, self._store, self._flight, self._summarizer, self._outbox, self._count, clock)
         self._redact: Redact | None = None
@@ -93,6 +95,7 @@ class SummarizingContextManager:
             history=history,
             addresses=self._addresses,
             texts=self._texts,
+            pending=self._pending,
             outbox=self._outbox,
             frame=self._prompts.frame.fill,
             config=self._config,
@@ -237,6 +240,7 @@ class SummarizingContextManager:
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""
+        await self._pending.close()
         await self._flight.close()
         await self._store.close()
 
@@ -332,7 +336,7 @@ class SummarizingContextManager:
         """Make a boundary if one is worth making. The state changes after the last await that can fail."""
         history.advance_segments(self._redact)
         state = await self._boundary.make(self._state, request, reason, focus, lambda: self._history is history)
-        if self._history is not history:
+        if self._history is not history or self._boundary.late:
             return
         self._weighed = (history.version, request.budget, self._system_prompt)
         if state is None:

@@ -43,6 +43,7 @@ LEVELS = {
     # 4: the manager and its helpers
     "events": 40,
     "host": 40,
+    "pending": 40,
     "texts": 41,
     "boundary": 42,
     "manager": 43,

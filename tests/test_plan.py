@@ -49,7 +49,8 @@ class Scene:
         self.add(*rows)
         self.addresses = Addresses(self.history, "segment", "merge", None)
         self.state = ViewState()
-        self.known: dict[str, ShownNode] = {}
+        self.known: dict[Node, ShownNode] = {}
+        """By node, not by key: two segments of equal text share a key."""
         self.factory = factory
         self.system_tokens = 0
         given: dict[str, Any] = {
@@ -78,7 +79,7 @@ class Scene:
             self.addresses,
             self.state,
             self.limits(**changes),
-            lambda node: self.known[node.key].tokens if node.key in self.known else None,
+            lambda node: self.known[node].tokens if node in self.known else None,
             count,
             factory=self.factory,
         )
@@ -91,7 +92,7 @@ class Scene:
     def settled(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
         """Plan until nothing is missing, as a boundary does."""
         while (plan := self.plan(reason, focus, **changes)).missing:
-            self.known.update((node.key, self.show(node)) for node in plan.missing)
+            self.known.update((node, self.show(node)) for node in plan.missing)
         return plan
 
     def cross(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
@@ -101,7 +102,7 @@ class Scene:
         return plan
 
     def after(self, plan: Plan) -> ViewState:
-        shown = [self.known[node.key] for node in plan.nodes]
+        shown = [self.known[node] for node in plan.nodes]
         lines = [show_one_line(self.history, item, count) for item in shown[: plan.lines]]
         return ViewState(
             nodes=(*lines, *shown[plan.lines :]),
@@ -146,11 +147,11 @@ class TestFolding:
     def test_the_system_prompt_counts_against_the_target(self) -> None:
         """The target is a share of the whole request."""
         scene = Scene(talk(20))
-        without = scene.settled(share=1.0, target=0.33).frontier
+        without = scene.settled(share=1.0, target=0.35).frontier
         scene.system_tokens = 400
-        plan = scene.settled(share=1.0, target=0.33)
+        plan = scene.settled(share=1.0, target=0.35)
         assert plan.frontier > without
-        assert plan.tokens_after + 400 <= 0.33 * 4_000
+        assert plan.tokens_after + 400 <= 0.35 * 4_000
 
     def test_whether_it_frees_enough_is_not_the_planners_business(self) -> None:
         """min_fold is weighed by whoever asked: a plan that frees little, or nothing, is a plan."""
@@ -323,7 +324,7 @@ class TestMerging:
         levels = self.levels(plan)
         assert levels == sorted(levels, key=lambda at: -at[0]), "old above new"
         for node in plan.nodes:
-            if node.children:
+            if node.children and not node.is_rest:
                 assert len(node.children) == 3
                 assert [child.index for child in node.children] == [node.index * 3 + at for at in range(3)]
                 assert {child.level for child in node.children} == {node.level - 1}
@@ -337,7 +338,7 @@ class TestMerging:
         """And no further: one merge less would not do."""
         scene = Scene(talk(40), target=0.01, fan_in=2, room=2_000)
         plan = scene.settled()
-        size = sum(scene.known[node.key].tokens for node in plan.nodes)
+        size = sum(scene.known[node].tokens for node in plan.nodes)
         assert size <= 0.9 * 500
 
     def test_levels_grow_when_runs_of_merged_nodes_are_complete(self) -> None:
@@ -362,7 +363,7 @@ class TestMerging:
             scene.add(*talk(1))
             plan = scene.cross()
         regular = [node for node in plan.nodes if node.level == 1 and not node.is_rest]
-        assert [node.index for node in regular[:1]] == [0]
+        assert regular[0].index == 0
         assert [child.index for child in regular[0].children] == list(range(6))
         assert all(not child.children for child in regular[0].children)
 
@@ -418,10 +419,11 @@ class TestMustFit:
 
     def test_then_rows_are_shortened_longest_first(self) -> None:
         """Level 4: all rows above one level are cut to it; shorter ones stay."""
-        scene = Scene([*talk(8), call("a", text=words(60)), result("a", words(3_000))], keep_recent=4, room=600)
+        rows = [user(words(20)), *talk(8), call("a", text=words(60)), result("a", words(3_000))]
+        scene = Scene(rows, keep_recent=4, room=600)
         plan = scene.settled("must_fit")
         assert (plan.level, plan.fits, plan.lines) == (4, True, 0)
-        assert set(plan.elided) == {17}, "the one long row is enough"
+        assert set(plan.elided) == {18}, "the one long row is enough"
         assert plan.tokens_after <= 600
 
     def test_a_cut_to_fit_leaves_room_for_the_next_row(self) -> None:
@@ -453,7 +455,7 @@ class TestMustFit:
 
     def test_critical_rows_are_shortened_only_here(self) -> None:
         """Elide any row, where nothing else is left."""
-        rows = [*talk(6), {**result_row, "critical": True} if (result_row := user(words(2_000))) else {}, *talk(2)]
+        rows = [*talk(6), {**user(words(2_000)), "critical": True}, *talk(2)]
         scene = Scene(rows, elide=100, room=6_000)
         assert 12 not in scene.settled("threshold", target=0.1, threshold=0.2).elided
         assert 12 in scene.settled("must_fit", room=700).elided
@@ -471,7 +473,7 @@ class TestMustFit:
         scene = Scene([user(words(1_000)), *talk(20)], room=4_000)
         plan = scene.settled()
         assert plan.elided == {0: 400}
-        assert Scene([user(words(1_000)), *talk(4)], room=4_000).settled().elided == {}
+        assert Scene([user(words(1_000)), *talk(4)], keep_recent=99).settled().elided == {}
 
     @pytest.mark.xfail(strict=True, reason="defect: _shorten_rows takes the pinned first message for its whole size")
     def test_a_long_first_user_message_stays_at_a_tenth_where_other_rows_are_shortened(self) -> None:
@@ -547,6 +549,13 @@ class TestExactness:
         """`tokens_before` is told in events, and what a boundary frees is weighed by it."""
         scene = Scene(talk(turns))
         assert scene.plan().tokens_before == scene.view().size()
+
+    @pytest.mark.xfail(strict=True, reason="defect: the opening row that no view has makes 4,000 tokens 4,024")
+    def test_a_view_of_exactly_its_budget_fits(self) -> None:
+        """Nothing is folded that keep_recent holds."""
+        scene = Scene(talk(20), keep_recent=40, room=4_000)
+        assert scene.view().size() == 4_000
+        assert scene.settled().nodes == ()
 
     def test_the_size_before_a_later_boundary_is_that_of_the_view(self) -> None:
         """With the newest user message of the last boundary pinned."""
