@@ -70,6 +70,7 @@ class SummarizingContextManager:
         self._clock = clock
         self._outbox = Outbox(getattr(coordinator, "hooks", None))
         self._providers = Providers(coordinator, self._config)
+        self._cancellation = getattr(coordinator, "cancellation", None)
         self._store: SummaryStore = store if store is not None else MemoryStore()
         self._flight = SingleFlight()
         self._pending = Pending()
@@ -234,6 +235,10 @@ class SummarizingContextManager:
         if isinstance(usage, dict):
             self._meter.observe(usage)
 
+    async def stop_waiting(self) -> None:
+        """The host has cancelled: a request that waits for summaries is answered now, the work goes on."""
+        self._pending.stop_waiting()
+
     def check_providers(self) -> None:
         """Say in the log when `summary_provider` names nothing mounted."""
         self._providers.check()
@@ -248,6 +253,8 @@ class SummarizingContextManager:
 
     async def _request(self, history: History, token_budget: int | None, provider: Any | None) -> Request:
         """What this request has to keep to. Nothing is decided yet."""
+        if not getattr(self._cancellation, "is_cancelled", False):
+            self._pending.resume_waiting()
         seen = self._providers.seen(provider)
         budget = await request_budget(self._config, token_budget, seen)
         await self._refresh_system_prompt()

@@ -32,6 +32,7 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     unregister = coordinator.hooks.register(
         "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"
     )
+    coordinator.cancellation.on_cancel(manager.stop_waiting)
 
     async def cleanup() -> None:
         if callable(unregister):
