@@ -13,6 +13,7 @@ from .events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, Outbox
 from .history import Addresses, Count, History
 from .pending import Pending
 from .plan import Limits, Plan, Planner, Reason, expanded
+from .sizes import Sizes
 from .store import SummaryStore
 from .summarizer import Target
 from .texts import Tally, Texts
@@ -98,6 +99,7 @@ class Boundary:
         self._clock = clock
         self._pending = pending
         self._known: dict[str, ShownNode] = {}
+        self._sizes = Sizes(history, count)
         self._tally = Tally()
         self.late = False
         """True when the last boundary was not made because its summaries were late."""
@@ -121,6 +123,7 @@ class Boundary:
             share=config.summary_share,
             fan_in=config.fan_in,
             elide=elide,
+            role=config.summary_role,
         )
 
     async def make(
@@ -167,6 +170,7 @@ class Boundary:
             known,
             self._count,
             factory=request.factory,
+            sizes=self._sizes,
         )
         return planner.boundary(reason, focus)
 
@@ -289,6 +293,7 @@ class Boundary:
         report, self._report = self._report, None
         assert report is not None
         self._tally = Tally()
+        self._sizes.forget_before(view.state.frontier_row)
         self._made_at.append(self.requests)
         keep = {shown.node.key for shown in view.state.nodes}
         self._known = {key: shown for key, shown in self._known.items() if key in keep}

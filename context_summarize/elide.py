@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .history import Count, measure
-from .messages import compact_json, content_text, is_image
+from .messages import arguments_of, compact_json, content_text, is_image
 from .types import JsonRow
 
 _MIN_CUT = 120
@@ -42,8 +42,8 @@ def _shorten_block(block: Any, share: float) -> Any:
         return block  # signed by the provider; a changed one is refused
     if kind == "tool_call":
         return {**block, "input": _shorten_value(block["input"], share)}
-    if kind == "tool_result" and not isinstance(block.get("output"), str):
-        return {**block, "output": _shorten(compact_json(block.get("output")), share)}
+    if kind == "tool_result":
+        return {**block, "output": _shorten_value(block.get("output"), share)}
     return _shorten_value(block, share)
 
 
@@ -116,5 +116,14 @@ def _elided(row: JsonRow, share: float) -> JsonRow:
         out["content"] = [_shorten_block(block, share) for block in content]
     entries = row.get("tool_calls")
     if isinstance(entries, list):
-        out["tool_calls"] = [_shorten_value(entry, share) for entry in entries]
+        out["tool_calls"] = [_shorten_entry(entry, share) for entry in entries]
     return out
+
+
+def _shorten_entry(entry: Any, share: float) -> Any:
+    function = entry.get("function") if isinstance(entry, dict) else None
+    if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
+        return _shorten_value(entry, share)
+    # Arguments as JSON text have to stay JSON: their values are shortened, not the text.
+    short = compact_json(_shorten_value(arguments_of(function["arguments"]), share))
+    return {**entry, "function": {**function, "arguments": short}}

@@ -24,8 +24,6 @@ from .types import Group, JsonRow, Node, RenderedRow, Row, Segment
 
 ROW_OVERHEAD = 3
 """Tokens that wrap one message, as OpenAI states for its chat models; the meter's constant takes up the rest."""
-SYNTHETIC_TOKENS = ROW_OVERHEAD + 4
-"""Tokens of the synthetic result of an abandoned call."""
 Count = Callable[[str], int]
 
 
@@ -138,8 +136,8 @@ class History:
     def portable(self, index: int, keep: int) -> tuple[int, int, int]:
         """(rendered group, rendered row within it, keep): a row named so that hosts' filtering does not move it."""
         ordinal = bisect_right(self.rendered, index, key=lambda at: self.groups[at].start) - 1
-        if ordinal < 0:
-            return -1, index, keep
+        if ordinal < 0 or not self.rows[index].rendered:
+            return -1, index, keep  # hosts do not save the row: it has no name
         start = self.rendered_group(ordinal).start
         return ordinal, sum(self.rows[at].rendered for at in range(start, index)), keep
 

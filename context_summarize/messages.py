@@ -128,7 +128,7 @@ def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
     role = raw["role"]
     metadata = raw.get("metadata")
     marks: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
-    hook = marks.get("source") == "hook"
+    hook = is_hook(raw)
     ephemeral = marks.get("ephemeral") is True or raw.get("ephemeral") is True
     critical = marks.get("critical") is True or raw.get("critical") is True
     host_system = role in ("system", "developer") and not hook and not ephemeral
@@ -145,6 +145,12 @@ def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
         calls=calls,
         result_ids=result_ids,
     )
+
+
+def is_hook(raw: JsonRow) -> bool:
+    """True for a row that a hook has put in: hosts do not save it."""
+    metadata = raw.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("source") == "hook"
 
 
 def id_of(value: Any) -> str:

@@ -6,19 +6,18 @@ the missing texts and plans again with their sizes, until nothing is missing; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from .history import SYNTHETIC_TOKENS, Addresses, Count, History
+from .history import Addresses, Count, History, measure
+from .sizes import Sizes
 from .types import Group, Node
-from .view import ViewState, first_user_row, hidden, pinned_groups, row_size
+from .view import ViewState, first_user_row, one_line_size, opening_row, pinned_groups
 
 Reason = Literal["threshold", "manual", "must_fit"]
 FRAME_TOKENS = 70
 """Estimate of what the frame adds to a summary whose row has not been built yet."""
-OPENING_TOKENS = 24
-"""At least the size of the row that a view opens with when its conversation would open with an assistant row."""
 HARD_FLOOR = 24
 """Tokens below which no row is shortened further."""
 SLACK = 0.9
@@ -40,6 +39,8 @@ class Limits:
     fan_in: int
     elide: int | None
     """Tool results above this many tokens are shortened; None = never."""
+    role: str = "system"
+    """Role of a node's row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ class _Draft:
     segments: int = 0
     lines: int = 0
     level: int = 1
+    after: bool = True
+    """False for the view as it stands, before the boundary."""
 
 
 class Planner:
@@ -98,6 +101,7 @@ class Planner:
         count: Count,
         *,
         factory: bool = False,
+        sizes: Sizes | None = None,
     ) -> None:
         self._history = history
         self._addresses = addresses
@@ -109,7 +113,7 @@ class Planner:
         self._newest_user = history.users[-1] if history.users else None
         self._first = first_user_row(history)
         self._tenth = max(HARD_FLOOR, limits.room // 10)
-        self._sizes: dict[tuple[int, int | None], int] = {}
+        self._sizes = sizes if sizes is not None else Sizes(history, count)
         self._groups = history.groups[history.group_position(state.frontier_row) :]
         self._open = history.open_groups()
 
@@ -140,21 +144,20 @@ class Planner:
     def _size_now(self) -> int:
         """The size of the view as it stands: the newest user message of the last boundary is pinned."""
         draft = self._draft()
-        draft.newest_user = self._state.newest_user
+        draft.newest_user, draft.after = self._state.newest_user, False
+        draft.lines = sum(1 for shown in self._state.nodes if shown.line)
         return self._size(draft)
 
     def _finish(self, draft: _Draft, reason: Reason) -> Plan:
         before, after = self._size_now(), self._size(draft)
         frontier_row = self._frontier_row(draft)
         old = {shown.node.key for shown in self._state.nodes}
-        if self._first is not None and self._first < frontier_row and self._first_is_long(draft):
-            draft.elided[self._first] = self._tenth
         return Plan(
             reason=reason,
             nodes=tuple(draft.nodes),
             frontier=draft.frontier,
             frontier_row=frontier_row,
-            elided=draft.elided,
+            elided=self._elided(draft, frontier_row),
             newest_user=self._newest_user,
             lines=draft.lines,
             tokens_before=before,
@@ -172,26 +175,19 @@ class Planner:
         known = self._known(node)
         return known if known is not None else node.summary_tokens * 3 // 2 + FRAME_TOKENS
 
-    def _row_size(self, index: int, draft: _Draft, *, pinned: bool = False) -> int:
-        if hidden(self._history, index, self._factory):
-            return 0
-        keep = draft.elided.get(index)
-        if pinned and index == self._first and self._first_is_long(draft):
-            keep = self._tenth
-        memo = (index, keep)
-        size = self._sizes.get(memo)
-        if size is None:
-            size = self._sizes[memo] = row_size(self._history, index, keep, self._count)
-        return size
+    def _elided(self, draft: _Draft, frontier_row: int) -> dict[int, int]:
+        """The shortened rows of the draft; a long first user message, once pinned, is head and tail only."""
+        first = self._first
+        if first is None or first >= frontier_row:
+            return draft.elided
+        self._history.count_rows(first, first + 1, self._count)
+        if self._history.tokens[first] <= self._tenth:
+            return draft.elided
+        kept = draft.elided.get(first, self._tenth)
+        return {**draft.elided, first: min(kept, self._tenth)}
 
-    def _first_is_long(self, draft: _Draft) -> bool:
-        """True when the first user message, once pinned, is to be shown as head and tail only."""
-        assert self._first is not None
-        return self._first not in draft.elided and self._row_size(self._first, draft) > self._tenth
-
-    def _group_size(self, group: Group, draft: _Draft, *, pinned: bool = False) -> int:
-        rows = sum(self._row_size(index, draft, pinned=pinned) for index in range(group.start, group.end))
-        return rows + SYNTHETIC_TOKENS * len(group.missing)
+    def _group_size(self, group: Group, elided: Mapping[int, int]) -> int:
+        return self._sizes.group(group, elided, factory=self._factory)
 
     def _pins(self, draft: _Draft, frontier_row: int) -> list[Group]:
         return pinned_groups(self._history, frontier_row, draft.frontier, draft.newest_user, factory=self._factory)
@@ -204,14 +200,31 @@ class Planner:
 
     def _size(self, draft: _Draft) -> int:
         frontier_row = self._frontier_row(draft)
-        nodes = sum(self._node_size(node) for node in draft.nodes[draft.lines :]) + 40 * draft.lines
-        pinned = self._pins(draft, frontier_row)
-        pins = sum(self._group_size(group, draft, pinned=True) for group in pinned)
-        told = [group for group in pinned if group.rendered]
-        if not (told and told[0].user):
-            pins += OPENING_TOKENS  # the view may have to open with a user row of its own
-        tail = sum(self._group_size(g, draft) for g in (*self._groups, *self._open) if g.start >= frontier_row)
-        return nodes + pins + tail
+        elided = self._elided(draft, frontier_row)
+        pins = self._pins(draft, frontier_row)
+        tail = [group for group in (*self._groups, *self._open) if group.start >= frontier_row]
+        shown = sum(self._group_size(group, elided) for group in (*pins, *tail))
+        return shown + self._nodes_size(draft) + self._opening_size(draft, pins, tail)
+
+    def _nodes_size(self, draft: _Draft) -> int:
+        lines = sum(
+            one_line_size(self._history, node, self._limits.role, self._count) for node in draft.nodes[: draft.lines]
+        )
+        return lines + sum(self._node_size(node) for node in draft.nodes[draft.lines :])
+
+    def _opening_size(self, draft: _Draft, pins: Sequence[Group], tail: Sequence[Group]) -> int:
+        """Tokens of the row that a view opens with when it would open with an assistant row."""
+        if not (self._state.boundaries or draft.after):
+            return 0
+        before = pins
+        if draft.nodes and self._limits.role == "user":
+            end = self._history.rendered_group(draft.nodes[0].end_group - 1).end
+            before, tail = [group for group in pins if group.start < end], ()
+        for group in (*before, *tail):
+            opens = self._sizes.opens(group, factory=self._factory)
+            if opens is not None:
+                return 0 if opens else measure(opening_row(), self._count)
+        return 0
 
     # --- folding ----------------------------------------------------------------------------------------------------
 
@@ -324,12 +337,14 @@ class Planner:
         if longest is None:
             return
         bound = len(self._history) - keep
-        for index in range(self._state.frontier_row, max(bound, self._state.frontier_row)):
-            row = self._history.rows[index]
-            if not row.result_ids or row.pinned:
-                continue
-            if self._row_size(index, draft) > longest:
-                draft.elided[index] = max(HARD_FLOOR, longest // 4)
+        frontier_row = self._state.frontier_row
+        for group in (*self._groups, *self._open):
+            for index, size in self._sizes.rows(group, draft.elided, factory=self._factory):
+                if index is None or not frontier_row <= index < bound or size <= longest:
+                    continue
+                row = self._history.rows[index]
+                if row.result_ids and not row.pinned:
+                    draft.elided[index] = max(HARD_FLOOR, longest // 4)
 
     def _must_fit(self, draft: _Draft) -> None:
         """The ladder: fold all, a rest, halve keep_recent, shorten any row, one-line nodes."""
@@ -357,23 +372,22 @@ class Planner:
         """Shorten rows, longest first, until the whole is within the budget: all above one level are cut to it."""
         draft.level = 4
         frontier_row = self._frontier_row(draft)
-        indices = self._shortenable(draft, frontier_row)
+        groups = [group for group in (*self._groups, *self._open) if group.start >= frontier_row]
+        groups += self._pins(draft, frontier_row)
         for aim in (SLACK, 0.8, 0.6, 0.4, 0.2, 0.0):
-            sizes = {index: self._row_size(index, draft) for index in indices}
+            sizes = self._shortenable(draft, groups, frontier_row)
             fixed = self._size(draft) - sum(sizes.values())
             level = max(HARD_FLOOR, _water_level(list(sizes.values()), int(aim * self._limits.budget) - fixed))
-            for index, size in sizes.items():
-                if size > level:
-                    draft.elided[index] = level
+            draft.elided.update((index, level) for index, size in sizes.items() if size > level)
             if self._size(draft) <= self._limits.budget:
                 return
 
-    def _shortenable(self, draft: _Draft, frontier_row: int) -> list[int]:
-        """Every row of the view but the host's system prompt: half an instruction is worse than none."""
-        groups = [group for group in (*self._groups, *self._open) if group.start >= frontier_row]
-        groups += self._pins(draft, frontier_row)
-        rows = (index for group in groups for index in range(group.start, group.end))
-        return [index for index in rows if self._history.rows[index].role not in ("system", "developer")]
+    def _shortenable(self, draft: _Draft, groups: Sequence[Group], frontier_row: int) -> dict[int, int]:
+        """Sizes of all rows of the view but the host's system rows: half an instruction is worse than none."""
+        elided = self._elided(draft, frontier_row)
+        rows = (row for group in groups for row in self._sizes.rows(group, elided, factory=self._factory))
+        host = ("system", "developer")
+        return {i: size for i, size in rows if i is not None and self._history.rows[i].role not in host}
 
 
 def expanded(node: Node) -> list[Node]:

@@ -51,7 +51,7 @@ class Grouper:
         """The open run as it stands, without closing it: its calls may still be answered."""
         if not self._open:
             return []
-        return [Group(self._open[0][0], self._open[-1][0] + 1, True, False, tuple(self._answers))]
+        return [Group(self._open[0][0], self._open[-1][0] + 1, True, False, tuple(self._answers), open=True)]
 
     def pass_over(self) -> list[Group]:
         """Close the open run as abandoned: calls without a result stay without one."""
@@ -76,7 +76,7 @@ class Grouper:
                 return
 
     def _close(self, end: int) -> Group:
-        group = Group(self._open[0][0], end, True, False, tuple(self._answers), tuple(self._unanswered))
+        group = Group(self._open[0][0], end, True, False, tuple(self._answers), missing=tuple(self._unanswered))
         self._open, self._unanswered, self._answers = [], [], []
         return group
 

@@ -49,6 +49,8 @@ class Group:
     """True for the single row of a user message."""
     answers: tuple[tuple[int, str], ...] = ()
     """(row, call id) of each result that answers a call of the group, in order; results not named here are orphans."""
+    open: bool = False
+    """True while calls of it may still be answered."""
     missing: tuple[Call, ...] = ()
     """Abandoned calls: passed over by a later user or assistant row before a result came."""
 
@@ -122,7 +124,7 @@ class Summary:
     ledger: tuple[Fact, ...]
     """Exact values that the text does not hold."""
     tokens: int
-    """Size of text and ledger as shown, in tokens."""
+    """Size of text, rules and ledger as shown, in tokens."""
     source_tokens: int
     digest: bool = False
     """Made by code because no model summary could be had; never stored."""
@@ -134,6 +136,8 @@ class Summary:
     """Seconds since the epoch."""
     coverage: float = 1.0
     """Share of the source's identifiers that text and ledger hold, 0…1."""
+    rules: tuple[str, ...] = ()
+    """Standing rules of the user in the user's own words, oldest first; they stand between text and ledger."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from .digest import format_ledger
 from .elide import elide_row
 from .history import Count, History, measure
-from .messages import SOURCE, analyse, compact_json, copy_json
+from .messages import SOURCE, analyse, compact_json, copy_json, is_hook
 from .outgoing import synthetic_result, view_row, without_continuation
+from .rules import format_rules
 from .types import Group, JsonRow, Node, Summary
 
 Frame = Callable[..., str]
@@ -28,6 +29,8 @@ class ShownNode:
     row: JsonRow
     tokens: int
     """Size of the row, frame included."""
+    line: bool = False
+    """True when only one line of it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,36 +55,29 @@ class ViewState:
 
 
 def hidden(history: History, index: int, factory: bool) -> bool:
-    """Stored system rows of the host are hidden while a system prompt factory is set."""
+    """Stored system rows of the host are hidden while a system prompt factory is set; hook rows are not."""
     row = history.rows[index]
-    return factory and row.role == "system" and row.pinned
+    return factory and row.role == "system" and not is_hook(row.raw)
 
 
-def row_size(history: History, index: int, keep: int | None, count: Count) -> int:
-    """Tokens of a history row in a view, shortened to `keep` tokens when that is given."""
-    history.count_rows(index, index + 1, count)
-    size = history.tokens[index]
-    if keep is None or size <= keep:
-        return size
-    row = history.rows[index]
-    shown = view_row(row, row.result_ids)
-    return size if shown is None else measure(elide_row(shown, keep, count), count)
+Entry = tuple[int | None, JsonRow, int]
+"""(history row, view row, tokens); None for a synthetic result."""
 
 
-def group_rows(
+def group_entries(
     history: History, group: Group, state: ViewState, count: Count, *, factory: bool = False
-) -> list[tuple[JsonRow, int]]:
-    """(row, tokens) of one group: the call, all its results right after it, then what stood between.
+) -> list[Entry]:
+    """What a view shows of one group: the call, all its results right after it, then what stood between.
 
-    Of an open group (nothing has followed its calls yet) what stood between is held back until it closes: the
+    Of an open group (nothing has followed its calls yet) what stands between is held back until it closes: the
     results still to come would otherwise push it down, and the earlier view would be no prefix of the later one.
     """
     answers: dict[int, list[str]] = {}
     for index, call_id in group.answers:
         answers.setdefault(index, []).append(call_id)
-    first: list[tuple[JsonRow, int]] = []
-    results: list[tuple[JsonRow, int]] = []
-    between: list[tuple[JsonRow, int]] = []
+    first: list[Entry] = []
+    results: list[Entry] = []
+    between: list[Entry] = []
     for index in range(group.start, group.end):
         if hidden(history, index, factory):
             continue
@@ -93,32 +89,22 @@ def group_rows(
         keep = state.elided.get(index)
         history.count_rows(index, index + 1, count)
         size = history.tokens[index]
-        if keep is not None:
+        if keep is not None and size > keep:
             row = elide_row(row, keep, count)
             size = measure(row, count)
         place = first if index == group.start else results if index in answers else between
-        place.append((row, size))
-    synthetic = [(row, measure(row, count)) for row in map(synthetic_result, group.missing)]
-    return [*first, *results, *synthetic, *between]
-
-
-def open_rows(history: History, state: ViewState, count: Count, *, factory: bool = False) -> list[tuple[JsonRow, int]]:
-    """(row, tokens) of the open run at the end: the calls and the results that have come so far."""
-    rows: list[tuple[JsonRow, int]] = []
-    for group in history.open_groups():
-        answered = {index for index, _ in group.answers}
-        whole = group_rows(history, group, state, count, factory=factory)
-        rows += whole[: 1 + len(answered)]
-    return rows
+        place.append((index, row, size))
+    synthetic: list[Entry] = [(None, row, measure(row, count)) for row in map(synthetic_result, group.missing)]
+    return [*first, *results, *synthetic, *([] if group.open else between)]
 
 
 # --- nodes and pins -------------------------------------------------------------------------------------------------
 
 
 def node_text(summary: Summary) -> str:
-    """Text and ledger as they are shown."""
-    ledger = format_ledger(summary.ledger)
-    return f"{summary.text}\n\n{ledger}" if ledger else summary.text
+    """Text, standing rules and ledger as they are shown; what there is not takes no room."""
+    parts = (summary.text, format_rules(summary.rules, summary.text), format_ledger(summary.ledger))
+    return "\n\n".join(part for part in parts if part)
 
 
 def one_line(history: History, node: Node) -> str:
@@ -136,10 +122,16 @@ def show_node(history: History, node: Node, summary: Summary, frame: Frame, role
     return _shown(node, summary, content, (first, last), role, count)
 
 
+def one_line_size(history: History, node: Node, role: str, count: Count) -> int:
+    """Tokens of a node's row as a single line."""
+    return measure({"role": role, "content": one_line(history, node)}, count)
+
+
 def show_one_line(history: History, shown: ShownNode, count: Count) -> ShownNode:
     """The same node as a single line: range and count."""
     span = history.message_range(shown.node.first_group, shown.node.end_group)
-    return _shown(shown.node, shown.summary, one_line(history, shown.node), span, shown.row["role"], count)
+    line = _shown(shown.node, shown.summary, one_line(history, shown.node), span, shown.row["role"], count)
+    return replace(line, line=True)
 
 
 def _shown(node: Node, summary: Summary, content: str, span: tuple[int, int], role: str, count: Count) -> ShownNode:
@@ -187,6 +179,11 @@ def first_user_row(history: History) -> int | None:
     return history.rendered_group(history.users[0]).start if history.users else None
 
 
+def opening_row() -> JsonRow:
+    """What a view opens with where it would open with an assistant row, which some providers refuse."""
+    return {"role": "user", "content": CONTINUES, "metadata": {"source": SOURCE, "ephemeral": True}}
+
+
 # --- the view -------------------------------------------------------------------------------------------------------
 
 
@@ -222,7 +219,8 @@ class View:
             yield from self._group(group)
 
     def _group(self, group: Group) -> list[tuple[JsonRow, int]]:
-        return group_rows(self._history, group, self.state, self._count, factory=self.factory)
+        entries = group_entries(self._history, group, self.state, self._count, factory=self.factory)
+        return [(row, size) for _, row, size in entries]
 
     def _append(self, row: JsonRow, size: int) -> None:
         if not self._settled and row["role"] not in ("system", "developer"):
@@ -234,8 +232,7 @@ class View:
         self.tokens += size
 
     def _opening(self) -> tuple[JsonRow, int]:
-        """A conversation that opens with an assistant row is refused by some providers."""
-        row: JsonRow = {"role": "user", "content": CONTINUES, "metadata": {"source": SOURCE, "ephemeral": True}}
+        row = opening_row()
         return row, measure(row, self._count)
 
     def refresh(self) -> None:
@@ -247,7 +244,7 @@ class View:
             self._next_group += 1
 
     def _open_rows(self) -> list[tuple[JsonRow, int]]:
-        rows = open_rows(self._history, self.state, self._count, factory=self.factory)
+        rows = [entry for group in self._history.open_groups() for entry in self._group(group)]
         if rows and not self._settled and not _opens(rows[0][0]):
             return [self._opening(), *rows]
         return rows
@@ -280,8 +277,15 @@ class View:
 
 def _opens(row: JsonRow) -> bool:
     """True for a user message: role user, no hook row, no tool result in it."""
-    marks = row.get("metadata") or {}
-    return row["role"] == "user" and marks.get("source") != "hook" and not _results_of(row)
+    return row["role"] == "user" and not is_hook(row) and not _results_of(row)
+
+
+def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
+    """Whether the first row that is neither system nor developer is a user message; None when there is none."""
+    for row in rows:
+        if row["role"] not in ("system", "developer"):
+            return _opens(row)
+    return None
 
 
 def pairs_intact(rows: Sequence[JsonRow]) -> list[str]:

@@ -221,7 +221,6 @@ class TestPortableNames:
         history = history_of(MIXED)
         assert history.from_portable([history.portable(2, 5), history.portable(6, 5)]) == {}
 
-    @pytest.mark.xfail(strict=True, reason="defect: a shortened hook row inside a group names the result after it")
     def test_a_hook_row_inside_a_group_names_no_other_row(self) -> None:
         """A shortened hook row may not shorten the result of a resumed session."""
         history = history_of(MIXED)

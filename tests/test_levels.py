@@ -32,7 +32,8 @@ LEVELS = {
     "history": 22,
     "elide": 23,
     "view": 24,
-    "plan": 25,
+    "sizes": 25,
+    "plan": 26,
     # 3: providers, and who asks them
     "breaker": 30,
     "failures": 30,

@@ -407,9 +407,7 @@ class TestElidedRow:
         "keep",
         [
             10,
-            pytest.param(
-                300, marks=pytest.mark.xfail(strict=True, reason="defect: the JSON string is cut in its middle")
-            ),
+            300,
         ],
     )
     def test_arguments_of_the_openai_shape_stay_json(self, keep: int) -> None:
@@ -422,7 +420,6 @@ class TestElidedRow:
         }
         assert isinstance(json.loads(elide_row(row, keep, count)["tool_calls"][0]["function"]["arguments"]), dict)
 
-    @pytest.mark.xfail(strict=True, reason="defect: the base64 of an image in a tool_result block becomes text")
     def test_an_image_in_a_result_block_never_becomes_text(self) -> None:
         """An image counts by its size rules: as text its base64 would be most of what is kept."""
         output = [{"type": "text", "text": LONG}, IMAGE]
@@ -501,7 +498,6 @@ class TestFactory:
         history = history_of([{"role": "developer", "content": "dev"}, user("a")])
         assert said(view(history, factory=True).rows("P")) == ["P", "dev", "a"]
 
-    @pytest.mark.xfail(strict=True, reason="defect: rows that may be folded (preserve_system: false) are not hidden")
     def test_they_are_hidden_also_where_they_may_be_folded(self) -> None:
         """Stored system rows are hidden, whatever preserve_system says."""
         history = history_of([system("stored"), user("a")], preserve_system=False)
