@@ -5,15 +5,17 @@ PYTHON ?= python3
 NEWER := $(if $(filter file,$(origin PYTHON)),python3.13 python3.12 python3.11)
 VENV := .venv
 BIN := $(VENV)/bin
+# The libraries that the benchmarks compare with live apart: the project depends on none of them.
+PEERS := .venv-peers
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # Tests run side by side; `make test WORKERS=0` runs them in one process.
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench bench-peers bench-faults clean
 
 help: ## show this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-6s %s\n", $$1, $$2 }'
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 demo: $(VENV)/installed ## replay a real 120,000-token session through a 40,000-token window
 	$(BIN)/context-summarize replay examples/airline-desk.jsonl
@@ -29,8 +31,13 @@ lint: $(VENV)/installed-dev ## ruff and mypy --strict
 bench: $(VENV)/installed ## time add_message and views of 1,000 to 100,000 rows
 	$(BIN)/python benchmarks/speed.py
 
-clean: ## remove .venv, caches and what was built
-	rm -rf $(VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+bench-peers: $(PEERS)/installed-peers ## install the project and its pinned peers (benchmarks/peers.txt) into .venv-peers
+
+bench-faults: $(PEERS)/installed-peers ## what a failing summariser does to this module and to its peers
+	$(PEERS)/bin/python -m benchmarks.faults
+
+clean: ## remove .venv, .venv-peers, caches and what was built
+	rm -rf $(VENV) $(PEERS) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/created:
@@ -56,3 +63,9 @@ $(VENV)/installed-dev: pyproject.toml | $(VENV)/created
 	@echo "Installing the package and its development tools into $(VENV) …"
 	@$(PIP) install --editable '.[dev]'
 	@touch $@ $(VENV)/installed
+
+$(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt
+	@$(MAKE) --no-print-directory VENV=$(PEERS) $(PEERS)/installed
+	@echo "Installing the peers into $(PEERS) …"
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --requirement benchmarks/peers.txt
+	@touch $@

@@ -6,15 +6,15 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .config import Config
 from .events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, Outbox
 from .history import Addresses, Count, History
 from .pending import Pending
 from .plan import Limits, Plan, Planner, Reason, expanded
+from .rules import rules_room, share_out
 from .sizes import Sizes
-from .store import SummaryStore
 from .summarizer import Target
 from .texts import Tally, Texts
 from .types import BoundaryRecord, Node, Summary
@@ -53,9 +53,28 @@ class _Report:
     plan: Plan
     tally: Tally
     before_view: int
-    before_rows: int
     waited: float
     new: list[ShownNode]
+
+
+class Floor:
+    """Holds back boundaries of a view that cannot fit: at most two in ten requests, whatever the host does between."""
+
+    def __init__(self) -> None:
+        self._requests = 0
+        self._made_at: deque[int] = deque(maxlen=_MOST)
+
+    def served(self) -> None:
+        """One request has been served."""
+        self._requests += 1
+
+    def fired(self) -> None:
+        """A boundary has been made."""
+        self._made_at.append(self._requests)
+
+    def may_fire(self) -> bool:
+        """True while fewer than two boundaries were made within the last ten requests."""
+        return sum(1 for at in self._made_at if self._requests - at < _WINDOW) < _MOST
 
 
 def regular_frontier(nodes: Sequence[Node], frontier: int) -> int:
@@ -83,6 +102,7 @@ class Boundary:
         addresses: Addresses,
         texts: Texts,
         pending: Pending,
+        floor: Floor,
         outbox: Outbox,
         frame: Frame,
         config: Config,
@@ -98,16 +118,14 @@ class Boundary:
         self._count = count
         self._clock = clock
         self._pending = pending
-        self._known: dict[str, ShownNode] = {}
+        self._known: dict[tuple[str, int, int], ShownNode] = {}
         self._sizes = Sizes(history, count)
         self._tally = Tally()
         self.late = False
         """True when the last boundary was not made because its summaries were late."""
         self._announced = False
         self._report: _Report | None = None
-        self._made_at: deque[int] = deque(maxlen=_MOST)
-        self.requests = 0
-        """Requests served so far; the floor's rule counts in them."""
+        self._floor = floor
 
     def limits(self, request: Request) -> Limits:
         """The settings as shares of this request's room."""
@@ -134,13 +152,15 @@ class Boundary:
         `current` turns false when the history has been replaced meanwhile.
         """
         # A digest that is shown is asked for again: this is the next boundary.
-        self._known = {key: shown for key, shown in self._known.items() if not shown.summary.digest}
-        self._known.update((s.node.key, s) for s in state.nodes if not s.summary.digest)
+        self._known = {place: shown for place, shown in self._known.items() if not shown.summary.digest}
+        for shown in state.nodes:
+            if not shown.summary.digest:
+                self._known[shown.node.place] = self._show(shown.node, shown.summary) if shown.line else shown
         self.late = False
         started = self._clock()
         for _ in range(_MOST_ROUNDS):
             plan = self._plan(state, request, reason, focus)
-            if not self._worthwhile(plan, state, request):
+            if not self._worthwhile(plan, request):
                 self._withdraw(plan, request, self._clock() - started)
                 return None
             if not plan.missing:
@@ -151,7 +171,7 @@ class Boundary:
                 self.late = True  # the view fits: it is sent as it is, and the work goes on
                 return None
             for node in late:
-                self._known[node.key] = self._show(node, await self._stand_in(node))
+                self._known[node.place] = self._show(node, await self._stand_in(node))
             if not current():
                 self._withdraw(plan, request, self._clock() - started)
                 return None
@@ -159,7 +179,7 @@ class Boundary:
 
     def _plan(self, state: ViewState, request: Request, reason: Reason, focus: str | None) -> Plan:
         def known(node: Node) -> int | None:
-            shown = self._known.get(node.key)
+            shown = self._known.get(node.place)
             return None if shown is None else shown.tokens
 
         planner = Planner(
@@ -174,20 +194,17 @@ class Boundary:
         )
         return planner.boundary(reason, focus)
 
-    def _worthwhile(self, plan: Plan, state: ViewState, request: Request) -> bool:
+    def _worthwhile(self, plan: Plan, request: Request) -> bool:
         """A boundary throws the provider's prompt cache away, so it must free enough, or be needed to fit."""
-        if plan.freed <= 0 and plan.reason != "manual":
+        if plan.freed <= 0:
             return False
         if plan.reason == "manual":
-            return tuple(node.key for node in plan.nodes) != tuple(s.node.key for s in state.nodes) or plan.freed > 0
-        if plan.freed >= self._config.min_fold * request.room:
             return True
-        if plan.reason != "must_fit":
-            return False
-        if plan.fits:
+        if plan.reason == "must_fit" and plan.fits:
             return True
-        lately = [at for at in self._made_at if self.requests - at < _WINDOW]
-        return len(lately) < _MOST
+        if plan.reason == "must_fit":
+            return self._floor.may_fire()
+        return plan.freed >= self._config.min_fold * request.room
 
     def _left(self, started: float) -> float:
         return max(0.0, self._config.wait_seconds - (self._clock() - started))
@@ -203,7 +220,7 @@ class Boundary:
                 late.append(node)
                 continue
             summary = self._pending.take(node.key) or await self._stand_in(node)
-            self._known[node.key] = self._show(node, summary)
+            self._known[node.place] = self._show(node, summary)
         return late
 
     def _start(self, node: Node, request: Request) -> None:
@@ -217,17 +234,26 @@ class Boundary:
     def _show(self, node: Node, summary: Summary) -> ShownNode:
         return show_node(self._history, node, summary, self._frame, self._config.summary_role, self._count)
 
+    def _share_rules(self, shown: list[ShownNode], most: int) -> list[ShownNode]:
+        """The nodes with standing rules of at most so many tokens in all: older nodes give way, and stay so."""
+        shares = share_out([item.summary.rules for item in shown], most, self._count)
+        return [
+            item if share == item.summary.rules else self._show(item.node, replace(item.summary, rules=share))
+            for item, share in zip(shown, shares, strict=True)
+        ]
+
     def _state(self, state: ViewState, plan: Plan, request: Request, waited: float) -> ViewState:
-        shown = [self._known[node.key] for node in plan.nodes]
+        assert self._history.sizes is not None, "nodes exist only once the sizes are known"
+        most = min(request.room // 50, rules_room(self._history.sizes[1], 0))
+        shown = self._share_rules([self._known[node.place] for node in plan.nodes], most)
         lines = [show_one_line(self._history, item, self._count) for item in shown[: plan.lines]]
-        old = {item.node.key for item in state.nodes}
+        old = {item.node.place for item in state.nodes}
         self._report = _Report(
             plan=plan,
             tally=self._tally,
             before_view=request.correct(plan.tokens_before + request.system_tokens),
-            before_rows=self._view_rows(state),
             waited=waited,
-            new=[item for item in shown if item.node.key not in old],
+            new=[item for item in shown if item.node.place not in old],
         )
         return ViewState(
             nodes=(*lines, *shown[plan.lines :]),
@@ -238,9 +264,6 @@ class Boundary:
             boundary_rows=len(self._history),
             boundaries=state.boundaries + 1,
         )
-
-    def _view_rows(self, state: ViewState) -> int:
-        return len(self._history) - state.frontier_row + len(state.nodes)
 
     # --- events -----------------------------------------------------------------------------------------------------
 
@@ -266,50 +289,42 @@ class Boundary:
 
     def _withdraw(self, plan: Plan, request: Request, waited: float) -> None:
         """Close an announcement of a boundary that is not made after all: nothing was saved."""
+        self._close(request.correct(plan.tokens_before + request.system_tokens), waited)
+
+    def abandon(self) -> None:
+        """Close an announcement whose boundary can no longer be made: the history is gone."""
+        self._close(0, 0.0)
+
+    def _close(self, used: int, waited: float) -> None:
         if self._announced:
-            used = request.correct(plan.tokens_before + request.system_tokens)
-            self._put_post(None, used, 0, plan, Tally(), waited)
+            self._outbox.put(POST_COMPACT, _post(len(self._history), used, waited=waited))
         self._announced = False
 
-    def _put_post(self, view: View | None, used: int, saved: int, plan: Plan, tally: Tally, waited: float) -> None:
-        shown = view.state.nodes if view is not None else ()
-        self._outbox.put(
-            POST_COMPACT,
-            {
-                "message_count": len(view) if view is not None else len(self._history),
-                "tokens": used,
-                "token_count": used,
-                "tokens_saved": saved,
-                "segments": plan.segments if view is not None else 0,
-                "merged": plan.merged if view is not None else 0,
-                "from_cache": tally.from_cache,
-                "digests": sum(1 for item in shown if item.summary.digest),
-                "wait_ms": round(waited * 1000),
-            },
-        )
-
-    def committed(self, view: View, request: Request) -> None:
+    def committed(self, view: View, request: Request, rows_before: int) -> None:
         """Note the events of the boundary that has just become the view's state."""
         report, self._report = self._report, None
         assert report is not None
         self._tally = Tally()
         self._sizes.forget_before(view.state.frontier_row)
-        self._made_at.append(self.requests)
-        keep = {shown.node.key for shown in view.state.nodes}
-        self._known = {key: shown for key, shown in self._known.items() if key in keep}
+        self._floor.fired()
+        keep = {shown.node.place for shown in view.state.nodes}
+        self._known = {place: shown for place, shown in self._known.items() if place in keep}
         plan, tally = report.plan, report.tally
         if not self._announced:
             self._put_pre(request, plan.reason, report.before_view)
         self._announced = False
         after = request.correct(view.size() + request.system_tokens)
         rows_after = len(view)
-        self._put_post(view, after, report.before_view - after, plan, tally, report.waited)
+        digests = sum(1 for shown in view.state.nodes if shown.summary.digest)
+        counts = (plan.segments, plan.merged, tally.from_cache, digests)
+        saved = report.before_view - after
+        self._outbox.put(POST_COMPACT, _post(rows_after, after, saved, *counts, waited=report.waited))
         self._outbox.put(
             COMPACTION,
             {
                 "before_tokens": report.before_view,
                 "after_tokens": after,
-                "before_messages": report.before_rows,
+                "before_messages": rows_before,
                 "after_messages": rows_after,
                 "budget": request.budget,
                 "target_tokens": int(self._config.target_usage * request.budget),
@@ -335,9 +350,8 @@ class Boundary:
         sizes = self._history.sizes
         if sizes is None or state.frontier == 0:
             return None
-        *_, digest = self._history.running_hashes(seed, state.frontier)
         return BoundaryRecord(
-            digest=digest,
+            digest=self._history.running_hash(seed, state.frontier),
             frontier_group=state.frontier,
             rendered_groups=len(self._history.rendered),
             segment_tokens=sizes[0],
@@ -348,7 +362,7 @@ class Boundary:
             created=time.time(),
         )
 
-    async def adopted(self, record: BoundaryRecord, store: SummaryStore) -> ViewState | None:
+    async def adopted(self, record: BoundaryRecord) -> ViewState | None:
         """The state that a record stands for, without a provider call; a text that is gone becomes a digest."""
         history = self._history
         if record.frontier_group > len(history.rendered):
@@ -358,6 +372,7 @@ class Boundary:
         for node in record.nodes:
             summary = await self._texts.get(node, self._addresses, None, tally)
             shown.append(self._show(node, summary))
+        shown = self._share_rules(shown, rules_room(record.summary_tokens, 0))
         newest = record.newest_user
         return ViewState(
             nodes=tuple(shown),
@@ -368,3 +383,27 @@ class Boundary:
             boundary_rows=history.row_of(record.rendered_groups),
             boundaries=1,
         )
+
+
+def _post(
+    rows: int,
+    used: int,
+    saved: int = 0,
+    segments: int = 0,
+    merged: int = 0,
+    cached: int = 0,
+    digests: int = 0,
+    *,
+    waited: float,
+) -> dict[str, int]:
+    return {
+        "message_count": rows,
+        "tokens": used,
+        "token_count": used,
+        "tokens_saved": saved,
+        "segments": segments,
+        "merged": merged,
+        "from_cache": cached,
+        "digests": digests,
+        "wait_ms": round(waited * 1000),
+    }

@@ -22,6 +22,8 @@ USER_HEAD, USER_TAIL = 160, 75
 """Characters kept of user words longer than both and the mark between them."""
 IDENTIFIERS: tuple[FactKind, ...] = ("id", "path", "url", "amount")
 WORDS: tuple[FactKind, ...] = ("user", "command", "error")
+PRIME, EXACT = 0.8, 0.65
+"""Shares of a ledger's room: codes, amounts and paths; these and all other identifiers."""
 
 _LABELS: dict[FactKind, str] = {
     "id": "ids",
@@ -108,26 +110,47 @@ def coverage(facts: Sequence[Fact], shown: str) -> float:
     return sum(holds(shown, fact.value) for fact in wanted) / len(wanted) if wanted else 1.0
 
 
+def prose_tokens(summary_tokens: int) -> int:
+    """What the model is asked for: three quarters of a summary; code writes the other part, exactly."""
+    return summary_tokens * 3 // 4
+
+
+def ledger_tokens(summary_tokens: int) -> int:
+    """Room of the ledger beside it: as much again."""
+    return summary_tokens * 3 // 4
+
+
 def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count) -> tuple[Fact, ...]:
     """The facts that `text` does not hold, as many as fit into `max_tokens` once formatted, in the order of `facts`.
 
-    Fair between kinds: identifiers take up to three fifths of the room, then user words, commands and errors what is
-    left, then further identifiers. Within each of the two classes the kinds take turns, each giving its best next fact.
-    A fact that does not fit is passed over, so that one long text does not keep shorter ones out. A user's single word
-    without a digit ("yes") is left out: alone it says nothing.
+    Codes (short ids such as a reservation's or a flight's number), amounts and paths come first, in up to `PRIME` of
+    the room: prose loses them most often and nothing else can tell them. Then the other identifiers up to `EXACT` of
+    the room, then user words, commands and errors, then what is left of the identifiers. Within each class the kinds
+    take turns, each giving its best next fact. A fact that does not fit is passed over, so that one long text does not
+    keep shorter ones out. A user's single word without a digit ("yes") is left out: alone it says nothing.
     """
     flat = one_line(text)
     fresh = [fact for fact in facts if _tells(fact) and not holds(flat, one_line(fact.value))]
-    exact, words = _in_turns(fresh, IDENTIFIERS, max_tokens), _in_turns(fresh, WORDS, max_tokens)
+    prime = _in_turns([fact for fact in fresh if _is_prime(fact)], IDENTIFIERS, max_tokens)
+    exact = _in_turns([fact for fact in fresh if not _is_prime(fact)], IDENTIFIERS, max_tokens)
+    words = _in_turns(fresh, WORDS, max_tokens)
     room = max_tokens - count(LEDGER_LINE)
     chosen: dict[Fact, None] = {}
+    kinds: set[FactKind] = set()
     spent = 0
-    for candidates, bound in ((exact, room * 3 // 5), (words, room), (exact, room)):
+    for candidates, bound in (
+        (prime, int(room * PRIME)),
+        (exact, int(room * EXACT)),
+        (words, room),
+        (prime, room),
+        (exact, room),
+    ):
         for fact in candidates:
-            label = "" if any(other.kind == fact.kind for other in chosen) else f"\n{_LABELS[fact.kind]}: "
-            price = count(f"{label}{_shown(fact)}, ")
+            label = "" if fact.kind in kinds else f"\n{_LABELS[fact.kind]}:"
+            price = count(f"{label} {_shown(fact)}") + (2 if fact.kind in WORDS else 0)
             if fact not in chosen and spent + price <= bound:
                 chosen[fact] = None
+                kinds.add(fact.kind)
                 spent += price
     while chosen and count(format_ledger([*chosen])) > max_tokens:
         chosen.popitem()
@@ -135,11 +158,15 @@ def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
 
 
 def format_ledger(ledger: Sequence[Fact]) -> str:
-    """The ledger as it is shown: one line a kind, each value on one line; "" when it is empty."""
+    """The ledger as it is shown: one line a kind, each value on one line; "" when it is empty.
+
+    Identifiers stand apart by blanks alone, the cheapest mark in tokens, unless one of the line holds a blank itself.
+    """
     lines = []
     for kind, label in _LABELS.items():
         if values := [_shown(fact) for fact in ledger if fact.kind == kind]:
-            lines.append(f"{label}: {(' | ' if kind in WORDS else ', ').join(values)}")
+            mark = " | " if kind in WORDS else ", " if any(" " in value for value in values) else " "
+            lines.append(f"{label}: {mark.join(values)}")
     return "\n".join([LEDGER_LINE, *lines]) if lines else ""
 
 
@@ -251,6 +278,10 @@ def _add_identifiers(
 
 def _shown(fact: Fact) -> str:
     return f'"{one_line(fact.value)}"' if fact.kind == "user" else one_line(fact.value)
+
+
+def _is_prime(fact: Fact) -> bool:
+    return fact.kind in ("amount", "path") or (fact.kind == "id" and patterns.is_code(fact.value))
 
 
 def _tells(fact: Fact) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import tenacity
 from amplifier_core.llm_errors import (
     AbortError,
@@ -82,12 +84,14 @@ def wait_seconds(state: tenacity.RetryCallState) -> float:
     return max(0.0, float(after)) if isinstance(after, int | float) else float(_BACKOFF(state))
 
 
-def unavailable(error: Exception, attempts: int, retry_in_s: float | None = None) -> SummaryUnavailable:
-    """The error as this package tells of it."""
+def unavailable(
+    error: Exception, attempts: int, retry_in_s: float | None = None, clean: Callable[[str], str] = str
+) -> SummaryUnavailable:
+    """The error as this package tells of it; `clean` takes the secrets out of its text."""
     kind = next((word for cls, word in _KINDS if isinstance(error, cls)), "error")
     after = getattr(error, "retry_after", None)
     return SummaryUnavailable(
-        f"{type(error).__name__}: {error}"[:500],
+        clean(f"{type(error).__name__}: {error}")[:500],
         kind=kind,
         attempts=attempts,
         retry_in_s=float(after) if isinstance(after, int | float) else retry_in_s,

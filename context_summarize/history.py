@@ -6,6 +6,7 @@ import hashlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 from .messages import countable
 from .segments import (
@@ -59,6 +60,7 @@ class History:
         self._grouper = Grouper()
         self.segments: list[Segment] = []
         self._segmenter: Segmenter | None = None
+        self._hashed: tuple[str, int, Any] = ("", 0, hashlib.sha256())
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -133,24 +135,23 @@ class History:
         """History row at which the rendered group of this number starts, or the history ends."""
         return self.rendered_group(ordinal).start if ordinal < len(self.rendered) else len(self.rows)
 
-    def portable(self, index: int, keep: int) -> tuple[int, int, int]:
-        """(rendered group, rendered row within it, keep): a row named so that hosts' filtering does not move it."""
+    def portable(self, index: int, keep: int) -> tuple[int, int, int, str]:
+        """(rendered group, rendered row within it, keep, hash of the group): a name that hosts' filtering keeps."""
         ordinal = bisect_right(self.rendered, index, key=lambda at: self.groups[at].start) - 1
         if ordinal < 0 or not self.rows[index].rendered:
-            return -1, index, keep  # hosts do not save the row: it has no name
+            return -1, index, keep, ""  # hosts do not save the row: it has no name
         start = self.rendered_group(ordinal).start
-        return ordinal, sum(self.rows[at].rendered for at in range(start, index)), keep
+        return ordinal, sum(self.rows[at].rendered for at in range(start, index)), keep, self._hash_of(ordinal).hex()
 
-    def from_portable(self, named: Sequence[tuple[int, int, int]]) -> dict[int, int]:
-        """The inverse of `portable`, in this history; what is not there is left out."""
+    def from_portable(self, named: Sequence[tuple[int, int, int, str]]) -> dict[int, int]:
+        """The inverse of `portable`, in this history; what is not there, or is another row here, is left out."""
         found: dict[int, int] = {}
-        for ordinal, nth, keep in named:
-            if not 0 <= ordinal < len(self.rendered):
+        for ordinal, nth, keep, digest in named:
+            if not 0 <= ordinal < len(self.rendered) or self._hash_of(ordinal).hex() != digest:
                 continue
             group = self.rendered_group(ordinal)
             rows = [at for at in range(group.start, group.end) if self.rows[at].rendered]
-            if nth < len(rows):
-                found[rows[nth]] = keep
+            found[rows[nth]] = keep
         return found
 
     # --- sizes ------------------------------------------------------------------------------------------------------
@@ -199,12 +200,25 @@ class History:
         groups = [self.rendered_group(at) for at in range(first_group, end_group)]
         return render_groups(self.rows, groups, segment_tokens=segment_tokens, redact=redact)
 
+    def running_hash(self, seed: str, until: int) -> str:
+        """The running hash after the rendered groups [0, until); asked for in rising order, each group is read once."""
+        known, at, running = self._hashed
+        if known != seed or at > until:
+            at, running = 0, hashlib.sha256(seed.encode())
+        for ordinal in range(at, until):
+            running.update(self._hash_of(ordinal))
+        self._hashed = (seed, until, running)
+        return str(running.copy().hexdigest())
+
+    def _hash_of(self, ordinal: int) -> bytes:
+        group = self.rendered_group(ordinal)
+        return group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
+
     def running_hashes(self, seed: str, until: int) -> Iterator[str]:
         """The running hash after each of the rendered groups [0, until), uncut and unredacted."""
         running = hashlib.sha256(seed.encode())
         for ordinal in range(until):
-            group = self.rendered_group(ordinal)
-            running.update(group_hash(render_group(self.rows, group, number=1, segment_tokens=None)))
+            running.update(self._hash_of(ordinal))
             yield running.copy().hexdigest()
 
 
@@ -235,6 +249,7 @@ class Addresses:
         if sizes is None or end_group <= first_group:
             return None
         segment_tokens, summary_tokens = sizes
+        focus = self._redact(focus) if focus and self._redact else focus
         rendered = self._history.rendered_run(first_group, end_group, segment_tokens, self._redact)
         length = cut_length(rendered) // 4
         tokens = min(summary_tokens, max(48, length // 4))

@@ -9,7 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from .boundary import Boundary, Request, next_index, regular_frontier
+from .boundary import Boundary, Floor, Request, next_index, regular_frontier
 from .config import Config
 from .errors import MessageError
 from .events import MESSAGE_ADDED, OVER_BUDGET, Outbox
@@ -19,6 +19,7 @@ from .messages import analyse, copy_json, normalise
 from .pending import Pending
 from .plan import Reason
 from .prompts import PromptSet, load_prompts
+from .redact import build_redactor
 from .segments import SCHEMA_VERSION, Redact, derive_segment_tokens, derive_summary_tokens
 from .store import MemoryStore, SingleFlight, SummaryStore
 from .summarizer import Summarizer, Target, own_call
@@ -74,9 +75,10 @@ class SummarizingContextManager:
         self._store: SummaryStore = store if store is not None else MemoryStore()
         self._flight = SingleFlight()
         self._pending = Pending()
+        self._floor = Floor()
         self._summarizer = Summarizer(self._config, self._prompts, self._count, clock=clock, sleep=sleep)
         self._texts = Texts(self._config, self._store, self._flight, self._summarizer, self._outbox, self._count, clock)
-        self._redact: Redact | None = None
+        self._redact: Redact | None = build_redactor(self._config.redact)
         self._lock = asyncio.Lock()
         self._system_prompt_factory: Callable[[], Awaitable[str]] | None = None
         self._system_prompt: str | None = None
@@ -97,6 +99,7 @@ class SummarizingContextManager:
             addresses=self._addresses,
             texts=self._texts,
             pending=self._pending,
+            floor=self._floor,
             outbox=self._outbox,
             frame=self._prompts.frame.fill,
             config=self._config,
@@ -143,11 +146,16 @@ class SummarizingContextManager:
                 history = self._history
                 request = await self._request(history, token_budget, provider)
                 await self._adopt(history)
+                if history is not self._history:
+                    continue  # replaced while something was waited for: begin anew
+                self._derive_sizes(history, request.budget)
                 reason = self._reason(request)
                 if reason is not None:
                     await self._cross(history, request, reason)
+                else:
+                    self._weighed = self._weight(request)
                 if history is self._history:
-                    break  # else the history was replaced while summaries were made: begin anew
+                    break
             rows = self._serve(request)
             await self._outbox.flush()
             return rows
@@ -182,10 +190,12 @@ class SummarizingContextManager:
                 fresh.add(history.rows[at], history.tokens[at])
             else:
                 fresh.add(analyse(raw, preserve_system=self._config.preserve_system))
+        self._boundary.abandon()
         self._start(fresh)
 
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
+        self._boundary.abandon()
         self._start(History())
         self._summarizer.forget_refusals()
         self._warned_over_budget = False
@@ -199,6 +209,7 @@ class SummarizingContextManager:
 
     async def get_token_count(self) -> int:
         """Tokens of the view as it would be served now, without making a boundary; 0 while there is nothing."""
+        # No lock: a status line must not wait for a boundary that is under way.
         if not len(self._history) and not self._system_prompt:
             return 0
         await self._ready(self._history)
@@ -218,6 +229,7 @@ class SummarizingContextManager:
             history = self._history
             request = await self._request(history, self._last_budget, None)
             await self._adopt(history)
+            self._derive_sizes(history, request.budget)
             before = await self.get_token_count()
             await self._cross(history, request, "manual", focus)
             after = await self.get_token_count() if history is self._history else before
@@ -260,7 +272,6 @@ class SummarizingContextManager:
         await self._refresh_system_prompt()
         await self._ready(history)
         self._last_budget = token_budget
-        self._derive_sizes(history, budget)
         return Request(
             budget=budget,
             room=max(1, self._meter.invert(budget)),
@@ -327,10 +338,13 @@ class SummarizingContextManager:
             self._view = View(self._history, self._state, self._count, factory=factory)
         return self._view
 
+    def _weight(self, request: Request) -> tuple[object, ...]:
+        """What a boundary is weighed once for; a correction of the measuring is not in it."""
+        return (self._history.version, request.budget, self._system_prompt)
+
     def _reason(self, request: Request) -> Reason | None:
         """Why a boundary is to be weighed, or None."""
-        weighed = (self._history.version, request.budget, self._system_prompt)
-        if weighed == self._weighed:
+        if self._weighed == self._weight(request):
             return None
         used = request.correct(self._current_view().size() + request.system_tokens)
         if used > request.budget:
@@ -345,16 +359,17 @@ class SummarizingContextManager:
         state = await self._boundary.make(self._state, request, reason, focus, lambda: self._history is history)
         if self._history is not history or self._boundary.late:
             return
-        self._weighed = (history.version, request.budget, self._system_prompt)
+        self._weighed = self._weight(request)
         if state is None:
             return
+        rows_before = len(self._current_view())
         self._state = state
-        self._boundary.committed(self._current_view(), request)
+        self._boundary.committed(self._current_view(), request, rows_before)
         await self._record(history, state)
 
     def _serve(self, request: Request) -> list[JsonRow]:
         view = self._current_view()
-        self._boundary.requests += 1
+        self._floor.served()
         size = view.size() + request.system_tokens
         used = request.correct(size)
         if used > request.budget:
@@ -389,16 +404,25 @@ class SummarizingContextManager:
         if record is not None:
             await self._store.put_boundary(record)
 
+    def _settled(self, history: History) -> bool:
+        """True when an adoption of this history comes too late: it was replaced, or another one was quicker."""
+        return self._adopted or self._history is not history
+
     async def _adopt(self, history: History) -> None:
         """Once per history: take up the longest recorded boundary that matches it, without a provider call."""
-        if self._adopted:
+        if self._settled(history):
             return
-        if len(history.rendered) > 1 and not await self._store.is_empty():
+        empty = await self._store.is_empty()
+        if self._settled(history):
+            return
+        if len(history.rendered) > 1 and not empty:
             digests = list(history.running_hashes(self._seed(), len(history.rendered)))
             records = await self._store.find_boundary(digests[::-1])
             for record in records:
-                state = await self._boundary.adopted(record, self._store)
-                if state is not None and self._history is history:
+                state = await self._boundary.adopted(record)
+                if self._settled(history):
+                    return
+                if state is not None:
                     history.start_segments(
                         record.segment_tokens,
                         record.summary_tokens,
@@ -407,6 +431,8 @@ class SummarizingContextManager:
                     )
                     self._state = state
                     break
+        if self._settled(history):
+            return
         self._adopted = True
         if history.uncounted(self._state.frontier_row) > _MANY:
             await asyncio.to_thread(history.count_rows, self._state.frontier_row, len(history), self._count)

@@ -151,7 +151,7 @@ class Planner:
     def _finish(self, draft: _Draft, reason: Reason) -> Plan:
         before, after = self._size_now(), self._size(draft)
         frontier_row = self._frontier_row(draft)
-        old = {shown.node.key for shown in self._state.nodes}
+        old = {shown.node.place for shown in self._state.nodes}
         return Plan(
             reason=reason,
             nodes=tuple(draft.nodes),
@@ -164,7 +164,7 @@ class Planner:
             tokens_after=after,
             missing=tuple(node for node in draft.nodes if self._known(node) is None),
             segments=draft.segments,
-            merged=sum(1 for node in draft.nodes if node.children and node.key not in old),
+            merged=sum(1 for node in draft.nodes if node.children and node.place not in old),
             level=draft.level,
             fits=after <= self._limits.budget,
         )

@@ -14,7 +14,24 @@ from .types import Call, Group, Node, RenderedRow, Row, Segment
 SCHEMA_VERSION = "1"
 Redact = Callable[[str], str]
 
-_HEADER_LIKE = re.compile(r"(?m)^(?=#\d+ (?:user|assistant|tool|system|developer|function)\b)")
+INVISIBLE = (
+    r"\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    r"\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e007f"
+)
+"""Characters that take no room, for a class of a pattern."""
+LINE_END = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+"""Whatever some reader takes for the end of a line, for a class of a pattern."""
+BLANK = r" \t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
+"""Blanks within a line, for a class of a pattern."""
+_MARK_LIKE = re.compile(
+    rf"([{LINE_END}])(?=[{INVISIBLE}]*(?:"
+    # the header of a row; a word with letters beyond ASCII may look like a role
+    rf"[#\ufe5f\uff03][{INVISIBLE}]*\d[\d{INVISIBLE}]*[{BLANK}][{BLANK}{INVISIBLE}]*"
+    r"(?:(?i:user|assistant|tool|system|developer|function)\b|[A-Za-z]{0,9}[^\x00-\x7f])"
+    # our fence, and the heading of a summary in a merge
+    rf"|[=\u2550\ua78a\ufe66\uff1d][=\u2550\ua78a\ufe66\uff1d{BLANK}{INVISIBLE}]*(?i:transcript)"
+    rf"|[#\ufe5f\uff03]{{2}}[{BLANK}{INVISIBLE}]*(?i:summary)[{BLANK}{INVISIBLE}]*\d))"
+)
 
 
 # --- groups ---------------------------------------------------------------------------------------------------------
@@ -88,6 +105,20 @@ def _single(index: int, row: Row) -> Group:
 # --- rendered text --------------------------------------------------------------------------------------------------
 
 
+def escape_marks(text: str) -> str:
+    """The text with one blank before each line that looks like a row's header, our fence or a summary's heading.
+
+    Look-alikes count, and so does every character that some reader takes for the end of a line.
+    """
+    return _MARK_LIKE.sub(r"\1 ", f"\n{text}")[1:] if "#" in text or not text.isascii() or "=" in text else text
+
+
+def after_cut(text: str, at: int) -> str:
+    """What follows a cut; the rest of a line that was cut in two must not pass for a mark."""
+    first, line_end, others = text[at:].partition("\n")
+    return text[at:] if text[at - 1 : at] == "\n" else f"{escape_marks(first)}{line_end}{others}"
+
+
 def cut_middle(text: str, limit_bytes: int) -> str:
     """Two thirds head, one third tail, and a count of what was left out; unchanged when it is short enough."""
     if len(text) * 4 <= limit_bytes or len(text.encode("utf-8", "surrogatepass")) <= limit_bytes:
@@ -96,7 +127,7 @@ def cut_middle(text: str, limit_bytes: int) -> str:
     head = data[: limit_bytes * 2 // 3].decode("utf-8", "ignore")
     tail = data[len(data) - limit_bytes // 3 :].decode("utf-8", "ignore")
     left_out = len(text) - len(head) - len(tail)
-    return f"{head}\n[… {left_out:,} of {len(text):,} characters left out …]\n{tail}"
+    return f"{head}\n[… {left_out:,} of {len(text):,} characters left out …]\n{after_cut(text, len(text) - len(tail))}"
 
 
 def _row_text(
@@ -107,9 +138,7 @@ def _row_text(
         # Before anything is cut: half a secret is no longer known for one.
         clean = redact(part) if redact else part
         texts.append(cut_middle(clean, limit_bytes) if result and limit_bytes else clean)
-    text = "\n".join(texts)
-    # A line of content may look like the header of a row; one blank before it keeps it content.
-    return _HEADER_LIKE.sub(" ", text) if "#" in text else text
+    return escape_marks("\n".join(texts))
 
 
 def render_group(
@@ -134,14 +163,16 @@ def render_group(
             continue
         names = answered.get(index, {})
         text = _row_text(row, names, group.missing if index == group.start else (), limit, redact)
-        name = (names.get(row.result_ids[0]) or _given_name(row)) if row.role == "tool" else None
+        name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
         out.append(RenderedRow(number + len(out), row.role, name, text))
     return out
 
 
-def _given_name(row: Row) -> str | None:
-    name = row.raw.get("name")
-    return " ".join(name.split()) or None if isinstance(name, str) else None
+def _header_name(name: object, redact: Redact | None) -> str | None:
+    """A tool's name as a header shows it: on one line, whatever ends it has."""
+    if not isinstance(name, str):
+        return None
+    return " ".join((redact(name) if redact else name).split()) or None
 
 
 def render_groups(

@@ -44,7 +44,12 @@ class SummaryStore(Protocol):
 
 def _summary_bytes(summary: Summary) -> int:
     # Object overhead beside the text; the exact figure does not matter, that it is counted does.
-    return 600 + 2 * len(summary.text) + sum(150 + 2 * len(fact.value) for fact in summary.ledger)
+    return (
+        600
+        + 2 * len(summary.text)
+        + sum(150 + 2 * len(fact.value) for fact in summary.ledger)
+        + sum(60 + 2 * len(rule) for rule in summary.rules)
+    )
 
 
 def _record_bytes(record: BoundaryRecord) -> int:

@@ -16,12 +16,14 @@ from amplifier_core.message_models import ChatRequest, Message
 
 from .breaker import Breaker, Open
 from .config import Config
-from .digest import build_ledger, coverage, format_ledger
+from .digest import build_ledger, coverage, format_ledger, ledger_tokens, prose_tokens
 from .errors import SummaryUnavailable
 from .failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
 from .gate import answer_text, refusal
 from .prompts import PromptSet, PromptTemplate
-from .segments import cut_middle
+from .redact import build_redactor
+from .rules import format_rules
+from .segments import after_cut, cut_middle, escape_marks
 from .types import Fact, Summary
 
 logger = logging.getLogger(__name__)
@@ -52,6 +54,8 @@ class Job:
     source_tokens: int
     summary_tokens: int
     focus: str | None = None
+    rules: tuple[str, ...] = ()
+    """Standing rules of the source, oldest first."""
 
     @property
     def text(self) -> str:
@@ -113,6 +117,7 @@ class Summarizer:
         self._clock = clock
         self._sleep = sleep
         self._now = now
+        self._clean = build_redactor(config.redact) or str
         self._slots = asyncio.Semaphore(config.max_concurrency)
         self._refusals: dict[str, int] = {}
         self._breakers: dict[tuple[str, str | None], Breaker] = {}
@@ -128,6 +133,11 @@ class Summarizer:
         for (name, _), breaker in self._breakers.items():
             if name == provider:
                 breaker.answered_elsewhere()
+
+    @property
+    def rule_words(self) -> tuple[str, ...]:
+        """Words of the prompt set that make a user's sentence a standing rule."""
+        return self._prompts.rules
 
     def forget_refusals(self) -> None:
         """Ask again for keys that were refused too often."""
@@ -160,17 +170,19 @@ class Summarizer:
                     str(error), kind="breaker_open", attempts=run.attempts, retry_in_s=error.retry_in_s
                 ) from error
             except Exception as error:
-                raise unavailable(error, run.attempts, self._breaker(target).retry_in_s) from error
+                raise unavailable(error, run.attempts, self._breaker(target).retry_in_s, self._clean) from error
         return self._summary(job, target, run, text)
 
     def _summary(self, job: Job, target: Target, run: _Run, text: str) -> Summary:
-        ledger = build_ledger(job.facts, text, job.summary_tokens // 2, self._count)
-        shown = f"{text}\n{format_ledger(ledger)}"
+        said = f"{text}\n{format_rules(job.rules)}"
+        ledger = build_ledger(job.facts, said, ledger_tokens(job.summary_tokens), self._count)
+        shown = "\n\n".join(part for part in (text, format_rules(job.rules, text), format_ledger(ledger)) if part)
         return Summary(
             key=job.key,
             level=job.level,
             text=text,
             ledger=ledger,
+            rules=job.rules,
             tokens=self._count(shown),
             source_tokens=job.source_tokens,
             provider=target.name,
@@ -236,7 +248,7 @@ class Summarizer:
         for times in (1, 2):
             request = self._request(job, text, template, target, times, count or len(job.parts))
             response = await self._call(request, target, run)
-            answer = answer_text(response)
+            answer = self._clean(answer_text(response))
             kind = refusal(response, answer, self._count(answer), source)
             if kind is None:
                 return answer
@@ -248,9 +260,10 @@ class Summarizer:
         self, job: Job, text: str, template: PromptTemplate, target: Target, times: int, count: int
     ) -> ChatRequest:
         fence = fence_of(text)
-        words = str(max(20, job.summary_tokens * 3 // 4))
+        words = str(max(20, prose_tokens(job.summary_tokens) * 3 // 4))
         instructions = template.fill(words=words, fence=fence, count=str(count))
         focus = f"What follows should keep above all: {' '.join(job.focus.split())}\n\n" if job.focus else ""
+        focus = escape_fence(focus, fence)
         return ChatRequest(
             messages=[
                 Message(role="system", content=instructions),
@@ -325,7 +338,7 @@ def escape_fence(text: str, fence: str) -> str:
 
 def numbered(texts: Sequence[str]) -> str:
     """Summaries under a heading each, as the merge template is shown them."""
-    return "\n\n".join(f"## Summary {at} of {len(texts)}\n{text}" for at, text in enumerate(texts, 1))
+    return "\n\n".join(f"## Summary {at} of {len(texts)}\n{escape_marks(text)}" for at, text in enumerate(texts, 1))
 
 
 def cut_pieces(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> list[str]:
@@ -352,7 +365,7 @@ def _fragments(part: str, limit: int, count: Callable[[str], int]) -> list[tuple
     if size <= limit or len(part) < 2:
         return [(part, size)]
     middle = len(part) // 2
-    return [*_fragments(part[:middle], limit, count), *_fragments(part[middle:], limit, count)]
+    return [*_fragments(part[:middle], limit, count), *_fragments(after_cut(part, middle), limit, count)]
 
 
 def _add_usage(run: _Run, response: Any) -> None:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .config import Config
 from .digest import (
+    build_ledger,
     coverage,
     digest_text,
     extract_facts,
+    format_ledger,
     identifiers,
     join_digests,
     merge_facts,
@@ -20,6 +22,9 @@ from .digest import (
 from .errors import SummaryUnavailable
 from .events import FAILURE, SUMMARY, Outbox
 from .history import Addresses
+from .redact import build_redactor
+from .rules import format_rules, merge_rules, newest_rules, rules_room, standing_rules
+from .segments import escape_marks
 from .store import SingleFlight, SummaryStore
 from .summarizer import Job, Summarizer, Target
 from .types import Fact, Node, RenderedRow, Summary
@@ -50,6 +55,7 @@ class Texts:
         clock: Callable[[], float],
     ) -> None:
         self._config = config
+        self._clean = build_redactor(config.redact) or str
         self._store = store
         self._flight = flight
         self._summarizer = summarizer
@@ -74,7 +80,9 @@ class Texts:
     async def _merge(self, node: Node, addresses: Addresses, target: Target | None, tally: Tally) -> Summary:
         hidden = Tally()  # what is shown counts, not what it is made of
         children = await asyncio.gather(*(self.get(child, addresses, target, hidden) for child in node.children))
-        parts = tuple(f"## Summary {at} of {len(children)}\n{child.text}" for at, child in enumerate(children, 1))
+        parts = tuple(
+            f"## Summary {at} of {len(children)}\n{escape_marks(child.text)}" for at, child in enumerate(children, 1)
+        )
         job = Job(
             node.key,
             node.level,
@@ -82,6 +90,7 @@ class Texts:
             merge_facts([self._child_facts(child) for child in children]),
             sum(child.tokens for child in children),
             node.summary_tokens,
+            rules=self._kept_rules(node, merge_rules([child.rules for child in children])),
         )
         summary = None
         if not any(child.digest for child in children):
@@ -89,7 +98,7 @@ class Texts:
         return summary or self._digest(
             job,
             tally,
-            lambda: join_digests([child.text for child in children], node.summary_tokens, self._count),
+            lambda: self._merged_digest(job, children),
         )
 
     @staticmethod
@@ -100,26 +109,42 @@ class Texts:
         return (*child.ledger, *(fact for fact in identifiers(said) if fact.value not in held))
 
     def _leaf_job(self, node: Node, rows: tuple[RenderedRow, ...], addresses: Addresses) -> Job:
-        parts = tuple(render_rows(run) for run in addresses.runs(node, rows))
+        runs = addresses.runs(node, rows)
+        parts = tuple(render_rows(run) for run in runs)
         facts = extract_facts(rows)
         source = self._count(render_rows(rows))
-        return Job(node.key, 0, parts, facts, source, node.summary_tokens, node.focus)
+        rules = self._kept_rules(node, standing_rules(runs, self._summarizer.rule_words), source)
+        return Job(node.key, 0, parts, facts, source, node.summary_tokens, node.focus, rules)
+
+    def _kept_rules(self, node: Node, rules: tuple[str, ...], source_tokens: int | None = None) -> tuple[str, ...]:
+        """The newest rules, as many as one node may keep."""
+        return newest_rules(rules, rules_room(node.summary_tokens, node.level, source_tokens), self._count)
 
     def _leaf_digest(self, job: Job, rows: tuple[RenderedRow, ...]) -> str:
         return digest_text(rows, min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2)), self._count)
 
+    def _merged_digest(self, job: Job, children: Sequence[Summary]) -> str:
+        """The children's texts, and below them the exact values that stood beside or in what was cut."""
+        room = job.summary_tokens
+        text = join_digests([child.text for child in children], room * 3 // 5, self._count)
+        ledger = format_ledger(build_ledger(job.facts, text, room - self._count(text) - 2, self._count))
+        return f"{text}\n\n{ledger}" if ledger else text
+
     def _digest(self, job: Job, tally: Tally, make: Callable[[], str]) -> Summary:
         tally.digests += 1
         text = make()
+        rules = format_rules(job.rules, text)
+        shown = f"{text}\n\n{rules}" if rules else text
         return Summary(
             key=job.key,
             level=job.level,
             text=text,
             ledger=(),
-            tokens=self._count(text),
+            rules=job.rules,
+            tokens=self._count(shown),
             source_tokens=job.source_tokens,
             digest=True,
-            coverage=coverage(job.facts, text),
+            coverage=coverage(job.facts, shown),
         )
 
     async def _made(self, job: Job, target: Target | None, tally: Tally) -> Summary | None:
@@ -171,13 +196,14 @@ class Texts:
             if error.kind in self._said:
                 return
             self._said.add(error.kind)
+        text = self._clean(str(error))
         log = logger.error if error.permanent else logger.warning
         log(
             "no summary for key %s (level %d): %s: %s; a digest stands for it",
             job.key[:12],
             job.level,
             error.kind,
-            error,
+            text,
         )
         self._outbox.put(
             FAILURE,
@@ -185,7 +211,7 @@ class Texts:
                 "key": job.key,
                 "level": job.level,
                 "kind": error.kind,
-                "error": str(error),
+                "error": text,
                 "attempts": error.attempts,
                 "retry_in_s": error.retry_in_s,
             },

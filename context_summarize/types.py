@@ -108,6 +108,11 @@ class Node:
     focus: str | None = None
 
     @property
+    def place(self) -> tuple[str, int, int]:
+        """Key and range: segments of equal text share a key, and so a summary, but not a place in the view."""
+        return self.key, self.first_group, self.end_group
+
+    @property
     def is_rest(self) -> bool:
         """True when the node stands for a run that is not (yet) a regular one."""
         return self.index < 0
@@ -152,8 +157,8 @@ class BoundaryRecord:
     segment_tokens: int
     summary_tokens: int
     nodes: tuple[Node, ...]
-    elided: tuple[tuple[int, int, int], ...] = ()
-    """(rendered group, row within the group, tokens kept) of each shortened row."""
+    elided: tuple[tuple[int, int, int, str], ...] = ()
+    """(rendered group, row within the group, tokens kept, hash of the group) of each shortened row."""
     newest_user: int | None = None
     """Rendered group of the newest user message when the boundary was made."""
     created: float = 0.0

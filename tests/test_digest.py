@@ -306,14 +306,35 @@ def test_the_ledger_leaves_out_what_the_text_holds() -> None:
 
 
 def test_one_long_user_text_does_not_crowd_out_identifiers_nor_they_it() -> None:
-    """Identifiers have three fifths of the room first, words the rest, kinds take turns."""
-    facts = [Fact("user", "word " * 46), *(Fact("id", f"ABC{n:03d}") for n in range(100)), Fact("path", "src/a.py")]
+    """Codes, amounts and paths have four fifths of the room first, words the rest, kinds take turns."""
+    facts = [Fact("user", "word " * 25), *(Fact("id", f"ABC{n:03d}") for n in range(100)), Fact("path", "src/a.py")]
     ledger = build_ledger(facts, "", 200, count)
     assert count(format_ledger(ledger)) <= 200
     assert ledger[0].kind == "user"
     assert ledger[-1].kind == "path"
     assert sum(fact.kind == "id" for fact in ledger) >= 20
     assert list(ledger) == [fact for fact in facts if fact in ledger]
+
+
+def test_codes_amounts_and_paths_come_before_other_identifiers() -> None:
+    """What prose loses most often has the room first, however new the dates and names are."""
+    names = [Fact("id", f"some_user_{n:04d}") for n in range(40)]
+    prime = [Fact("id", "4WQ150"), Fact("id", "HAT136"), Fact("amount", "$250"), Fact("path", "src/a.py")]
+    ledger = build_ledger([*names, *prime], "", 60, count)
+    assert set(prime) <= set(ledger)
+    assert set(ledger) & set(names), "the rest of their room is not left empty"
+
+
+@pytest.mark.parametrize("value", ["4WQ150", "HAT136", "PROJ-7", "#12", "7f3a2b9c", "AA12"])
+def test_short_ids_of_one_piece_are_codes(value: str) -> None:
+    """The ids that stand first in a ledger."""
+    assert patterns.is_code(value)
+
+
+@pytest.mark.parametrize("value", ["mia_li_3668", "2024-05-20", "9523456873", "10.0.0.1:8080", "a@b.example", "x" * 64])
+def test_names_dates_and_hashes_are_no_codes(value: str) -> None:
+    """They are carried too, where there is room."""
+    assert not patterns.is_code(value)
 
 
 def test_a_fact_that_does_not_fit_is_passed_over() -> None:
@@ -340,6 +361,13 @@ def test_the_formatted_ledger_has_one_line_a_kind() -> None:
     assert format_ledger(ledger) == (
         f"{LEDGER_LINE}\nids: id 1, 2\namounts: amount 1\npaths: path 1\nurls: url 1\n"
         'user said: "user 1" | "b"\ncommands: command 1\nerrors: error 1'
+    )
+
+
+def test_identifiers_without_blanks_stand_apart_by_blanks() -> None:
+    """A blank costs fewer tokens than a comma too; where a value holds a blank itself, commas tell them apart."""
+    assert format_ledger([Fact("id", "A1"), Fact("id", "B2"), Fact("amount", "$1"), Fact("amount", "5 USD")]) == (
+        f"{LEDGER_LINE}\nids: A1 B2\namounts: $1, 5 USD"
     )
 
 

@@ -206,15 +206,25 @@ class TestPortableNames:
         history = history_of(MIXED)
         other = history_of(saved(MIXED))
         named = [history.portable(index, 10 + index) for index in (1, 3, 5, 8)]
-        assert named == [(0, 0, 11), (1, 0, 13), (1, 1, 15), (2, 0, 18)]
+        assert [name[:3] for name in named] == [(0, 0, 11), (1, 0, 13), (1, 1, 15), (2, 0, 18)]
         assert other.from_portable(named) == {0: 11, 1: 13, 2: 15, 3: 18}
         assert history.from_portable(named) == {1: 11, 3: 13, 5: 15, 8: 18}
 
     def test_what_is_not_there_is_left_out(self) -> None:
         """Rows before the first rendered one, beyond the end, or beyond their group."""
         history = history_of(MIXED)
-        assert history.portable(0, 5) == (-1, 0, 5)
-        assert history.from_portable([(-1, 0, 5), (4, 0, 5), (0, 1, 5), (1, 2, 5), (3, 0, 5)]) == {9: 5}
+        assert history.portable(0, 5) == (-1, 0, 5, "")
+        digest = history.portable(9, 5)[3]
+        assert history.from_portable([(-1, 0, 5, digest), (4, 0, 5, digest), (3, 0, 5, digest)]) == {9: 5}
+
+    def test_another_row_in_its_place_is_left_out(self) -> None:
+        """A fork shares what lies before the frontier, not the rows behind it."""
+        history = history_of(MIXED)
+        other = history_of([*MIXED[:-2], user("something else"), *MIXED[-1:]])
+        named = [history.portable(index, 5) for index in range(len(MIXED)) if history.rows[index].rendered]
+        kept = other.from_portable(named)
+        assert kept
+        assert all(other.rows[index].raw == MIXED[index] for index in kept)
 
     def test_a_hook_row_between_groups_names_no_other_row(self) -> None:
         """Its shortening is forgotten."""

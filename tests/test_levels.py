@@ -27,6 +27,7 @@ LEVELS = {
     # 2: pure functions over the above, and the store
     "digest": 20,
     "redact": 20,
+    "rules": 20,
     "store": 20,
     "segments": 21,
     "history": 22,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -489,10 +488,11 @@ class TestMustFit:
         assert scene.settled(room=2_000).elided[0] == 200
 
 
-def scenes() -> Iterator[Any]:
+def scenes() -> list[Any]:
     """Histories and limits of every kind that a plan's size has to be right for."""
     elided = [*talk(6), *looked_up("a", 900), *talk(2)]
-    fine = [
+    lost = [*talk(18), result("lost", words(500)), *talk(2)]
+    made: list[tuple[str, Scene, Reason]] = [
         ("threshold", Scene(talk(20)), "threshold"),
         ("merging", Scene(talk(40), target=0.01, room=2_000), "threshold"),
         ("manual", Scene(talk(10), keep_recent=2), "manual"),
@@ -506,33 +506,17 @@ def scenes() -> Iterator[Any]:
         ("halved", Scene(talk(20), keep_recent=20, room=1_400), "must_fit"),
         ("shortened", Scene([*talk(8), call("a"), result("a", words(3_000))], room=600), "must_fit"),
         ("open", Scene([*talk(20), calls(("a", "x", {}), ("b", "y", {})), result("b")], keep_recent=0), "threshold"),
+        ("orphan", Scene(lost, keep_recent=20), "threshold"),
+        ("abandoned", Scene([*talk(16), call("x"), *talk(4)], keep_recent=20), "threshold"),
+        ("open hook", Scene([*talk(20), call("x"), hook(words(300))]), "threshold"),
+        ("line", Scene([*talk(20), user("hm")], room=200, share=1.0, fan_in=20), "must_fit"),
+        ("opening", Scene([*(assistant(words(97)) for _ in range(40)), *talk(2)]), "threshold"),
     ]
-    for name, scene, reason in fine:
-        yield pytest.param(scene, reason, id=name)
-    lost = [*talk(18), result("lost", words(500)), *talk(2)]
-    wrong = [
-        ("orphan", Scene(lost, keep_recent=20), "threshold", "a result without a call is counted, though not shown"),
-        ("abandoned", Scene([*talk(16), call("x"), *talk(4)], keep_recent=20), "threshold", "synthetic: 7, not 6"),
-        ("open hook", Scene([*talk(20), call("x"), hook(words(300))]), "threshold", "a held-back hook row is counted"),
-        (
-            "line",
-            Scene([*talk(20), user("hm")], room=200, share=1.0, fan_in=20),
-            "must_fit",
-            "a one-line node is taken for 40 tokens",
-        ),
-        (
-            "opening",
-            Scene([*(assistant(words(97)) for _ in range(40)), *talk(2)]),
-            "threshold",
-            "a view that opens with a user row is charged for the row that it does not need",
-        ),
-    ]
-    for name, scene, reason, why in wrong:
-        yield pytest.param(scene, reason, id=name)
+    return [pytest.param(scene, reason, id=name) for name, scene, reason in made]
 
 
 class TestExactness:
-    @pytest.mark.parametrize(("scene", "reason"), list(scenes()))
+    @pytest.mark.parametrize(("scene", "reason"), scenes())
     def test_a_plan_is_as_large_as_the_view_that_is_built_from_it(self, scene: Scene, reason: Reason) -> None:
         """`tokens_after` is exact once nothing is missing: budgets are kept by it, and events tell it."""
         plan = scene.settled(reason)

@@ -111,7 +111,7 @@ class TestGrouper:
         for index, row in enumerate(rows):
             grouper.feed(index, row)
         assert grouper.open_start == 1
-        assert grouper.open_groups() == [Group(1, 3, True, False, ((2, "a"),))]
+        assert grouper.open_groups() == [Group(1, 3, True, False, ((2, "a"),), open=True)]
         assert grouper.open_groups() == grouper.open_groups(), "looking closes nothing"
         [closed] = grouper.feed(3, analyse(result("b")))
         assert closed == Group(1, 4, True, False, ((2, "a"), (3, "b")))

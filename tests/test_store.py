@@ -34,7 +34,7 @@ def record(digest: str, frontier: int = 3) -> BoundaryRecord:
     leaf = Node("k1", 0, 0, 0, 2, 100, 512)
     rest = Node("k2", 0, -1, 2, 3, 100, 512, (), "focus")
     node = Node("k3", 1, -1, 0, 3, 150, 0, (leaf, rest))
-    return BoundaryRecord(digest, frontier, 9, 512, 100, (node,), ((1, 0, 64),), 4, 2.5)
+    return BoundaryRecord(digest, frontier, 9, 512, 100, (node,), ((1, 0, 64, "ab"),), 4, 2.5)
 
 
 class StoreContract(ABC):
@@ -140,7 +140,7 @@ class TestMemoryStore(StoreContract):
         await store.put(summary("a"))
         await store.put(summary("b", "x" * 100_000))
         assert (await store.get(["a", "b"])).keys() == {"a"}
-        await store.put_boundary(replace(record("d"), elided=((0, 0, 1),) * 1_000))
+        await store.put_boundary(replace(record("d"), elided=((0, 0, 1, "ab"),) * 1_000))
         assert await store.find_boundary(["d"]) == []
 
     async def test_records_are_bounded_too(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -46,7 +47,8 @@ from context_summarize.summarizer import (
     own_call,
 )
 from context_summarize.testing import ScriptedProvider
-from context_summarize.types import RenderedRow
+from context_summarize.types import Fact, RenderedRow
+from context_summarize.view import node_text
 
 PROMPTS = load_prompts("default")
 ANSWER = "Goal: find order HAT136. State: found."
@@ -137,7 +139,7 @@ class TestRequest:
         assert user == f"{fence}\n{TRANSCRIPT}\n{fence}"
         assert fence in system
         assert "HAT136" not in system
-        assert system == PROMPTS.segment.fill(words="75", fence=fence)
+        assert system == PROMPTS.segment.fill(words="56", fence=fence)
 
     async def test_the_model_is_asked_for_in_both_places(self) -> None:
         """Some providers ignore the request's model, so it is a keyword as well."""
@@ -152,7 +154,7 @@ class TestRequest:
         parts = tuple(numbered([f"one {TRANSCRIPT}", f"two {TRANSCRIPT}"]).split("\n\n## "))
         await summarizer().make(job(*parts, level=1), target(provider))
         system, user = rows_of(provider.requests[0])
-        assert system == PROMPTS.merge.fill(words="75", fence=fence_of("\n\n".join(parts)), count="2")
+        assert system == PROMPTS.merge.fill(words="56", fence=fence_of("\n\n".join(parts)), count="2")
         assert user.count("# Summary") >= 1
 
     async def test_a_focus_stands_before_the_fence(self) -> None:
@@ -214,12 +216,22 @@ class TestSummary:
         assert made.tokens > count(ANSWER)
         assert made.coverage == 1.0
 
-    async def test_the_ledger_keeps_within_half_of_the_summary(self) -> None:
-        """Exact values may not crowd out the prose."""
+    async def test_the_ledger_keeps_within_three_quarters_of_the_summary(self) -> None:
+        """Prose is asked for in three quarters of a summary, exact values have as much: one and a half in all."""
         ids = " ".join(f"ORD{n:05d}" for n in range(500))
         made = await summarizer().make(job(ids), target(ScriptedProvider([ANSWER])))
-        assert made.tokens <= count(ANSWER) + 50 + 1
+        assert count(ANSWER) + 50 < made.tokens <= count(ANSWER) + 75 + 1
         assert 0 < made.coverage < 1
+
+    async def test_standing_rules_stand_between_text_and_ledger(self) -> None:
+        """They are kept as they are, counted in the node's size, and the ledger does not repeat them."""
+        rules = ("Never touch ORD00001.", "Always ask first.")
+        plain = replace(job(), facts=(Fact("id", "ORD00001"), Fact("id", "ORD00002")))
+        made = await summarizer().make(replace(plain, rules=rules), target(ScriptedProvider([ANSWER])))
+        assert made.rules == rules
+        assert made.ledger == (Fact("id", "ORD00002"),)
+        assert made.tokens == count(node_text(made))
+        assert made.coverage == 1.0
 
     async def test_the_models_name_is_read_back(self) -> None:
         """As attribute or in the metadata; what is no text is not believed."""
@@ -528,7 +540,7 @@ class TestPieces:
             system, user = rows_of(provider.requests[-1])
             joined = numbered([ANSWER] * pieces)
             assert user == f"{fence_of(joined)}\n{joined}\n{fence_of(joined)}"
-            assert system == PROMPTS.merge.fill(words="75", fence=fence_of(joined), count=str(pieces))
+            assert system == PROMPTS.merge.fill(words="56", fence=fence_of(joined), count=str(pieces))
 
     async def test_pieces_hold_every_group_in_order_and_whole(self) -> None:
         """Rule 12; cut at group boundaries."""

@@ -13,6 +13,7 @@ from context_summarize.elide import elide_row
 from context_summarize.history import History, measure
 from context_summarize.messages import NO_RESULT, analyse, normalise
 from context_summarize.prompts import load_prompts
+from context_summarize.sizes import Sizes
 from context_summarize.testing import assistant, call, calls, hook, result, user
 from context_summarize.types import Fact, JsonRow, Node, Summary
 from context_summarize.view import (
@@ -24,13 +25,15 @@ from context_summarize.view import (
     one_line,
     pairs_intact,
     pinned_groups,
-    row_size,
     show_node,
     show_one_line,
 )
 
 FRAME = load_prompts("default").frame.fill
-IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=" * 400}}
+IMAGE: JsonRow = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=" * 400},
+}
 THINKING = {"type": "thinking", "thinking": "hm " * 300, "signature": "s1g"}
 REDACTED = {"type": "redacted_thinking", "data": "x" * 900}
 REASONING = {"type": "reasoning", "content": ["deep " * 200], "summary": [{"type": "summary_text", "text": "s" * 900}]}
@@ -434,14 +437,22 @@ class TestElidedRow:
         assert "left_out" in out["tool_calls"][1]["arguments"]
 
 
-class TestRowSize:
-    def test_it_is_counted_once_and_shortened_on_demand(self) -> None:
-        """Tokens in a view."""
-        history = history_of([user(LONG), user("short")])
-        assert row_size(history, 0, None, count) == 1_003
-        assert row_size(history, 0, 2_000, count) == 1_003
-        assert row_size(history, 0, 100, count) <= 100
-        assert row_size(history, 1, 100, count) == 4
+class TestSize:
+    def test_a_plan_measures_rows_as_the_view_shows_them(self) -> None:
+        """Shortened on demand, results that no view shows left out, synthetic ones counted."""
+        history = history_of([user(LONG), call("x"), result("x"), call("y"), user("short"), result("lost", LONG)])
+        sizes = Sizes(history, count)
+        groups = history.groups
+        assert [sizes.group(group, {}, factory=False) for group in groups[:1]] == [1_003]
+        assert sizes.group(groups[0], {0: 2_000}, factory=False) == 1_003
+        for _ in range(2):
+            assert sizes.group(groups[0], {0: 100}, factory=False) <= 100
+        built = view(history)
+        assert built.size() == sum(sizes.group(group, {}, factory=False) for group in groups)
+        assert sizes.group(groups[-1], {}, factory=False) == 0
+        sizes.forget_before(1)
+        assert sizes.group(groups[0], {0: 100}, factory=False) <= 100
+        assert [sizes.opens(group, factory=False) for group in groups] == [True, False, False, True, None]
 
     def test_the_size_of_a_view_is_that_of_its_rows(self) -> None:
         """Shortened ones too."""

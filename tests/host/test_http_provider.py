@@ -182,7 +182,7 @@ class TestOnTheWire:
         assert (system["role"], user["role"]) == ("system", "user")
         assert system.keys() == user.keys() == {"role", "content"}
         assert "quoted data" in system["content"]
-        assert "at most 150 words" in system["content"]
+        assert "at most 112 words" in system["content"]
         [transcript] = it.transcripts
         folded = ROWS[: summary_rows(view)[0]["metadata"]["messages"][1]]
         assert transcript.startswith("#1 user\nPlease look up order ORD00000")

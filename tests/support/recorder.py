@@ -1,0 +1,52 @@
+"""Stands where a host's coordinator would: records events, names providers, and moves a clock."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+EXAMPLE = Path(__file__).parent.parent.parent / "examples" / "airline-desk.jsonl"
+
+
+def recording() -> list[dict[str, Any]]:
+    """The recorded airline session."""
+    return [json.loads(line) for line in EXAMPLE.read_text("utf-8").splitlines()]
+
+
+class Recorder:
+    """A coordinator with hooks that record; pass it as the manager's first argument."""
+
+    def __init__(self, providers: dict[str, Any] | None = None) -> None:
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.providers = providers or {}
+        self.hooks = self
+
+    async def emit(self, name: str, data: dict[str, Any]) -> None:
+        self.events.append((name, data))
+
+    def get(self, mount_point: str) -> dict[str, Any]:
+        return self.providers if mount_point == "providers" else {}
+
+    def of(self, name: str) -> list[dict[str, Any]]:
+        """Payloads of the events of this name."""
+        return [data for event, data in self.events if event == name]
+
+    def count(self, name: str) -> int:
+        """How many events of this name have come."""
+        return len(self.of(name))
+
+
+class Clock:
+    """Seconds that pass when they are told to, and when somebody sleeps."""
+
+    def __init__(self) -> None:
+        self.time = 1_000.0
+        self.slept: list[float] = []
+
+    def __call__(self) -> float:
+        return self.time
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.time += seconds
