@@ -38,7 +38,7 @@ RECORDING = Path(__file__).parent.parent / "examples" / "airline-desk.jsonl"
 ROWS, FACTS, BUDGET = 400, 100, 12_000
 SECONDS_BETWEEN_REQUESTS = 10.0
 FACT = re.compile(r"FACT-\d{4}-[0-9A-F]{4}")
-CALLS_PER_REQUEST = 0.5
+CALLS_PER_REQUEST = 0.25
 """Most provider calls a request, on average from the first call on, that ours may make."""
 
 

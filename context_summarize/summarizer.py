@@ -140,8 +140,9 @@ class Summarizer:
         return self._prompts.rules
 
     def forget_refusals(self) -> None:
-        """Ask again for keys that were refused too often."""
+        """Ask again for keys that were refused too often, and forget what providers failed at."""
         self._refusals.clear()
+        self._breakers.clear()
 
     async def make(self, job: Job, target: Target) -> Summary:
         """Ask for one summary.
@@ -251,9 +252,12 @@ class Summarizer:
             answer = self._clean(answer_text(response))
             kind = refusal(response, answer, self._count(answer), source)
             if kind is None:
+                self._breaker(target).succeeded()
                 return answer
             refused = kind
             logger.info("summary refused: key %s, %s, attempt %d", job.key[:12], kind, run.attempts)
+        # A provider that answers nothing usable, time after time, is as good as down.
+        self._breaker(target).failed()
         raise _Refused(refused)
 
     def _request(
@@ -307,7 +311,6 @@ class Summarizer:
             raise
         finally:
             breaker.leave(turn)
-        breaker.succeeded()
         _add_usage(run, response)
         return response
 
