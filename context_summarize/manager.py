@@ -93,6 +93,7 @@ class SummarizingContextManager:
         self._view: View | None = None
         self._adopted = False
         self._weighed: tuple[object, ...] | None = None
+        self._served: tuple[object, ...] | None = None
         self._addresses = Addresses(history, self._prompts.segment.digest, self._prompts.merge.digest, self._redact)
         self._boundary = Boundary(
             history=history,
@@ -369,7 +370,9 @@ class SummarizingContextManager:
 
     def _serve(self, request: Request) -> list[JsonRow]:
         view = self._current_view()
-        self._floor.served()
+        if self._served != self._weight(request):
+            self._served = self._weight(request)
+            self._floor.served()  # hosts may ask three times for one request
         size = view.size() + request.system_tokens
         used = request.correct(size)
         if used > request.budget:

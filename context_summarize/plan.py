@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from .history import Addresses, Count, History, measure
+from .messages import is_hook
 from .sizes import Sizes
 from .types import Group, Node
 from .view import ViewState, first_user_row, one_line_size, opening_row, pinned_groups
@@ -386,8 +387,11 @@ class Planner:
         """Sizes of all rows of the view but the host's system rows: half an instruction is worse than none."""
         elided = self._elided(draft, frontier_row)
         rows = (row for group in groups for row in self._sizes.rows(group, elided, factory=self._factory))
-        host = ("system", "developer")
-        return {i: size for i, size in rows if i is not None and self._history.rows[i].role not in host}
+        return {i: size for i, size in rows if i is not None and not self._is_host_system(i)}
+
+    def _is_host_system(self, index: int) -> bool:
+        row = self._history.rows[index]
+        return row.role in ("system", "developer") and not is_hook(row.raw) and not row.ephemeral
 
 
 def expanded(node: Node) -> list[Node]:

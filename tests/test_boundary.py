@@ -289,6 +289,80 @@ class TestWithdrawn:
         assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == 1
 
 
+class TestLate:
+    """Summaries that take longer than `wait_seconds`: here none is waited for at all."""
+
+    async def late(
+        self, usage: float
+    ) -> tuple[SummarizingContextManager, Recorder, ScriptedProvider, asyncio.Event, int]:
+        gate, recorder = asyncio.Event(), Recorder()
+        made = manager(recorder, wait_seconds=0)
+        await made.set_messages(tool_session(12))
+        budget = int(await made.get_token_count() / usage)
+        return made, recorder, ScriptedProvider(then=answer, gate=gate), gate, budget
+
+    async def landed(self, made: SummarizingContextManager) -> None:
+        """Until the work under way has ended."""
+        tasks = [task for task in asyncio.all_tasks() if task.get_name().startswith("context-summarize")]
+        await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), 10)
+
+    async def test_a_view_that_fits_is_sent_as_it_is(self) -> None:
+        """The work goes on, is kept, and makes the boundary once it is there."""
+        made, recorder, provider, gate, budget = await self.late(0.8)
+        for _ in range(3):
+            assert await made.get_messages_for_request(budget, provider) == tool_session(12)
+        assert [name for name in recorder.names() if name != SUMMARY] == [PRE_COMPACT]
+        gate.set()
+        for _ in range(9):  # merges are asked for when what they join is there
+            await self.landed(made)
+            view = await made.get_messages_for_request(budget, provider)
+            if nodes(view):
+                break
+        assert nodes(view)
+        questions = [str(request.messages[1].content) for request in provider.requests]
+        assert len(questions) == len(set(questions))
+        assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == len(recorder.of(COMPACTION)) == 1
+        assert recorder.of(POST_COMPACT)[0]["digests"] == 0
+        await made.close()
+
+    async def test_one_that_does_not_fit_shows_digests_until_the_next_boundary(self) -> None:
+        """Then the texts that have come meanwhile stand in their place, without a second call."""
+        made, recorder, provider, gate, budget = await self.late(1.2)
+        view = await made.get_messages_for_request(budget, provider)
+        assert size(view) <= budget
+        assert recorder.of(POST_COMPACT)[0]["digests"] == len(nodes(view)) > 0
+        gate.set()
+        await self.landed(made)
+        assert await made.get_messages_for_request(budget, provider) == view, "nothing changes without a boundary"
+        await made.set_messages(tool_session(24))
+        await made.get_messages_for_request(budget, provider)
+        questions = [str(request.messages[1].content) for request in provider.requests]
+        assert len(questions) == len(set(questions))
+        await made.close()
+
+    async def test_compact_waits_as_long_as_it_takes(self) -> None:
+        """Who asks for it has the time."""
+        made, recorder, provider, gate, _ = await self.late(0.8)
+        await made.get_messages_for_request(LARGE, provider)
+        compacting = asyncio.create_task(made.compact())
+        while not provider.calls:
+            await asyncio.wait([compacting], timeout=0.001)
+        assert not compacting.done()
+        gate.set()
+        assert await compacting > 0
+        assert recorder.of(POST_COMPACT)[0]["digests"] == 0
+        await made.close()
+
+    async def test_the_announcement_of_a_late_boundary_is_closed_with_its_history(self) -> None:
+        """clear() while the work is under way."""
+        made, recorder, provider, _, budget = await self.late(0.8)
+        await made.get_messages_for_request(budget, provider)
+        await made.clear()
+        await made.get_messages_for_request(budget, provider)
+        assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == 1
+        await made.close()
+
+
 class TestNodes:
     def node(self, level: int, index: int, first: int, end: int, *children: Node) -> Node:
         return Node(f"{level}/{index}/{first}", level, index, first, end, 10, 64, children)

@@ -824,6 +824,10 @@ class TestFloors:
         """969 compactions in 988 requests because one row could not shrink."""
         assert self.most_in_ten(await self.boundaries(30, words=80)) <= 2
 
+    async def test_also_where_the_host_asks_three_times_a_request(self) -> None:
+        """Newer loops do: asking again is no further request."""
+        assert self.most_in_ten(await self.boundaries(30, words=80, asks=3)) <= 2
+
     async def test_also_where_the_host_repairs_the_transcript_every_turn(self) -> None:
         """set_messages may be called every turn."""
         assert self.most_in_ten(await self.boundaries(30, repair=True)) <= 2

@@ -21,8 +21,7 @@ from context_summarize.tokens import TokenCounter
 from .support.recorder import EXAMPLE, Recorder
 
 COUNT = TokenCounter().count
-SHARED = Path(__file__).parent.parent.parent / "shared" / "data"
-RECORDINGS = [EXAMPLE, *sorted(path for path in SHARED.glob("*.jsonl") if path.stem != "airline-desk-0")]
+RECORDINGS = [EXAMPLE, *sorted((Path(__file__).parent / "data").glob("*.jsonl"))]
 
 
 @pytest.fixture(scope="module")

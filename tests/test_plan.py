@@ -452,6 +452,11 @@ class TestMustFit:
         assert not plan.fits
         assert any(row["content"] == words(900) for row in scene.view(scene.after(plan)).rows(None))
 
+    def test_a_long_hook_row_is_shortened_like_any_other(self) -> None:
+        """Elide any row: hooks write in the system role, and what they say is no system prompt."""
+        scene = Scene([*talk(8), user(words(20)), hook(words(2_000))], room=600)
+        assert scene.settled("must_fit").fits
+
     def test_critical_rows_are_shortened_only_here(self) -> None:
         """Elide any row, where nothing else is left."""
         rows = [*talk(6), {**user(words(2_000)), "critical": True}, *talk(2)]

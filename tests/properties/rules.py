@@ -61,7 +61,8 @@ def check_fits(view: Rows, budget: int, count: Any) -> None:
     if view_tokens(view, count) <= budget:
         return
     for row in view:
-        ours = (row.get("metadata") or {}).get("source") == "context-summarize"
+        marks = row.get("metadata") or {}
+        ours = marks.get("source") in ("context-summarize", "hook") or marks.get("ephemeral") or row.get("ephemeral")
         if row["role"] in ("system", "developer") and not ours:
             continue
         assert measure(row, count) <= 120, ("could still be shortened", measure(row, count), row)
