@@ -50,6 +50,8 @@ from context_summarize.testing import ScriptedProvider
 from context_summarize.types import Fact, RenderedRow
 from context_summarize.view import node_text
 
+from .support.recorder import Clock
+
 PROMPTS = load_prompts("default")
 ANSWER = "Goal: find order HAT136. State: found."
 TRANSCRIPT = "#1 user\nPlease find order HAT136 for mia_li_3668.\n\n#2 assistant\n" + "It was looked up. " * 200
@@ -58,21 +60,6 @@ TRANSCRIPT = "#1 user\nPlease find order HAT136 for mia_li_3668.\n\n#2 assistant
 def count(text: str) -> int:
     """A token is four characters, begun ones included."""
     return -(-len(text) // 4)
-
-
-class Clock:
-    """A clock that moves when it is told, and when somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.time = 1_000.0
-        self.slept: list[float] = []
-
-    def __call__(self) -> float:
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.time += seconds
 
 
 def job(*parts: str, **values: Any) -> Job:
