@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,20 @@ def module_path() -> Path:
 def module_type() -> str:
     """The kind of module that the inherited validation suites expect."""
     return "context"
+
+
+@pytest.fixture
+def no_hang() -> Iterator[None]:
+    """Ends a test that hangs; far above what it takes, so that no machine is too slow for it."""
+
+    def stop(signum: int, frame: object) -> None:
+        raise TimeoutError("hangs: still at it after a minute")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 class NoSkips:

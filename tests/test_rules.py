@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from context_summarize.manager import SummarizingContextManager
@@ -158,11 +156,10 @@ class TestSentences:
             "never" + " " * 1_000_000,
         ],
     )
-    def test_a_megabyte_takes_no_time(self, text: str) -> None:
-        """Point 8: no text makes a hang."""
-        started = time.perf_counter()
+    @pytest.mark.usefixtures("no_hang")
+    def test_a_megabyte_is_no_hang(self, text: str) -> None:
+        """No pattern goes back over what it has read."""
         found = rules(text)
-        assert time.perf_counter() - started < 2
         assert all(len(rule) <= MAX_RULE for rule in found)
 
 
