@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import os
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +40,13 @@ _LINES = {False: 3, True: 6}
 """Lines that `--show-view` gives to the text of a row, and of a summary; further lines to its calls."""
 _WARNINGS = 5
 """Log lines that are shown; a provider that is down says the same thing for every summary."""
+
+
+class _Out(Console):
+    """A console that leaves it to the command what a reader means who stops listening; rich would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
 
 
 class Refused(click.ClickException):
@@ -113,7 +121,7 @@ def replay_command(
 
     Exit status: 0 all checks passed, 1 a check failed, 2 the file or an option cannot be used, 130 interrupted.
     """
-    out, err = Console(highlight=False), Console(stderr=True, highlight=False)
+    out, err = _Out(highlight=False), Console(stderr=True, highlight=False)
     try:
         config = Config.from_mapping(_settings(settings))
         rows = read_session(file)
@@ -124,11 +132,23 @@ def replay_command(
     except KeyboardInterrupt:
         err.print("Interrupted.")
         context.exit(INTERRUPTED)
-    print_result(out, file.name, result, show_view=show_view)
+    _printed(out, file.name, result, show_view=show_view)
     if result.failed is not None:
         problem = _plain(f"FAILED: {result.failed.name}: {result.failed.first}")
         err.print(Text(problem, style="bold red"), soft_wrap=True)
         context.exit(1)
+
+
+def _printed(out: Console, name: str, result: ReplayResult, *, show_view: bool) -> None:
+    """Print the result; a reader who stops listening (`| head`) is no error, a full disk is one line."""
+    try:
+        print_result(out, name, result, show_view=show_view)
+        sys.stdout.flush()
+    except OSError as error:
+        # What is still buffered would fail again when the interpreter closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise Refused(f"the result cannot be written: {error.strerror or error}") from error
 
 
 # --- options --------------------------------------------------------------------------------------------------------

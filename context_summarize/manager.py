@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
 from .boundary import Boundary, Floor, Request, next_index, regular_frontier
@@ -42,7 +42,7 @@ class SummarizingContextManager:
 
     Args:
         coordinator: the session's coordinator; None without a host.
-        config: checked settings; or pass them as keywords.
+        config: settings, checked or as a mapping; or pass them as keywords.
         store: where summaries are kept; memory by default.
         clock, sleep: seconds, for retries and measured waiting; replaced in tests.
 
@@ -55,7 +55,7 @@ class SummarizingContextManager:
         self,
         coordinator: Any | None = None,
         *,
-        config: Config | None = None,
+        config: Config | Mapping[str, Any] | None = None,
         store: SummaryStore | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -63,7 +63,7 @@ class SummarizingContextManager:
     ) -> None:
         if config is not None and settings:
             raise TypeError("pass either config or settings, not both")
-        self._config = config if config is not None else Config.from_mapping(settings)
+        self._config = config if isinstance(config, Config) else Config.from_mapping(settings or config)
         self._prompts: PromptSet = load_prompts(self._config.prompts)
         self._counter = TokenCounter()
         self._count = self._counter.count
@@ -225,7 +225,12 @@ class SummarizingContextManager:
 
         Returns:
             Tokens saved: `get_token_count()` before minus after.
+
+        Raises:
+            TypeError: `focus` is no text.
         """
+        if focus is not None and not isinstance(focus, str):
+            raise TypeError(f"focus must be text that says what to keep, got {type(focus).__name__}")
         async with self._lock:
             history = self._history
             request = await self._request(history, self._last_budget, None)
@@ -387,7 +392,13 @@ class SummarizingContextManager:
             return
         self._warned_over_budget = True
         largest = view.largest(self._system_tokens())
-        logger.warning("the smallest view is %d tokens, the budget %d; largest rows: %s", used, budget, largest)
+        named = ", ".join(f"row {row['row']} ({row['role']}, {row['tokens']:,} tokens)" for row in largest)
+        logger.warning(
+            "the smallest view is %d tokens, the budget %d; a larger window or smaller rows are needed; largest: %s",
+            used,
+            budget,
+            named,
+        )
         self._outbox.put(OVER_BUDGET, {"token_count": used, "budget": budget, "largest": largest})
 
     # --- records of boundaries --------------------------------------------------------------------------------------

@@ -37,7 +37,9 @@ _WORD_START = rf"(?:(?<![\w-])|{_ESCAPED})"
 _END = r"(?![A-Za-z0-9])"
 _QUOTE = r"\\{0,3}[\"'`]"
 _GAP = r"(?:\s|\\[nrt]){1,8}"
-_PEM_GLUE = r"[\s\\\"',>|]"
+# What stands between the lines of a key: line ends, those of JSON, quotes of source code.
+_GLUE = r"(?:[\s\"',>|]|\\{1,4}+[nrt]?+)"
+_ESCAPED_GLUE = r"[\s\\\"',>|]"
 _KEY_NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 
 
@@ -91,8 +93,8 @@ _RULES = (
         "private key",
         "-----begin",
         rf"-----BEGIN {_KEY_NAME}"
-        rf"(?:{_PEM_GLUE}{{0,20}}n?(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): [^\n\\]{{0,200}}+)*+"
-        rf"(?:{_PEM_GLUE}{{0,80}}[A-Za-z0-9+/=]{{16,}}+)++(?:[A-Za-z0-9+/=\s\\\"',>|]{{0,200}}?-----END {_KEY_NAME})?",
+        rf"(?:{_GLUE}{{0,20}}+(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): [^\n\\]{{0,200}}+){{0,8}}+"
+        rf"(?:{_GLUE}{{0,80}}+[A-Za-z0-9+/=]{{16,}}+)++(?:[A-Za-z0-9+/=\s\\\"',>|]{{0,200}}?-----END {_KEY_NAME})?",
     ),
     _rule("age key", "age-secret-key-1", rf"{_START}AGE-SECRET-KEY-1[0-9A-Z]{{58}}{_END}"),
     # Clouds.
@@ -190,7 +192,7 @@ _RULES = (
     _rule(
         "authorization",
         "bearer",
-        rf"(?i:\bbearer{_GAP})(?:{_QUOTE})?(?P<secret>[\w.~+/-]{{16,}}+={{0,3}})",
+        rf"{_START}(?i:bearer{_GAP})(?:{_QUOTE})?(?P<secret>[\w.~+/-]{{16,}}+={{0,3}})",
         lambda value: _mixed(value) and _is_real(value),
     ),
     _rule(
@@ -203,19 +205,22 @@ _RULES = (
     _rule(
         "password",
         "curl",
-        r"\bcurl\b[^\n]{0,150}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"'<$]{1,64}:(?P<secret>[^\s\"'\\]{3,200})",
+        rf"{_START}curl\b[^\n]{{0,150}}?\s(?:-u|--user)[ =]?(?:{_QUOTE})?[^\s:\"'<$]{{1,64}}:"
+        r"(?P<secret>[^\s\"'\\]{3,200})",
         _is_real,
     ),
     _rule(
         "password",
         "login",
-        rf"\blogin{_GAP}[^\s\\]{{1,100}}{_GAP}(?:account{_GAP}[^\s\\]{{1,100}}{_GAP})?password{_GAP}(?P<secret>[^\s\\\"']{{3,200}}+)",
+        rf"{_START}login{_GAP}[^\s\\]{{1,100}}{_GAP}(?:account{_GAP}[^\s\\]{{1,100}}{_GAP})?password{_GAP}(?P<secret>[^\s\\\"']{{3,200}}+)",
         _is_real,
     ),
 )
 
 _PEM_END = re.compile(rf"-----END {_KEY_NAME}")
-_PEM_TAIL = re.compile(rf"{_PEM_GLUE}{{0,40}}[A-Za-z0-9+/=]{{1,80}}(?:{_PEM_GLUE}{{1,40}}+[A-Za-z0-9+/=]{{40,80}}+)++")
+_PEM_TAIL = re.compile(
+    rf"(?:[nrt]\\|{_ESCAPED_GLUE}){{0,40}}+[A-Za-z0-9+/=]{{1,80}}+(?:{_ESCAPED_GLUE}{{1,40}}+[A-Za-z0-9+/=]{{40,80}}+)++"
+)
 """The end of a key without its beginning, read backwards."""
 
 
@@ -225,7 +230,9 @@ def _without_pem_tails(text: str) -> str:
     for end in _PEM_END.finditer(text):
         found = _PEM_TAIL.match(text[max(at, end.start() - 8_000) : end.start()][::-1])
         if found is not None:
-            out += [text[at : end.start() - found.end()], _mark("private key")]
+            first = end.start() - found.end()
+            first += text[first - 1 : first + 1] == "\\n"  # the line end of JSON before the first line
+            out += [text[at:first], _mark("private key")]
             at = end.end()
     return "".join([*out, text[at:]])
 
@@ -299,24 +306,32 @@ def _given_away(text: str, found: re.Match[str], value: str, after: str) -> bool
 def _without_assigned(text: str) -> str:
     out, at, start = [], 0, 0
     while found := _ASSIGNED.search(text, start):
-        group = "quoted" if found["quoted"] is not None else "bare"
-        first, end = found.span(group)
-        if group == "bare":
-            end = first + len(text[first:end].rstrip(".:*"))
+        bare = found["bare"] is not None
+        first, end = found.span("bare" if bare else "quoted")
+        known = found["word"].lower().startswith(("pass", "pwd"))
+        # In a URL or a connection string `&` parts the settings; elsewhere it may be part of a password.
+        more = _MORE if not known or found["sign"] == "=" else _MORE_OF_PASSWORD
+        if bare:
+            end = _end(more, text, end, end + 200)
         value = text[first:end]
         if len(value) < 6 or not _given_away(text, found, value, text[end : end + 1]):
             # What was taken for a value may itself begin with such a word.
             start = max(found.end("word"), first)
             continue
-        known = found["word"].lower().startswith(("pass", "pwd"))
-        if group == "bare":
-            # In a URL or a connection string `&` parts the settings; elsewhere it may be part of a password.
-            more = _MORE if not known or found["sign"] == "=" else _MORE_OF_PASSWORD
-            rest = more.match(text, end)
-            end += len(rest[0].rstrip(".:*")) if rest else 0
+        if bare:
+            end = _end(more, text, end, len(text))
         out += [text[at:first], _mark("password" if known else "secret")]
         at = start = end
     return "".join([*out, text[at:]])
+
+
+def _end(more: re.Pattern[str], text: str, end: int, limit: int) -> int:
+    """Where a value ends that goes on; the punctuation of a sentence is none of it."""
+    rest = more.match(text, end, limit)
+    end = rest.end() if rest else end
+    while text[end - 1] in ".:*":
+        end -= 1
+    return end
 
 
 # --- a text ---------------------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ SCHEMA_VERSION = "1"
 Redact = Callable[[str], str]
 
 INVISIBLE = (
-    r"\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x84\x86-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
-    r"\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e007f"
+    r"\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x84\x86-\x9f\xad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
+    r"\u202a-\u202e\u2060-\u206f\u20d0-\u20f0\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e007f"
 )
 """Characters that take no room, for a class of a pattern."""
 LINE_END = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"

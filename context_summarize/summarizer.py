@@ -159,9 +159,7 @@ class Summarizer:
                 text = await self._text(job, target, run)
             except _Refused as error:
                 self._refusals[job.key] = self._refusals.get(job.key, 0) + 1
-                raise SummaryUnavailable(
-                    f"the answer was refused: {error.kind}", kind=error.kind, attempts=run.attempts
-                ) from error
+                raise SummaryUnavailable("the answer is no summary", kind=error.kind, attempts=run.attempts) from error
             except _TooLarge as error:
                 raise SummaryUnavailable(str(error), kind="too_large", attempts=run.attempts) from error
             except SummaryUnavailable:

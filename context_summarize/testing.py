@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from amplifier_core.message_models import ChatRequest, ChatResponse, TextBlock, Usage
@@ -11,7 +12,8 @@ from amplifier_core.models import ProviderInfo
 
 from .types import JsonRow
 
-Answer = str | Exception | ChatResponse | Callable[[ChatRequest], "str | ChatResponse"]
+Said = str | ChatResponse
+Answer = Said | Exception | Callable[[ChatRequest], Said | Awaitable[Said]]
 
 
 class ScriptedProvider:
@@ -47,6 +49,8 @@ class ScriptedProvider:
         """Calls that were cancelled while they waited for the gate."""
         self.context_window = context_window
         self.max_output_tokens = max_output_tokens
+        if isinstance(script, str | Exception) or not isinstance(script, Iterable):
+            raise TypeError(f"script must be a list of answers, got {type(script).__name__}; use then=… for one answer")
         self._script = list(script)
         self._then = then
         self._gate = gate
@@ -82,11 +86,14 @@ class ScriptedProvider:
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
-        if callable(answer) and not isinstance(answer, Exception):
-            answer = answer(request)
         if isinstance(answer, Exception):
             raise answer
-        return answer if isinstance(answer, ChatResponse) else text_response(answer, request)
+        if callable(answer):
+            made = answer(request)
+            said = await made if inspect.isawaitable(made) else made
+        else:
+            said = answer
+        return text_response(said, request) if isinstance(said, str) else said
 
 
 def text_response(text: str, request: ChatRequest | None = None) -> ChatResponse:

@@ -22,7 +22,7 @@ from amplifier_core.message_models import (
 )
 
 from context_summarize.events import ALL_EVENTS
-from context_summarize.testing import Answer, ScriptedProvider, text_response
+from context_summarize.testing import ScriptedProvider, text_response
 from context_summarize.types import JsonRow
 from context_summarize.view import pairs_intact
 

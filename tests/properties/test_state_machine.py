@@ -1,0 +1,477 @@
+"""Rules 1 to 13, as far as they show from outside, over random lives of a whole manager.
+
+`CONTEXT_SUMMARIZE_RUNS` sets the number of lives (60 by default), 50 steps each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError, RateLimitError
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from context_summarize import SummarizingContextManager
+from context_summarize.testing import ScriptedProvider
+from context_summarize.tokens import TokenCounter
+
+from ..support.recorder import Clock
+from .rules import Rows, check_fits, check_opening, check_order, check_shape
+from .strategies import histories, single, tool_run
+
+RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "60"))
+COUNT = TokenCounter().count
+SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+BUDGETS = [250, 400, 800, 2_000, 8_000]
+FAILURES = ["unavailable", "rate", "auth", "empty", "bug", "cancelled", "too long"]
+WINDOW, MOST = 10, 2
+
+
+class Recorder:
+    """A coordinator whose hooks take a while once they have heard."""
+
+    def __init__(self) -> None:
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.hooks = self
+
+    async def emit(self, name: str, data: dict[str, Any]) -> None:
+        self.events.append((name, data))
+        await asyncio.sleep(0)
+
+    def get(self, mount_point: str) -> dict[str, Any]:
+        return {}
+
+    def of(self, name: str) -> list[dict[str, Any]]:
+        return [data for event, data in self.events if event == name]
+
+
+class Moody(ScriptedProvider):
+    """Answers, fails or hangs as it is told; every answer is another one, so that no two merges look alike."""
+
+    def __init__(self) -> None:
+        super().__init__(then=self._say, name="moody", context_window=200_000, max_output_tokens=4_000)
+        self.mood = "good"
+        self.go = asyncio.Event()
+        self.answered: list[str] = []
+
+    async def complete(self, request: Any, **kwargs: Any) -> Any:
+        self._gate = self.go if self.mood == "hang" else None
+        return await super().complete(request, **kwargs)
+
+    def _say(self, request: Any) -> str:
+        match self.mood:
+            case "unavailable":
+                raise ProviderUnavailableError("down", provider="moody")
+            case "rate":
+                raise RateLimitError("slow down", provider="moody", retry_after=3.0)
+            case "auth":
+                raise AuthenticationError("no key", provider="moody")
+            case "cancelled":
+                raise asyncio.CancelledError
+            case "bug":
+                raise RuntimeError("a bug of the provider's")
+            case "empty":
+                return ""
+            case "too long":
+                return "word " * 20_000
+        asked = "\n".join(str(message.content) for message in request.messages)
+        self.answered.append(asked)
+        return f"Goal: part {len(self.answered)}."
+
+
+def saved(rows: Rows) -> Rows:
+    """Rows as hosts save and load them: none of the system, of hooks or of the moment, without None; through JSON."""
+    kept: Rows = []
+    for row in rows:
+        marks = row.get("metadata") or {}
+        if row["role"] in ("system", "developer") or marks.get("source") == "hook" or row.get("ephemeral"):
+            continue
+        kept.append({key: value for key, value in row.items() if value is not None})
+    out: Rows = json.loads(json.dumps(kept))
+    return out
+
+
+def ours() -> list[asyncio.Task[Any]]:
+    """Tasks of the package that are under way."""
+    return [task for task in asyncio.all_tasks() if task.get_name().startswith("context-summarize")]
+
+
+async def steps(many: int, until: Callable[[], bool] = lambda: False) -> None:
+    """Let the event loop turn so many times."""
+    for _ in range(many):
+        if until():
+            return
+        await asyncio.sleep(0)
+
+
+class ManagerMachine(RuleBasedStateMachine):
+    """One manager's life, with what it must be like kept beside it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.manager: SummarizingContextManager | None = None
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Run this to its end; nothing may hang."""
+        return self.loop.run_until_complete(asyncio.wait_for(work, 20))
+
+    @initialize(
+        rows=histories(12),
+        keep=st.sampled_from([0, 2, 10]),
+        role=st.sampled_from(["system", "user"]),
+        wait=st.sampled_from([0, 60, 60]),
+        share=st.sampled_from([0.1, 0.25]),
+        derived=st.booleans(),
+    )
+    def begin(self, rows: Rows, keep: int, role: str, wait: float, share: float, derived: bool) -> None:
+        """A new session with some history."""
+        self.recorder, self.clock = Recorder(), Clock()
+        self.wait = wait
+        sizes = {} if derived else SMALL
+
+        async def start() -> None:
+            self.provider = Moody()
+            self.manager = SummarizingContextManager(
+                self.recorder, clock=self.clock, sleep=self.clock.sleep, keep_recent=keep, summary_role=role,
+                wait_seconds=wait, summary_share=share, **sizes,
+            )  # fmt: skip
+            await self.manager.set_messages(copy.deepcopy(rows))
+
+        self.run(start())
+        self.rows: Rows = copy.deepcopy(rows)
+        self.budget = 800
+        self.prompt: str | None = None
+        self.may_fire = True
+        self.floors: list[int] = []
+        """Boundaries of the last requests that left the view over its budget."""
+        self.replaced()
+
+    @property
+    def made(self) -> SummarizingContextManager:
+        assert self.manager is not None
+        return self.manager
+
+    def replaced(self) -> None:
+        """The history is another one: earlier views and boundaries bind no more."""
+        self.before: Rows | None = None
+        self.weighed: tuple[Any, ...] | None = None
+        self.segments: list[Any] = []
+        self.segmenter: Any = None
+
+    # --- the host writes --------------------------------------------------------------------------------------------
+
+    @rule(rows=st.one_of(single(), single(), tool_run()))
+    def add(self, rows: Rows) -> None:
+        """A row, or a tool run; what the host keeps of it is the host's."""
+
+        async def feed() -> None:
+            for row in rows:
+                given = copy.deepcopy(row)
+                await self.made.add_message(given)
+                given.clear()
+
+        self.run(feed())
+        self.rows += rows
+
+    @rule(rows=histories(8), as_list=st.booleans())
+    def extend(self, rows: Rows, as_list: bool) -> None:
+        """The same history and more: the view goes on."""
+        self.rows += copy.deepcopy(rows)
+        whole = copy.deepcopy(self.rows)
+        self.run(self.made.set_messages(whole if as_list else iter(whole)))
+
+    @precondition(lambda self: self.rows)
+    @rule(data=st.data(), how=st.sampled_from(["truncate", "drop", "insert", "change"]))
+    def repair(self, data: st.DataObject, how: str) -> None:
+        """A host mends the transcript somewhere."""
+        at = data.draw(st.integers(0, len(self.rows) - 1))
+        rows = copy.deepcopy(self.rows)
+        if how == "truncate":
+            rows = rows[:at]
+        elif how == "drop":
+            del rows[at]
+        elif how == "insert":
+            rows.insert(at, {"role": "user", "content": "put in by the host"})
+        else:
+            rows[at] = {"role": "user", "content": "changed by the host"}
+        if rows == self.rows:
+            return
+        self.run(self.made.set_messages(copy.deepcopy(rows)))
+        self.rows = rows
+        self.replaced()
+
+    @rule()
+    def reload(self) -> None:
+        """The host saves the history and loads it again, its own filtering in between."""
+        rows = saved(self.rows)
+        self.run(self.made.set_messages(copy.deepcopy(rows)))
+        if rows != self.rows:
+            self.rows = rows
+            self.replaced()
+
+    @rule()
+    def clear(self) -> None:
+        """The user begins anew."""
+        self.run(self.made.clear())
+        self.rows = []
+        self.replaced()
+
+    @rule(
+        wrong=st.sampled_from([None, {}, {"role": "User"}, {"role": "tool", "content": "x"}, {"role": "user", 1j: 2}])
+    )
+    def refuse(self, wrong: Any) -> None:
+        """A row that cannot be kept changes nothing, alone or among others."""
+
+        async def offer() -> None:
+            for call in (self.made.add_message(wrong), self.made.set_messages([{"role": "user"}, wrong])):
+                try:
+                    await call
+                except ValueError:
+                    continue
+                raise AssertionError(f"{wrong!r} was taken")
+
+        self.run(offer())
+
+    # --- the world around -------------------------------------------------------------------------------------------
+
+    @rule(mood=st.sampled_from(FAILURES))
+    def fail(self, mood: str) -> None:
+        """The provider is in trouble; what hung fails too."""
+        self.provider.mood = mood
+        self.provider.go.set()
+
+    @rule()
+    def hang(self) -> None:
+        """The provider takes questions and gives no answer."""
+        self.provider.mood = "hang"
+        self.provider.go.clear()
+
+    @rule(after=st.sampled_from([0, 30, 3_000]))
+    def recover(self, after: int) -> None:
+        """All is well again, at once or after a while."""
+        self.provider.mood = "good"
+        self.provider.go.set()
+        self.clock.time += after
+        self.run(steps(60))
+
+    @rule(budget=st.sampled_from(BUDGETS))
+    def resize(self, budget: int) -> None:
+        """Another model, another window."""
+        self.budget = budget
+
+    @rule(prompt=st.sampled_from([None, "You are a helpful agent.", "Be brief. " * 20]))
+    def instruct(self, prompt: str | None) -> None:
+        """The system prompt is another one, or the stored rows hold again."""
+
+        async def factory() -> str:
+            await asyncio.sleep(0)
+            assert prompt is not None
+            return prompt
+
+        self.run(self.made.set_system_prompt_factory(None if prompt is None else factory))
+        if prompt != self.prompt:
+            self.before = None
+        self.prompt = prompt
+
+    @rule(
+        tokens=st.sampled_from([-5, 0, 90, 700, 5_000, 10**12]),
+        status=st.sampled_from(["ok", "error"]),
+        kind=st.sampled_from(["input_tokens", "nonsense"]),
+    )
+    def hear(self, tokens: int, status: str, kind: str) -> None:
+        """A response of the host's own request, whatever its figures."""
+        data = {"provider": "moody", "status": status, "usage": {kind: tokens, "output_tokens": 5}}
+        self.run(self.made.observe_response("llm:response", data))
+
+    # --- the host reads ---------------------------------------------------------------------------------------------
+
+    async def request(self) -> Rows:
+        """A view; with a provider that hangs, the host gives up waiting after a while."""
+        self.may_fire = self.made._floor.may_fire()
+        request = asyncio.ensure_future(self.made.get_messages_for_request(self.budget, self.provider))
+        await self.patient(request)
+        return request.result()
+
+    async def patient(self, *work: asyncio.Future[Any]) -> None:
+        while not all(one.done() for one in work):
+            if self.provider.mood == "hang":
+                await steps(150, lambda: all(one.done() for one in work))
+                await self.made.stop_waiting()
+            await asyncio.wait(work, timeout=0.05)
+
+    @rule()
+    def view(self) -> None:
+        """Rules 2 to 7: a view, and the same again."""
+        at = len(self.recorder.events)
+        first = self.run(self.request())
+        self.check(first, at)
+        still = self.wait and self.provider.mood != "hang" and not self.under_way()
+        calls, at = self.provider.calls, len(self.recorder.events)
+        again = self.run(self.request())
+        self.check(again, at)
+        if not any(name == "context:compaction" for name, _ in self.recorder.events[at:]):
+            assert again == first
+        if still:
+            assert again == first
+            assert self.provider.calls == calls
+        for row in again:
+            row["content"] = "spoilt"
+
+    @rule(many=st.sampled_from([2, 5]))
+    def views(self, many: int) -> None:
+        """Several at once: equal, where nothing is late."""
+
+        async def together() -> list[Rows]:
+            self.may_fire = False  # what the first of them was weighed by is not seen here
+            asked = [
+                asyncio.ensure_future(self.made.get_messages_for_request(self.budget, self.provider))
+                for _ in range(many)
+            ]
+            await self.patient(*asked)
+            return [one.result() for one in asked]
+
+        at = len(self.recorder.events)
+        still = self.wait and self.provider.mood != "hang" and not self.under_way()
+        views = self.run(together())
+        if still:
+            assert all(view == views[0] for view in views)
+        self.check(views[-1], at)
+
+    @rule(focus=st.sampled_from([None, "the orders"]))
+    def compact(self, focus: str | None) -> None:
+        """A boundary because the user wants one."""
+
+        async def work() -> int:
+            task = asyncio.ensure_future(self.made.compact(focus))
+            await self.patient(task)
+            return task.result()
+
+        before = len(self.recorder.of("context:compaction"))
+        freed = self.run(work())
+        assert freed >= 0
+        if len(self.recorder.of("context:compaction")) > before:
+            self.before = None
+
+    @rule(after=st.integers(0, 60), what=st.sampled_from(["view", "view", "compact", "count"]))
+    def cancel(self, after: int, what: str) -> None:
+        """The host gives up somewhere: nothing has changed, or a whole boundary has been made."""
+        state, boundaries = self.made._state, self.made._state.boundaries
+
+        async def work() -> None:
+            calls: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+                "view": lambda: self.made.get_messages_for_request(self.budget, self.provider),
+                "compact": self.made.compact,
+                "count": self.made.get_token_count,
+            }
+            task = asyncio.ensure_future(calls[what]())
+            await steps(after, task.done)
+            task.cancel()
+            await asyncio.wait([task])
+
+        self.run(work())
+        now = self.made._state
+        assert now is state or 1 <= now.boundaries <= boundaries + 2  # adopted, and one more
+        if now is not state:
+            self.before = None
+
+    # --- what always holds ------------------------------------------------------------------------------------------
+
+    def under_way(self) -> bool:
+        return any(task.get_name().startswith("context-summarize") for task in asyncio.all_tasks(self.loop))
+
+    def check(self, view: Rows, at: int) -> None:
+        """One view against its history and what was served before; `at`: events before it."""
+        compactions = [
+            (self.recorder.events[place - 1][1], data)
+            for place, (name, data) in enumerate(self.recorder.events)
+            if name == "context:compaction" and place >= at
+        ]
+        room = max(1, self.made._meter.invert(self.budget))
+        check_shape(view)
+        check_order(view, self.rows)
+        check_opening(view, self.rows, self.made._state.boundaries)
+        weight = (len(self.rows), self.budget, self.prompt)
+        if weight != self.weighed and self.may_fire:
+            check_fits(view, room, COUNT)
+        self.weighed = weight
+        if self.prompt is not None:
+            assert view[0]["content"] == self.prompt
+        if self.before is not None and not compactions:
+            assert view[: len(self.before)] == self.before
+        floors = [data for _, data in compactions if data["after_tokens"] > data["budget"]]
+        self.floors = [*self.floors, len(floors)][-WINDOW:]
+        assert sum(self.floors) <= MOST, "a floor that cannot shrink fires again and again"
+        self.before = copy.deepcopy(view)
+
+    @invariant()
+    def history_is_whole(self) -> None:
+        """Rule 1."""
+        if self.manager is not None:
+            assert self.run(self.manager.get_messages()) == self.rows
+
+    @invariant()
+    def events_are_whole(self) -> None:
+        """Rule 5 and 10: announcements are closed, boundaries told once, keys summarised once."""
+        if self.manager is None:
+            return
+        told = Counter(name for name, _ in self.recorder.events)
+        pre, post, made = (told[f"context:{name}"] for name in ("pre_compact", "post_compact", "compaction"))
+        assert made <= post <= pre
+        keys = [data["key"] for data in self.recorder.of("context-summarize:summary")]
+        assert len(keys) == len(set(keys))
+        assert len(self.provider.answered) == len(set(self.provider.answered)), "asked twice for one text"
+
+    @invariant()
+    def instructions_hold_no_data(self) -> None:
+        """Rule 11: one system row of our own words, one user row with a fence around the data."""
+        if self.manager is None:
+            return
+        for request in self.provider.requests:
+            assert [row.role for row in request.messages] == ["system", "user"]
+            system, told = (str(row.content) for row in request.messages)
+            fence = re.search(r"=== transcript [0-9a-f]{20} ===", system)
+            assert fence is not None
+            assert told.count(fence[0]) == 2
+            assert told.endswith(fence[0])
+        self.said = {re.sub(r"[0-9a-f]{20}|\d+", "", str(r.messages[0].content)) for r in self.provider.requests}
+        assert len(self.said) <= 2
+
+    @invariant()
+    def closed_segments_stay(self) -> None:
+        """Rule 13."""
+        if self.manager is None:
+            return
+        history = self.manager._history
+        now = [(segment.first_group, segment.end_group, segment.index) for segment in history.segments]
+        if history._segmenter is self.segmenter:
+            assert now[: len(self.segments)] == self.segments
+        self.segments, self.segmenter = now, history._segmenter
+
+    def teardown(self) -> None:
+        """The session ends: within a second, and nothing of ours is left."""
+        try:
+            if self.manager is not None:
+                self.loop.run_until_complete(asyncio.wait_for(self.manager.close(), 1))
+                self.loop.run_until_complete(steps(3))
+                assert not self.under_way()
+        finally:
+            for task in asyncio.all_tasks(self.loop):
+                task.cancel()
+            self.loop.run_until_complete(steps(2))
+            self.loop.run_until_complete(self.loop.shutdown_default_executor())
+            self.loop.close()
+
+
+TestManagerMachine = ManagerMachine.TestCase
+TestManagerMachine.settings = settings(
+    max_examples=RUNS, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+)
