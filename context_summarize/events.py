@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from typing import Any
+
+from .store import end_tasks
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +29,7 @@ class Outbox:
     def __init__(self, hooks: Any | None) -> None:
         self._hooks = hooks
         self._waiting: deque[tuple[str, dict[str, Any]]] = deque()
+        self._under_way: set[asyncio.Task[None]] = set()
 
     def put(self, name: str, data: dict[str, Any]) -> None:
         """Note an event; it goes out with the next `flush`."""
@@ -35,8 +39,18 @@ class Outbox:
     async def flush(self) -> None:
         """Emit what is waiting. A hook that raises changes nothing."""
         while self._waiting:
-            name, data = self._waiting.popleft()
-            try:
-                await self._hooks.emit(name, data)  # type: ignore[union-attr]
-            except Exception:
-                logger.warning("a hook failed on %s", name, exc_info=True)
+            # Hooks that have begun to hear an event hear it to its end, whoever is cancelled meanwhile.
+            task = asyncio.create_task(self._emit(*self._waiting.popleft()))
+            self._under_way.add(task)
+            task.add_done_callback(self._under_way.discard)
+            await asyncio.shield(task)
+
+    async def _emit(self, name: str, data: dict[str, Any]) -> None:
+        try:
+            await self._hooks.emit(name, data)  # type: ignore[union-attr]
+        except Exception:
+            logger.warning("a hook failed on %s", name, exc_info=True)
+
+    async def close(self) -> None:
+        """End what nobody waits for any more."""
+        await end_tasks(list(self._under_way))

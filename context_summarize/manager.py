@@ -75,6 +75,7 @@ class SummarizingContextManager:
         self._store: SummaryStore = store if store is not None else MemoryStore()
         self._flight = SingleFlight()
         self._pending = Pending()
+        self._writes: set[asyncio.Task[None]] = set()
         self._floor = Floor()
         self._summarizer = Summarizer(self._config, self._prompts, self._count, clock=clock, sleep=sleep)
         self._texts = Texts(self._config, self._store, self._flight, self._summarizer, self._outbox, self._count, clock)
@@ -192,11 +193,13 @@ class SummarizingContextManager:
             else:
                 fresh.add(analyse(raw, preserve_system=self._config.preserve_system))
         self._boundary.abandon()
+        self._pending.forget_done()
         self._start(fresh)
 
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
         self._boundary.abandon()
+        self._pending.forget_done()
         self._start(History())
         self._summarizer.forget_refusals()
         self._warned_over_budget = False
@@ -263,8 +266,11 @@ class SummarizingContextManager:
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""
+        await self._flight.close()  # first: nothing that still runs may ask a provider any more
         await self._pending.close()
-        await self._flight.close()
+        await self._outbox.close()
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=0.5)
         await self._store.close()
 
     # --- one request ------------------------------------------------------------------------------------------------
@@ -415,8 +421,13 @@ class SummarizingContextManager:
 
     async def _record(self, history: History, state: ViewState) -> None:
         record = self._boundary.record(state, self._seed())
-        if record is not None:
-            await self._store.put_boundary(record)
+        if record is None:
+            return
+        # The boundary is committed: its record is written whoever is cancelled meanwhile.
+        task = asyncio.create_task(self._store.put_boundary(record))
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
+        await asyncio.shield(task)
 
     def _settled(self, history: History) -> bool:
         """True when an adoption of this history comes too late: it was replaced, or another one was quicker."""

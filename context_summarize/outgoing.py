@@ -47,7 +47,8 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
     if row.role == "tool":
         out["tool_call_id"] = row.result_ids[0]
     if "tool_calls" in out:
-        out["tool_calls"] = [_view_entry(entry) for entry in out["tool_calls"] or () if entry_call(entry)]
+        entries = out["tool_calls"] if isinstance(out["tool_calls"], list | tuple) else ()
+        out["tool_calls"] = [_view_entry(entry) for entry in entries if entry_call(entry)]
         if not (row.calls and out["tool_calls"]):
             del out["tool_calls"]
     return _host_safe(out, row)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 
+from .store import end_tasks
 from .types import Summary
 
 
@@ -15,13 +16,18 @@ class Pending:
         self._tasks: dict[str, asyncio.Task[Summary]] = {}
         self._waited: set[str] = set()
         self._stopped = asyncio.Event()
+        self._closed = False
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     def start(self, key: str, make: Callable[[], Awaitable[Summary]]) -> None:
-        """Start the work for a key unless it is under way."""
-        if key in self._tasks:
+        """Start the work for a key unless it is under way, or has been done and waits to be taken.
+
+        What an earlier request left behind as a digest is started anew: whoever failed then may answer now.
+        """
+        left = self._tasks.get(key)
+        if self._closed or (left is not None and not _is_stale(left)):
             return
 
         async def work() -> Summary:
@@ -36,7 +42,8 @@ class Pending:
 
         Keys that were waited for before, and were late then, are not waited for again.
         """
-        fresh = {key: task for key in keys if key not in self._waited and not (task := self._tasks[key]).done()}
+        asked = ((key, self._tasks.get(key)) for key in keys if key not in self._waited)
+        fresh = {key: task for key, task in asked if task is not None and not task.done()}
         if not fresh or self._stopped.is_set():
             return
         stop = asyncio.create_task(self._stopped.wait(), name="context-summarize:stop")
@@ -75,13 +82,21 @@ class Pending:
         """Waits are allowed again."""
         self._stopped.clear()
 
+    def forget_done(self) -> None:
+        """Forget what has ended and nobody took: its history is gone."""
+        self._tasks = {key: task for key, task in self._tasks.items() if not task.done()}
+        self._waited &= set(self._tasks)
+
     async def close(self) -> None:
-        """Cancel what is under way and wait until it has ended."""
+        """Cancel what is under way and start nothing more."""
+        self._closed = True
         tasks = list(self._tasks.values())
         self._tasks.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await end_tasks(tasks)
+
+
+def _is_stale(task: asyncio.Task[Summary]) -> bool:
+    return task.done() and (task.cancelled() or task.exception() is not None or task.result().digest)
 
 
 def _look(task: asyncio.Task[Summary]) -> None:

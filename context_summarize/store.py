@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 from cachetools import LRUCache
 
 from .errors import SummaryUnavailable
 from .types import BoundaryRecord, Summary
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -104,12 +107,15 @@ class SingleFlight:
 
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[object]] = {}
+        self._closed = False
 
     def __len__(self) -> int:
         return len(self._tasks)
 
     async def run(self, key: str, make: Callable[[], Awaitable[T]]) -> T:
         """The result of `make()`, started now unless it is under way already."""
+        if self._closed:
+            raise SummaryUnavailable("the session has ended", kind="cancelled", attempts=0)
         task = self._tasks.get(key)
         if task is None:
 
@@ -134,8 +140,16 @@ class SingleFlight:
             task.exception()  # an error that nobody waits for any more is not asyncio's business
 
     async def close(self) -> None:
-        """Cancel what is under way and wait until it has ended."""
-        tasks = list(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        """Cancel what is under way and start nothing more."""
+        self._closed = True
+        await end_tasks(list(self._tasks.values()))
+
+
+async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
+    """Cancel tasks and wait until they have ended, at most half a second: foreign code may swallow a cancellation."""
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        _, left = await asyncio.wait(tasks, timeout=0.5)
+        if left:
+            logger.warning("%d calls of a provider go on after the session's end: they ignore cancellation", len(left))

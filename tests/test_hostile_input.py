@@ -221,13 +221,6 @@ REFUSED: dict[str, Callable[[], Any]] = {
 }
 
 
-DEFECTS = {
-    "call entries that are no entries": pytest.mark.xfail(
-        reason="defect: a tool_calls that is a number makes every later request raise TypeError", strict=True
-    ),
-}
-
-
 def answer(request: ChatRequest) -> str:
     """A short summary; the request must have been something that can be sent."""
     request.model_dump_json().encode()
@@ -265,9 +258,7 @@ async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None
 
 
 @pytest.mark.parametrize("how", ["added", "set"])
-@pytest.mark.parametrize(
-    "rows", [pytest.param(rows, id=name, marks=DEFECTS.get(name, ())) for name, rows in KEPT.items()]
-)
+@pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in KEPT.items()])
 async def test_what_is_kept_passes_boundaries_and_stays_as_it_was(rows: Callable[[], Rows], how: str) -> None:
     """Summaries, pairs, the host's shape and the history: with a provider, and with digests alone."""
     for provider in (ScriptedProvider(then=answer), None):

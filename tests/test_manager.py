@@ -818,7 +818,7 @@ class TestFloors:
         assert seen[-1] > 0
         assert self.most_in_ten(seen) <= 2
         [warning] = [record for record in caplog.records if "smallest view" in record.message]
-        assert "'role': 'system'" in warning.getMessage()
+        assert "row 0 (system, " in warning.getMessage()
 
     async def test_also_where_each_would_free_min_fold(self) -> None:
         """969 compactions in 988 requests because one row could not shrink."""

@@ -284,7 +284,6 @@ class TestCancelledAtEveryAwait:
             assert sorted(questions(session.provider)) == sorted(questions(plain.provider))
         await session.manager.close()
 
-    @pytest.mark.xfail(reason="defect: a request cancelled in put_boundary loses the record for good", strict=True)
     async def test_a_boundary_that_was_committed_is_recorded_though_the_request_was_cancelled(self) -> None:
         """Wherever the host gave up: once a view with the boundary was served, a resumed session adopts it."""
         setup = SETUPS["a store that awaits"]
@@ -303,7 +302,6 @@ class TestCancelledAtEveryAwait:
                 break
         assert lost == []
 
-    @pytest.mark.xfail(reason="defect: an event whose hook was cancelled is lost", strict=True)
     async def test_hooks_that_await_before_they_act_hear_every_event(self) -> None:
         """What a cancellation keeps from going out goes out the next time, wherever the host gave up."""
 
@@ -413,7 +411,6 @@ class TestWhileSummariesAreUnderWay:
         await made.close()
         await plain.close()
 
-    @pytest.mark.xfail(reason="defect: Pending forgets only what is taken", strict=True)
     async def test_work_for_a_history_that_is_gone_is_not_kept_for_ever(self) -> None:
         """What nobody will ask for again does not pile up over a day of repaired transcripts."""
         made = SummarizingContextManager(keep_recent=4, **SMALL)
@@ -430,7 +427,6 @@ class TestWhileSummariesAreUnderWay:
         assert len(made._pending) <= 12
         await made.close()
 
-    @pytest.mark.xfail(reason="defect: a failure that nobody took is shown after clear() and recovery", strict=True)
     async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear(self) -> None:
         """Whatever went wrong before: after `clear()` a provider that is well again is asked."""
         bad = Gated(then=ValueError("a bug of the provider's"))
@@ -578,12 +574,13 @@ class TestSessionEnd:
         await asyncio.gather(session.manager.close(), session.manager.close())
         await SummarizingContextManager().close()
 
-    @pytest.mark.xfail(reason="defect: a request under way asks the provider after close()", strict=True)
     async def test_a_request_that_is_under_way_ends_without_new_work(self) -> None:
         """It gets its view from digests; nobody is asked any more once the session has ended."""
         session, provider, task = await waiting(
             Setup(provider=lambda then: Gated(then), turns=24, settings=(("summary_share", 0.1),))
         )
+        for _ in range(50):
+            await asyncio.sleep(0)  # all that the boundary asks at once is asked
         asked = provider.calls
         await asyncio.wait_for(session.manager.close(), 1)
         try:
@@ -596,7 +593,6 @@ class TestSessionEnd:
         assert left == []
         assert after == asked
 
-    @pytest.mark.xfail(reason="defect: close() waits for a provider without end", strict=True)
     async def test_a_provider_that_swallows_the_cancellation_holds_nobody_up(self) -> None:
         """Cleanup ends within a second, whatever a provider's own cleanup does."""
         session, provider, task = await waiting(Setup(provider=lambda then: Stubborn(then)))

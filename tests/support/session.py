@@ -123,7 +123,7 @@ class SessionProvider(ScriptedProvider):
         self,
         hooks: Any,
         *,
-        summary: Answer = summarise,
+        summary: Exception | str | Callable[[ChatRequest], str | ChatResponse] = summarise,
         input_tokens: Callable[[ChatRequest], int] | None = None,
         context_window: int = 6_000,
         max_output_tokens: int = 500,
