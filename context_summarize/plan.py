@@ -179,7 +179,7 @@ class Planner:
     def _elided(self, draft: _Draft, frontier_row: int) -> dict[int, int]:
         """The shortened rows of the draft; a long first user message, once pinned, is head and tail only."""
         first = self._first
-        if first is None or first >= frontier_row:
+        if first is None or first >= frontier_row or not draft.after:
             return draft.elided
         self._history.count_rows(first, first + 1, self._count)
         if self._history.tokens[first] <= self._tenth:

@@ -540,6 +540,13 @@ class TestExactness:
         assert scene.view().size() == 4_000
         assert scene.settled().nodes == ()
 
+    def test_the_size_before_a_boundary_in_a_smaller_window_is_that_of_the_view(self) -> None:
+        """A first message that the larger window showed whole counts whole, or nothing would seem to be freed."""
+        scene = Scene([user(words(300)), *talk(20)], room=4_000)
+        scene.cross()
+        scene.add(*talk(2))
+        assert scene.plan(room=1_000).tokens_before == scene.view().size()
+
     def test_the_size_before_a_later_boundary_is_that_of_the_view(self) -> None:
         """With the newest user message of the last boundary pinned."""
         scene = Scene([*talk(3), *(row for at in range(12) for row in looked_up(f"c{at}", 200))])

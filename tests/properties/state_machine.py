@@ -1,6 +1,7 @@
 """Rules 1 to 13, as far as they show from outside, over random lives of a whole manager.
 
-`CONTEXT_SUMMARIZE_RUNS` sets the number of lives (60 by default), 50 steps each.
+Run by name: `pytest tests/properties/state_machine.py`. `CONTEXT_SUMMARIZE_RUNS` sets the number of lives (60 by
+default), 50 steps each.
 """
 
 from __future__ import annotations
