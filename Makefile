@@ -12,7 +12,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers bench-faults clean
+.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -31,10 +31,19 @@ lint: $(VENV)/installed-dev ## ruff and mypy --strict
 bench: $(VENV)/installed ## time add_message and views of 1,000 to 100,000 rows
 	$(BIN)/python benchmarks/speed.py
 
+bench-memory: $(VENV)/installed ## sessions of up to 5 million tokens, resume times, facts kept, waiting
+	$(BIN)/python -m benchmarks.memory
+
 bench-peers: $(PEERS)/installed-peers ## install the project and its pinned peers (benchmarks/peers.txt) into .venv-peers
 
-bench-faults: $(PEERS)/installed-peers ## what a failing summariser does to this module and to its peers
+bench-check: $(PEERS)/installed-peers ## every peer is there, and its adapter loses nothing
+	$(PEERS)/bin/python -m benchmarks.peers
+
+bench-faults: bench-check ## what a failing summariser does to this module and to its peers
 	$(PEERS)/bin/python -m benchmarks.faults
+
+bench-field: bench-check ## this module and its peers on one task; writes docs/benchmarks.md
+	$(PEERS)/bin/python -m benchmarks.field
 
 clean: ## remove .venv, .venv-peers, caches and what was built
 	rm -rf $(VENV) $(PEERS) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
@@ -64,8 +73,10 @@ $(VENV)/installed-dev: pyproject.toml | $(VENV)/created
 	@$(PIP) install --editable '.[dev]'
 	@touch $@ $(VENV)/installed
 
-$(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt
+$(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-alone.txt
 	@$(MAKE) --no-print-directory VENV=$(PEERS) $(PEERS)/installed
 	@echo "Installing the peers into $(PEERS) …"
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --requirement benchmarks/peers.txt
+	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --no-deps \
+		--requirement benchmarks/peers-alone.txt
 	@touch $@

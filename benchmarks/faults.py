@@ -20,23 +20,24 @@ import re
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.peers import PEERS, Contestant, Ours, Row, Terms, VirtualClock, text_of
+from benchmarks.peers import AS_THEY_COME, Contestant, Ours, Row, Terms, VirtualClock, text_of
+from benchmarks.peers.check import RECORDING, lossless, no_answer
 from context_summarize.tokens import TokenCounter
 from context_summarize.view import pairs_intact
 
-RECORDING = Path(__file__).parent.parent / "examples" / "airline-desk.jsonl"
 ROWS, FACTS, BUDGET = 400, 100, 12_000
 SECONDS_BETWEEN_REQUESTS = 10.0
+TURNS_BETWEEN_REQUESTS = 100
+"""Turns of the event loop, enough for a summary to be written and kept."""
 FACT = re.compile(r"FACT-\d{4}-[0-9A-F]{4}")
 CALLS_PER_REQUEST = 0.25
 """Most provider calls a request, on average from the first call on, that ours may make."""
@@ -55,8 +56,9 @@ class Summariser:
         self.largest_input = 0
         """Characters."""
 
-    def answer(self, shown: str) -> str:
-        """What it says of the text that it is shown."""
+    async def answer(self, shown: str, max_output: int | None = None) -> str:
+        """What it says of the text that it is shown, however long that is."""
+        del max_output
         self.calls += 1
         self.largest_input = max(self.largest_input, len(shown))
         match self.fault:
@@ -182,7 +184,7 @@ async def play(contestant: type[Contestant], fault: str, rows: Sequence[Row], bu
     try:
         for fed, row in enumerate(rows):
             if row["role"] == "assistant":
-                clock.seconds += SECONDS_BETWEEN_REQUESTS
+                await _pass_time(clock)
                 await _request(one, outcome, trace, fed, terms)
                 outcome.requests_since_call += summariser.calls > 0
             await one.add(row)
@@ -193,11 +195,22 @@ async def play(contestant: type[Contestant], fault: str, rows: Sequence[Row], bu
     return outcome
 
 
+async def _pass_time(clock: VirtualClock) -> None:
+    """What the model and the user take: work in the background, whose answers come at once, gets its turns."""
+    clock.seconds += SECONDS_BETWEEN_REQUESTS
+    for _ in range(TURNS_BETWEEN_REQUESTS):
+        await asyncio.sleep(0)
+
+
 def _terms(
-    answer: Callable[[str], str], rows: Sequence[Row], budget: int, count: Any, clock: VirtualClock | None = None
+    answer: Callable[[str, int | None], Awaitable[str]],
+    rows: Sequence[Row],
+    budget: int,
+    count: Any,
+    clock: VirtualClock,
 ) -> Terms:
     system = "\n\n".join(text_of(row) for row in rows if row["role"] == "system")
-    terms = Terms(answer=answer, count=count, budget=budget, system=system, clock=clock or VirtualClock())
+    terms = Terms(answer=answer, count=count, budget=budget, system=system, clock=clock)
     spoken = [row for row in rows if row["role"] != "system"]
     return Terms(
         answer=answer,
@@ -205,7 +218,7 @@ def _terms(
         budget=budget,
         system=system,
         mean_row=terms.size(spoken) / max(1, len(spoken)),
-        clock=terms.clock,
+        clock=clock,
     )
 
 
@@ -226,16 +239,6 @@ async def _request(one: Contestant, outcome: Outcome, trace: Trace, fed: int, te
     trace.view(fed, view)
 
 
-def lossless(contestant: type[Contestant], rows: Sequence[Row], count: Any) -> bool:
-    """True when rows come back from the contestant's own messages as they were.
-
-    Raises:
-        ImportError: the peer is not installed.
-    """
-    one = contestant(_terms(str, rows, BUDGET, count))
-    return one.convert(rows) == list(rows)
-
-
 @dataclass(slots=True)
 class Report:
     """All outcomes, and what could not be run."""
@@ -252,7 +255,7 @@ class Report:
 
 
 async def run(
-    contestants: Sequence[type[Contestant]] = (Ours, *PEERS),
+    contestants: Sequence[type[Contestant]] = (Ours, *AS_THEY_COME),
     *,
     faults: Sequence[str] = FAULTS,
     rows: int = ROWS,
@@ -267,7 +270,7 @@ async def run(
     session, report = planted(rows, facts), Report()
     for contestant in contestants:
         try:
-            same = lossless(contestant, session, count)
+            same = lossless(contestant, session, _terms(no_answer, session, budget, count, VirtualClock()))
         except ImportError as error:
             report.missing[contestant.title] = f"not installed, or without this class ({error})"
             continue
@@ -368,7 +371,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Peers and ours tell of every failure; the table counts them.
     logging.disable(logging.CRITICAL)
     warnings.simplefilter("ignore")
-    contestants: tuple[type[Contestant], ...] = (Ours,) if options.only_ours else (Ours, *PEERS)
+    contestants: tuple[type[Contestant], ...] = (Ours,) if options.only_ours else (Ours, *AS_THEY_COME)
     errors = Console(stderr=True)
     started = time.monotonic()
     report = asyncio.run(

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
+from .announcer import Announcer, Made
 from .config import Config
-from .events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, Outbox
+from .events import Outbox
 from .history import Addresses, Count, History
 from .pending import Pending
 from .plan import Limits, Plan, Planner, Reason, expanded
+from .request import Floor, Request
 from .rules import rules_room, share_out
 from .sizes import Sizes
+from .statistics import Totals
 from .summarizer import Target
 from .texts import Tally, Texts
 from .types import BoundaryRecord, Node, Summary
@@ -22,28 +25,16 @@ from .view import Frame, ShownNode, View, ViewState, show_node, show_one_line
 
 logger = logging.getLogger(__name__)
 
-_WINDOW = 10
-_MOST = 2
-"""A floor that cannot shrink fires at most two boundaries in ten requests."""
+Place = tuple[str, int, int]
+"""Key and range of a node; see `Node.place`."""
+
+Ahead = Literal["room", "no room"] | None
+"""Whether a boundary's texts are being made already, and there is room to go on without them."""
+
+_MOST_OF_IT = 0.75
+"""Share of what a boundary would free that makes it worth making with what is ready, where it could wait."""
 _MOST_ROUNDS = 100
 """Planning rounds of one boundary; each round but the last makes at least one text that was missing."""
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What one request has to keep to."""
-
-    budget: int
-    """Tokens, as the provider counts."""
-    room: int
-    """The same in our own tokens."""
-    system_tokens: int
-    factory: bool
-    """Stored system rows are hidden behind the factory's prompt."""
-    target: Target | None
-    """Who writes summaries; None = nobody, digests only."""
-    correct: Callable[[int], int]
-    """Our tokens → the provider's."""
 
 
 @dataclass(slots=True)
@@ -55,26 +46,6 @@ class _Report:
     before_view: int
     waited: float
     new: list[ShownNode]
-
-
-class Floor:
-    """Holds back boundaries of a view that cannot fit: at most two in ten requests, whatever the host does between."""
-
-    def __init__(self) -> None:
-        self._requests = 0
-        self._made_at: deque[int] = deque(maxlen=_MOST)
-
-    def served(self) -> None:
-        """One request has been served."""
-        self._requests += 1
-
-    def fired(self) -> None:
-        """A boundary has been made."""
-        self._made_at.append(self._requests)
-
-    def may_fire(self) -> bool:
-        """True while fewer than two boundaries were made within the last ten requests."""
-        return sum(1 for at in self._made_at if self._requests - at < _WINDOW) < _MOST
 
 
 def regular_frontier(nodes: Sequence[Node], frontier: int) -> int:
@@ -108,22 +79,26 @@ class Boundary:
         config: Config,
         count: Count,
         clock: Callable[[], float],
+        totals: Totals,
     ) -> None:
+        self._totals = totals
         self._history = history
         self._addresses = addresses
         self._texts = texts
-        self._outbox = outbox
+        self._announcer = Announcer(outbox, config.target_usage)
         self._frame = frame
         self._config = config
         self._count = count
         self._clock = clock
         self._pending = pending
-        self._known: dict[tuple[str, int, int], ShownNode] = {}
+        self._known: dict[Place, ShownNode] = {}
+        self._ahead: dict[Place, Node] = {}
+        """What was started ahead of need and has not been looked at since."""
         self._sizes = Sizes(history, count)
         self._tally = Tally()
         self.late = False
         """True when the last boundary was not made because its summaries were late."""
-        self._announced = False
+        self._started = self._waited = 0.0
         self._report: _Report | None = None
         self._floor = floor
 
@@ -145,46 +120,78 @@ class Boundary:
         )
 
     async def make(
-        self, state: ViewState, request: Request, reason: Reason, focus: str | None, current: Callable[[], bool]
+        self,
+        state: ViewState,
+        request: Request,
+        reason: Reason,
+        focus: str | None,
+        current: Callable[[], bool],
+        *,
+        ahead: Ahead = None,
     ) -> ViewState | None:
         """The state after a boundary, or None when none is worth making. Nothing is changed by it.
 
-        `current` turns false when the history has been replaced meanwhile.
+        Args:
+            current: turns false when the history has been replaced meanwhile.
+            ahead: where there is room to go on, the boundary is made only if it takes no waiting; where there is
+                none, what is ready is folded rather than waited for.
         """
         # A digest that is shown is asked for again: this is the next boundary.
         self._known = {place: shown for place, shown in self._known.items() if not shown.summary.digest}
+        self._know(state)
+        self.late = False
+        self._started, self._waited = self._clock(), 0.0
+        try:
+            for _ in range(_MOST_ROUNDS):
+                plan = self._next_plan(state, request, reason, focus, ahead)
+                if self._worthwhile(plan, request) and not plan.missing:
+                    return self._state(state, plan, request)
+                goes_on = self._worthwhile(plan, request) and ahead != "room"
+                if not (goes_on and await self._get_missing(plan, request) and current()):
+                    if not self.late:
+                        self._withdraw(plan, request)
+                    return None
+            logger.error("a plan did not come to its end in %d rounds; the view stays as it is", _MOST_ROUNDS)
+            self._withdraw(plan, request)
+            return None
+        finally:
+            self._totals.waited_for(self._waited)
+
+    def _next_plan(self, state: ViewState, request: Request, reason: Reason, focus: str | None, ahead: Ahead) -> Plan:
+        """The plan by what is known now; one that takes no waiting, where `ahead` asks for it and there is one."""
+        plan = self._planner(state, request).boundary(reason, focus)
+        if not plan.missing or ahead is None:
+            return plan
+        ready = self._planner(state, request).boundary(reason, ready_only=True)
+        if ahead == "room":
+            plan = self._planner(state, request).boundary(reason, ahead=True)
+        enough = _MOST_OF_IT * plan.freed if ahead == "room" else 0
+        return ready if not ready.missing and ready.freed >= enough and self._relieves(ready, request) else plan
+
+    async def _get_missing(self, plan: Plan, request: Request) -> bool:
+        """Get a plan's missing texts, digests for late ones; False where they are late and the view fits as it is."""
+        await self._announcer.announce(request, plan.reason, self._used(plan, request), len(self._history))
+        left = max(0.0, self._config.wait_seconds - (self._clock() - self._started))
+        late = await self._fetch(plan.missing, request, None if plan.reason == "manual" else left)
+        if late and plan.reason == "threshold":
+            self.late = True  # the work goes on
+            return False
+        for node in late:
+            self._known[node.place] = self._show(node, await self._stand_in(node))
+        return True
+
+    def _know(self, state: ViewState) -> None:
+        """Note the sizes of what a view shows."""
         for shown in state.nodes:
             if not shown.summary.digest:
                 self._known[shown.node.place] = self._show(shown.node, shown.summary) if shown.line else shown
-        self.late = False
-        started = self._clock()
-        for _ in range(_MOST_ROUNDS):
-            plan = self._plan(state, request, reason, focus)
-            if not self._worthwhile(plan, request):
-                self._withdraw(plan, request, self._clock() - started)
-                return None
-            if not plan.missing:
-                return self._state(state, plan, request, self._clock() - started)
-            await self._announce(state, request, reason, plan)
-            late = await self._fetch(plan.missing, request, None if reason == "manual" else self._left(started))
-            if late and reason == "threshold":
-                self.late = True  # the view fits: it is sent as it is, and the work goes on
-                return None
-            for node in late:
-                self._known[node.place] = self._show(node, await self._stand_in(node))
-            if not current():
-                self._withdraw(plan, request, self._clock() - started)
-                return None
-        logger.error("a plan did not come to its end in %d rounds; the view stays as it is", _MOST_ROUNDS)
-        self._withdraw(plan, request, self._clock() - started)
-        return None
 
-    def _plan(self, state: ViewState, request: Request, reason: Reason, focus: str | None) -> Plan:
+    def _planner(self, state: ViewState, request: Request) -> Planner:
         def known(node: Node) -> int | None:
             shown = self._known.get(node.place)
             return None if shown is None else shown.tokens
 
-        planner = Planner(
+        return Planner(
             self._history,
             self._addresses,
             state,
@@ -194,7 +201,13 @@ class Boundary:
             factory=request.factory,
             sizes=self._sizes,
         )
-        return planner.boundary(reason, focus)
+
+    def _relieves(self, plan: Plan, request: Request) -> bool:
+        """True when a plan frees enough and leaves the view below the threshold."""
+        after = plan.tokens_after + request.system_tokens
+        return (
+            plan.freed >= self._config.min_fold * request.room and after < self._config.compact_threshold * request.room
+        )
 
     def _worthwhile(self, plan: Plan, request: Request) -> bool:
         """A boundary throws the provider's prompt cache away, so it must free enough, or be needed to fit."""
@@ -208,14 +221,13 @@ class Boundary:
             return self._floor.may_fire()
         return plan.freed >= self._config.min_fold * request.room
 
-    def _left(self, started: float) -> float:
-        return max(0.0, self._config.wait_seconds - (self._clock() - started))
-
     async def _fetch(self, nodes: Sequence[Node], request: Request, seconds: float | None) -> list[Node]:
         """Get the texts of nodes, waiting at most so long; the nodes that are late."""
         for node in nodes:
             self._start(node, request)
+        before = self._clock()
         await self._pending.wait([node.key for node in nodes], seconds)
+        self._waited += self._clock() - before
         late: list[Node] = []
         for node in nodes:
             if not self._pending.ended(node.key):
@@ -228,6 +240,51 @@ class Boundary:
     def _start(self, node: Node, request: Request) -> None:
         texts, addresses, tally = self._texts, self._addresses, self._tally
         self._pending.start(node.key, lambda: texts.get(node, addresses, request.target, tally))
+
+    # --- ahead of need ----------------------------------------------------------------------------------------------
+
+    def start_ahead(self, state: ViewState, request: Request, tried: set[Place]) -> list[str]:
+        """Start what the next boundary will need and can be made now, each node once; the keys of what was started.
+
+        Args:
+            tried: places of nodes that were started for this boundary before; those started now are added.
+        """
+        if request.target is None:
+            return []
+        self._know(state)
+        plan = self._planner(state, request).needed()
+        first = list({node.place: node for planned in plan.missing for node in self._unknown(planned)}.values())
+        exact = all(node.children for node in first)
+        started: list[str] = []
+        for node in first:
+            # A rest over nodes is wasted where estimates merge too much, or where more nodes follow.
+            wasted = bool(node.children) and node.is_rest and not (exact and plan.reached)
+            if not wasted and node.place not in tried:
+                tried.add(node.place)
+                self._ahead[node.place] = node
+                self._pending.start(node.key, self._making_ahead(node, request.target))
+                started.append(node.key)
+        return started
+
+    def _making_ahead(self, node: Node, target: Target) -> Callable[[], Awaitable[Summary]]:
+        texts, addresses, tally = self._texts, self._addresses, self._tally
+        return lambda: texts.summarise(node, addresses, target, tally)
+
+    def _unknown(self, node: Node) -> list[Node]:
+        """The node, or those below it whose texts are to be made before its own."""
+        if node.place in self._known:
+            return []
+        return [inner for child in node.children for inner in self._unknown(child)] or [node]
+
+    def learn_ahead(self) -> None:
+        """Note the sizes of what was made ahead; where that came to nothing the boundary itself asks again."""
+        for place, node in list(self._ahead.items()):
+            if not self._pending.ended(node.key):
+                continue
+            del self._ahead[place]
+            summary = self._pending.take(node.key)
+            if summary is not None:
+                self._known[place] = self._show(node, summary)
 
     async def _stand_in(self, node: Node) -> Summary:
         """The text of a node without asking anybody: from the store, else by code."""
@@ -244,7 +301,7 @@ class Boundary:
             for item, share in zip(shown, shares, strict=True)
         ]
 
-    def _state(self, state: ViewState, plan: Plan, request: Request, waited: float) -> ViewState:
+    def _state(self, state: ViewState, plan: Plan, request: Request) -> ViewState:
         assert self._history.sizes is not None, "nodes exist only once the sizes are known"
         most = min(request.room // 50, rules_room(self._history.sizes[1], 0))
         shown = self._share_rules([self._known[node.place] for node in plan.nodes], most)
@@ -253,8 +310,8 @@ class Boundary:
         self._report = _Report(
             plan=plan,
             tally=self._tally,
-            before_view=request.correct(plan.tokens_before + request.system_tokens),
-            waited=waited,
+            before_view=self._used(plan, request),
+            waited=self._clock() - self._started,
             new=[item for item in shown if item.node.place not in old],
         )
         return ViewState(
@@ -267,40 +324,18 @@ class Boundary:
             boundaries=state.boundaries + 1,
         )
 
-    # --- events -----------------------------------------------------------------------------------------------------
+    # --- what came of it --------------------------------------------------------------------------------------------
 
-    async def _announce(self, state: ViewState, request: Request, reason: Reason, plan: Plan) -> None:
-        if self._announced:
-            return
-        self._announced = True
-        self._put_pre(request, reason, request.correct(plan.tokens_before + request.system_tokens))
-        await self._outbox.flush()
+    def _used(self, plan: Plan, request: Request) -> int:
+        """Tokens of the request as it stands, as the provider counts."""
+        return request.correct(plan.tokens_before + request.system_tokens)
 
-    def _put_pre(self, request: Request, reason: Reason, used: int) -> None:
-        self._outbox.put(
-            PRE_COMPACT,
-            {
-                "message_count": len(self._history),
-                "tokens": used,
-                "token_count": used,
-                "budget": request.budget,
-                "usage": round(used / request.budget, 4),
-                "reason": reason,
-            },
-        )
-
-    def _withdraw(self, plan: Plan, request: Request, waited: float) -> None:
-        """Close an announcement of a boundary that is not made after all: nothing was saved."""
-        self._close(request.correct(plan.tokens_before + request.system_tokens), waited)
+    def _withdraw(self, plan: Plan, request: Request) -> None:
+        self._announcer.withdraw(self._used(plan, request), len(self._history), self._clock() - self._started)
 
     def abandon(self) -> None:
-        """Close an announcement whose boundary can no longer be made: the history is gone."""
-        self._close(0, 0.0)
-
-    def _close(self, used: int, waited: float) -> None:
-        if self._announced:
-            self._outbox.put(POST_COMPACT, _post(len(self._history), used, waited=waited))
-        self._announced = False
+        """The history is gone: a boundary that was announced can no longer be made."""
+        self._announcer.withdraw(0, len(self._history), 0.0)
 
     def committed(self, view: View, request: Request, rows_before: int) -> None:
         """Note the events of the boundary that has just become the view's state."""
@@ -309,41 +344,25 @@ class Boundary:
         self._tally = Tally()
         self._sizes.forget_before(view.state.frontier_row)
         self._floor.fired()
+        self._totals.from_cache += report.tally.from_cache
         keep = {shown.node.place for shown in view.state.nodes}
         self._known = {place: shown for place, shown in self._known.items() if place in keep}
-        plan, tally = report.plan, report.tally
-        if not self._announced:
-            self._put_pre(request, plan.reason, report.before_view)
-        self._announced = False
+        self._ahead.clear()
         after = request.correct(view.size() + request.system_tokens)
-        rows_after = len(view)
-        digests = sum(1 for shown in view.state.nodes if shown.summary.digest)
-        counts = (plan.segments, plan.merged, tally.from_cache, digests)
-        saved = report.before_view - after
-        self._outbox.put(POST_COMPACT, _post(rows_after, after, saved, *counts, waited=report.waited))
-        self._outbox.put(
-            COMPACTION,
-            {
-                "before_tokens": report.before_view,
-                "after_tokens": after,
-                "before_messages": rows_before,
-                "after_messages": rows_after,
-                "budget": request.budget,
-                "target_tokens": int(self._config.target_usage * request.budget),
-                "strategy_level": plan.level,
-            },
+        made = Made(
+            before_tokens=report.before_view,
+            after_tokens=after,
+            before_rows=rows_before,
+            after_rows=len(view),
+            segments=report.plan.segments,
+            merged=report.plan.merged,
+            from_cache=report.tally.from_cache,
+            digests=sum(shown.summary.digest for shown in view.state.nodes),
+            waited=report.waited,
+            level=report.plan.level,
+            new=[shown.row["content"] for shown in report.new],
         )
-        for shown in report.new:
-            self._outbox.put(INCLUDE, {"source": "context-summarize", "content": shown.row["content"]})
-        logger.info(
-            "boundary: %d -> %d tokens, %d segments, %d merged, %d cached, %d digests",
-            report.before_view,
-            after,
-            plan.segments,
-            plan.merged,
-            tally.from_cache,
-            tally.digests,
-        )
+        self._announcer.made(request, report.plan.reason, made, len(self._history))
 
     # --- records ----------------------------------------------------------------------------------------------------
 
@@ -367,7 +386,7 @@ class Boundary:
     async def adopted(self, record: BoundaryRecord) -> ViewState | None:
         """The state that a record stands for, without a provider call; a text that is gone becomes a digest."""
         history = self._history
-        if record.frontier_group > len(history.rendered):
+        if not _is_sound(record, history):
             return None
         tally = Tally()
         shown: list[ShownNode] = []
@@ -387,25 +406,12 @@ class Boundary:
         )
 
 
-def _post(
-    rows: int,
-    used: int,
-    saved: int = 0,
-    segments: int = 0,
-    merged: int = 0,
-    cached: int = 0,
-    digests: int = 0,
-    *,
-    waited: float,
-) -> dict[str, int]:
-    return {
-        "message_count": rows,
-        "tokens": used,
-        "token_count": used,
-        "tokens_saved": saved,
-        "segments": segments,
-        "merged": merged,
-        "from_cache": cached,
-        "digests": digests,
-        "wait_ms": round(waited * 1000),
-    }
+def _is_sound(record: BoundaryRecord, history: History) -> bool:
+    """Whether a record's nodes tile what lies before its frontier, and the history reaches that far."""
+    at = 0
+    for node in record.nodes:
+        if node.first_group != at or node.end_group <= at:
+            return False
+        at = node.end_group
+    sizes = record.segment_tokens > 0 and record.summary_tokens > 0
+    return sizes and 0 < at == record.frontier_group <= len(history.rendered)

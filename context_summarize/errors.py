@@ -10,7 +10,8 @@ class ContextSummarizeError(Exception):
     ├── ConfigError (ValueError)    a setting is wrong; raised by `Config.from_mapping` and `mount()`
     ├── TemplateError               a prompt set is incomplete; raised by `load_prompts` and `mount()`
     ├── MessageError (ValueError)   a row cannot be kept; raised by `add_message` and `set_messages`
-    └── SummaryUnavailable          no summary could be had for one key; nothing has changed
+    ├── SummaryUnavailable          no summary could be had for one key; nothing has changed
+    └── StoreUnavailable            a store of summaries cannot be read or written; nothing has changed
     """
 
 
@@ -37,3 +38,7 @@ class SummaryUnavailable(ContextSummarizeError):
         self.attempts = attempts
         self.retry_in_s = retry_in_s
         self.permanent = permanent
+
+
+class StoreUnavailable(ContextSummarizeError):
+    """A store of summaries cannot be read or written now; the text names it, what was seen and what to do."""

@@ -41,7 +41,9 @@ class History:
     that the summariser is shown. Segments, nodes and frontiers count rendered groups, because hosts drop the rest.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, recall: bool = False) -> None:
+        self.recall = recall
+        """True where summaries and shortened rows tell the model how to ask for the originals."""
         self.rows: list[Row] = []
         self.tokens = array("q")
         """Tokens per row; -1 while not counted."""
@@ -151,7 +153,8 @@ class History:
                 continue
             group = self.rendered_group(ordinal)
             rows = [at for at in range(group.start, group.end) if self.rows[at].rendered]
-            found[rows[nth]] = keep
+            if 0 <= nth < len(rows):  # equal text may come in fewer rows
+                found[rows[nth]] = keep
         return found
 
     # --- sizes ------------------------------------------------------------------------------------------------------

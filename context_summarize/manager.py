@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 
-from .boundary import Boundary, Floor, Request, next_index, regular_frontier
+from .ahead import Ahead
+from .boundary import Ahead as MadeAhead
+from .boundary import Boundary, next_index, regular_frontier
 from .config import Config
 from .errors import MessageError
 from .events import MESSAGE_ADDED, OVER_BUDGET, Outbox
 from .history import Addresses, History, measure
-from .host import Providers, provider_window, request_budget
+from .history_file import HistoryFile, session_path
+from .host import DEFAULT_BUDGET, Providers, provider_window, request_budget
 from .messages import analyse, copy_json, normalise
 from .pending import Pending
 from .plan import Reason
 from .prompts import PromptSet, load_prompts
+from .recall import RecallAnswer, RecallQuery, limit_tokens
+from .recall_reader import RecallReader
+from .records import Records
 from .redact import build_redactor
-from .segments import SCHEMA_VERSION, Redact, derive_segment_tokens, derive_summary_tokens
+from .request import Floor, Request
+from .segments import Redact, derive_segment_tokens, derive_summary_tokens
+from .statistics import Statistics, Totals
 from .store import MemoryStore, SingleFlight, SummaryStore
+from .stores import open_store
 from .summarizer import Summarizer, Target, own_call
+from .system_prompt import SystemPrompt
 from .texts import Texts
 from .tokens import Meter, TokenCounter
 from .types import JsonRow
@@ -32,6 +41,10 @@ logger = logging.getLogger(__name__)
 
 _MANY = 200
 """Rows above which counting goes to a thread."""
+_LARGE = 50_000
+"""Characters above which one row is counted in a thread."""
+_PATIENCE = 0.5
+"""Share of the room above `compact_threshold` that a session may use while texts begun ahead are still being made."""
 
 
 class SummarizingContextManager:
@@ -43,7 +56,8 @@ class SummarizingContextManager:
     Args:
         coordinator: the session's coordinator; None without a host.
         config: settings, checked or as a mapping; or pass them as keywords.
-        store: where summaries are kept; memory by default.
+        store: where summaries are kept; by default what `cache` names, or memory where it names nothing. (`mount()`
+            gives a file in the user's Amplifier folder.)
         clock, sleep: seconds, for retries and measured waiting; replaced in tests.
 
     Raises:
@@ -72,20 +86,41 @@ class SummarizingContextManager:
         self._outbox = Outbox(getattr(coordinator, "hooks", None))
         self._providers = Providers(coordinator, self._config)
         self._cancellation = getattr(coordinator, "cancellation", None)
-        self._store: SummaryStore = store if store is not None else MemoryStore()
+        if store is None:
+            store = MemoryStore() if self._config.cache is None else open_store(self._config.cache)
+        self._store: SummaryStore = store
+        self._totals = Totals()
         self._flight = SingleFlight()
         self._pending = Pending()
-        self._writes: set[asyncio.Task[None]] = set()
+        self._records = Records(self._store, self._prompts, self._config)
         self._floor = Floor()
         self._summarizer = Summarizer(self._config, self._prompts, self._count, clock=clock, sleep=sleep)
-        self._texts = Texts(self._config, self._store, self._flight, self._summarizer, self._outbox, self._count, clock)
+        self._texts = Texts(
+            self._config,
+            self._store,
+            self._flight,
+            self._summarizer,
+            self._outbox,
+            self._count,
+            clock,
+            self._totals,
+        )
         self._redact: Redact | None = build_redactor(self._config.redact)
         self._lock = asyncio.Lock()
-        self._system_prompt_factory: Callable[[], Awaitable[str]] | None = None
-        self._system_prompt: str | None = None
+        self._system = SystemPrompt(self._count)
         self._last_budget: int | None = None
+        """As the host gave it."""
+        self._served_budget: int | None = None
+        """In tokens."""
         self._warned_over_budget = False
-        self._start(History())
+        self._recalling = 0
+        """Tokens of answers to `recall` that are being read."""
+        self._start(self._new_history())
+        path = self._config.persistence and session_path(str(self._config.persistence["path"]), coordinator)
+        self._file = HistoryFile(path, self._take) if path else None
+
+    def _new_history(self) -> History:
+        return History(recall=self._config.recall_tool)
 
     def _start(self, history: History) -> None:
         """Begin anew with this history; nothing of the old one's view is kept."""
@@ -107,7 +142,15 @@ class SummarizingContextManager:
             config=self._config,
             count=self._count,
             clock=self._clock,
+            totals=self._totals,
         )
+        self._ahead = Ahead(self._boundary, self._pending, self._outbox)
+
+    def _end_history(self) -> None:
+        """Let go of what belongs to the history that is being replaced; calls under way still fill the store."""
+        self._ahead.stop()
+        self._boundary.abandon()
+        self._pending.forget_done()
 
     # --- the contract -----------------------------------------------------------------------------------------------
 
@@ -118,21 +161,31 @@ class SummarizingContextManager:
             ValueError: the row cannot be kept; nothing has changed.
         """
         raw = normalise(message)
-        history = self._history
         # The row is in place before anything is awaited, so that rows keep the order of the calls.
-        history.add(analyse(raw, preserve_system=self._config.preserve_system))
-        index = len(history) - 1
+        index: int | None = None
+        if self._file is not None and not self._file.loaded:
+            await self._file.place_early(raw)
+        else:
+            self._take([raw])
+            index = len(self._history) - 1
+        history = self._history
+        if self._file is not None and index is not None:
+            await self._file.append([raw])
         if not self._counter.loaded:
             await self._counter.load()
-        size = sum(len(text) for text in _texts_of(raw))
-        if size > 50_000:
+        if index is not None and sum(len(text) for text in _texts_of(raw)) > _LARGE:
             await asyncio.to_thread(history.count_rows, index, index + 1, self._count)
-        else:
+        elif index is not None:
             history.count_rows(index, index + 1, self._count)
         if self._config.debug:
-            data = {"role": raw["role"], "tokens": history.tokens[index], "message_count": len(history)}
+            data = {"role": raw["role"], "tokens": measure(raw, self._count), "message_count": len(history)}
             self._outbox.put(MESSAGE_ADDED, data)
             await self._outbox.flush()
+
+    def _take(self, rows: Iterable[JsonRow]) -> None:
+        """Append normalised rows to the history."""
+        for raw in rows:
+            self._history.add(analyse(raw, preserve_system=self._config.preserve_system))
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Any | None = None
@@ -143,7 +196,10 @@ class SummarizingContextManager:
             token_budget: tokens that the request may hold; by default what the provider's window gives.
             provider: the provider that will be asked; it writes the summaries too unless `summary_provider` is set.
         """
+        await self._loaded()
         async with self._lock:
+            if self._file is not None:
+                await self._file.sync()
             while True:
                 history = self._history
                 request = await self._request(history, token_budget, provider)
@@ -159,12 +215,19 @@ class SummarizingContextManager:
                 if history is self._history:
                     break
             rows = self._serve(request)
+            self._look_ahead(request)
             await self._outbox.flush()
             return rows
 
     async def get_messages(self) -> list[JsonRow]:
         """Every message that was added, in order and unchanged, as copies."""
+        await self._loaded()
         return self.messages
+
+    async def _loaded(self) -> None:
+        """Until the history's file has been read, if there is one."""
+        if self._file is not None:
+            await self._file.ready()
 
     @property
     def messages(self) -> list[JsonRow]:
@@ -180,45 +243,55 @@ class SummarizingContextManager:
             ValueError: a row cannot be kept; nothing has changed.
         """
         rows = _checked_rows(messages)
+        await self._loaded()
+        if self._file is not None:
+            kept = await self._file.accepted([row.raw for row in self._history.rows], rows)
+            if kept is None:
+                return
+            rows = kept
         history = self._history
         same = _common_prefix(history, rows)
         if same == len(history):
-            for raw in rows[same:]:
-                history.add(analyse(raw, preserve_system=self._config.preserve_system))
+            self._take(rows[same:])
+            if self._file is not None:
+                await self._file.append(rows[same:])
             return
-        fresh = History()
+        fresh = self._new_history()
         for at, raw in enumerate(rows):
             if at < same:
                 fresh.add(history.rows[at], history.tokens[at])
             else:
                 fresh.add(analyse(raw, preserve_system=self._config.preserve_system))
-        self._boundary.abandon()
-        self._pending.forget_done()
+        self._end_history()
         self._start(fresh)
+        if self._file is not None:
+            await self._file.replace(rows)
 
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
-        self._boundary.abandon()
-        self._pending.forget_done()
-        self._start(History())
+        await self._loaded()
+        self._end_history()
+        self._start(self._new_history())
         self._summarizer.forget_refusals()
         self._warned_over_budget = False
+        if self._file is not None:
+            await self._file.replace([])
 
     # --- what hosts look for ----------------------------------------------------------------------------------------
 
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
         """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside."""
-        self._system_prompt_factory = factory
-        self._system_prompt = None
+        self._system.set_factory(factory)
 
     async def get_token_count(self) -> int:
         """Tokens of the view as it would be served now, without making a boundary; 0 while there is nothing."""
         # No lock: a status line must not wait for a boundary that is under way.
-        if not len(self._history) and not self._system_prompt:
+        await self._loaded()
+        if not len(self._history) and not self._system.text:
             return 0
         await self._ready(self._history)
         await self._adopt(self._history)
-        return self._meter.correct(self._current_view().size() + self._system_tokens())
+        return self._meter.correct(self._current_view().size() + self._system.tokens)
 
     async def compact(self, focus: str | None = None) -> int:
         """Make a boundary now, down to `keep_recent`, with the last request's provider and budget.
@@ -234,6 +307,7 @@ class SummarizingContextManager:
         """
         if focus is not None and not isinstance(focus, str):
             raise TypeError(f"focus must be text that says what to keep, got {type(focus).__name__}")
+        await self._loaded()
         async with self._lock:
             history = self._history
             request = await self._request(history, self._last_budget, None)
@@ -260,17 +334,63 @@ class SummarizingContextManager:
         """The host has cancelled: a request that waits for summaries is answered now, the work goes on."""
         self._pending.stop_waiting()
 
+    async def recall(self, query: RecallQuery) -> RecallAnswer:
+        """Read folded or shortened rows back, as the model asks for them; bounded so that it makes no boundary.
+
+        Raises:
+            RecallError: the query names nothing that is there, or there is no room for an answer.
+        """
+        await self._loaded()
+        await self._ready(self._history)
+        reader = RecallReader(self._history, [shown.node for shown in self._state.nodes], self._count)
+        used = self._meter.correct(self._current_view().size() + self._system.tokens)
+        threshold = self._config.compact_threshold if self._config.auto_compact else 1.0
+        budget = self._served_budget or DEFAULT_BUDGET
+        limit = limit_tokens(budget, int(threshold * budget) - used - self._recalling)
+        self._recalling += limit  # calls of one turn run side by side and stand in no view yet
+        try:
+            return await asyncio.to_thread(reader.answer, query, limit)
+        finally:
+            self._recalling -= limit
+
+    async def statistics(self) -> Statistics:
+        """What the summaries of this session have taken so far."""
+        tokens = await self.get_token_count()
+        shown = [shown.summary for shown in self._state.nodes]
+        totals = self._totals
+        return Statistics(
+            messages=len(self._history),
+            view_tokens=tokens,
+            budget=self._served_budget,
+            requests=totals.requests,
+            boundaries=totals.boundaries,
+            calls=totals.calls,
+            failed=totals.failed,
+            input_tokens=totals.input_tokens,
+            output_tokens=totals.output_tokens,
+            cost_usd=totals.cost_usd,
+            from_cache=totals.from_cache,
+            waits=totals.waits,
+            waited_s=totals.waited,
+            longest_wait_s=totals.longest,
+            summaries=len(shown),
+            digests=sum(summary.digest for summary in shown),
+            coverage=sum(summary.coverage for summary in shown) / len(shown) if shown else None,
+        )
+
     def check_providers(self) -> None:
         """Say in the log when `summary_provider` names nothing mounted."""
         self._providers.check()
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""
-        await self._flight.close()  # first: nothing that still runs may ask a provider any more
+        await self._ahead.close()
+        await self._flight.close()  # before the rest: nothing that still runs may ask a provider any more
         await self._pending.close()
         await self._outbox.close()
-        if self._writes:
-            await asyncio.wait(self._writes, timeout=0.5)
+        await self._records.close()
+        if self._file is not None:
+            await self._file.close()
         await self._store.close()
 
     # --- one request ------------------------------------------------------------------------------------------------
@@ -281,14 +401,15 @@ class SummarizingContextManager:
             self._pending.resume_waiting()
         seen = self._providers.seen(provider)
         budget = await request_budget(self._config, token_budget, seen)
-        await self._refresh_system_prompt()
+        await self._system.refresh()
         await self._ready(history)
         self._last_budget = token_budget
+        self._served_budget = budget
         return Request(
             budget=budget,
             room=max(1, self._meter.invert(budget)),
-            system_tokens=self._system_tokens(),
-            factory=self._hides_system(),
+            system_tokens=self._system.tokens,
+            factory=self._system.text is not None,
             target=await self._target(),
             correct=self._meter.correct,
         )
@@ -300,26 +421,6 @@ class SummarizingContextManager:
         window = await provider_window(provider)
         room = window.context if window else None
         return Target(provider, self._providers.name_of(provider), self._config.summary_model, room)
-
-    async def _refresh_system_prompt(self) -> None:
-        factory = self._system_prompt_factory
-        if factory is None:
-            return
-        try:
-            prompt = await factory()
-        except Exception:
-            # Half a session without its instructions is worse than one with those of a moment ago.
-            logger.warning("the system prompt factory failed; the last prompt is used", exc_info=True)
-            return
-        self._system_prompt = prompt if isinstance(prompt, str) else None
-
-    def _hides_system(self) -> bool:
-        return self._system_prompt_factory is not None and self._system_prompt is not None
-
-    def _system_tokens(self) -> int:
-        if not self._hides_system() or not self._system_prompt:
-            return 0
-        return measure({"role": "system", "content": self._system_prompt}, self._count)
 
     async def _ready(self, history: History) -> None:
         """Ranks loaded and every row that may stand verbatim counted, off the event loop where that is much."""
@@ -345,45 +446,79 @@ class SummarizingContextManager:
         )
 
     def _current_view(self) -> View:
-        factory = self._hides_system()
+        factory = self._system.text is not None
         if self._view is None or self._view.state is not self._state or self._view.factory != factory:
             self._view = View(self._history, self._state, self._count, factory=factory)
         return self._view
 
     def _weight(self, request: Request) -> tuple[object, ...]:
         """What a boundary is weighed once for; a correction of the measuring is not in it."""
-        return (self._history.version, request.budget, self._system_prompt)
+        return (self._history.version, request.budget, self._system.text)
+
+    def _used(self, request: Request) -> int:
+        """Tokens of the request as it would go out now, as the provider counts."""
+        return request.correct(self._current_view().size() + request.system_tokens)
 
     def _reason(self, request: Request) -> Reason | None:
         """Why a boundary is to be weighed, or None."""
         if self._weighed == self._weight(request):
             return None
-        used = request.correct(self._current_view().size() + request.system_tokens)
+        used = self._used(request)
         if used > request.budget:
             return "must_fit"
         if self._config.auto_compact and used >= self._config.compact_threshold * request.budget:
             return "threshold"
         return None
 
+    def _is_made_ahead(self, request: Request) -> MadeAhead:
+        """Whether the texts of a boundary are being made already, and there is room to go on without them."""
+        self._look_ahead(request)  # what has closed since the last request is part of it
+        if not self._ahead.begun_before(self._history.version):
+            return None
+        threshold = self._config.compact_threshold
+        most = threshold + _PATIENCE * (1 - threshold)
+        return "room" if self._ahead.is_under_way and self._used(request) < most * request.budget else "no room"
+
+    def _look_ahead(self, request: Request) -> None:
+        """Above `prefetch_threshold`: have the next boundary's texts made in the background."""
+        config, history = self._config, self._history
+        if config.prefetch_threshold is None or not config.auto_compact or request.target is None:
+            return
+        cancelled = getattr(self._cancellation, "is_cancelled", False)
+        if cancelled or self._used(request) < config.prefetch_threshold * request.budget:
+            return
+        history.advance_segments(self._redact)
+        self._ahead.look(self._state, request, history.version, len(history.segments))
+
     async def _cross(self, history: History, request: Request, reason: Reason, focus: str | None = None) -> None:
         """Make a boundary if one is worth making. The state changes after the last await that can fail."""
         history.advance_segments(self._redact)
-        state = await self._boundary.make(self._state, request, reason, focus, lambda: self._history is history)
+        state = await self._boundary.make(
+            self._state,
+            request,
+            reason,
+            focus,
+            lambda: self._history is history,
+            ahead=None if reason == "manual" else self._is_made_ahead(request),
+        )
         if self._history is not history or self._boundary.late:
             return
         self._weighed = self._weight(request)
         if state is None:
             return
         rows_before = len(self._current_view())
+        self._ahead.stop()
         self._state = state
         self._boundary.committed(self._current_view(), request, rows_before)
-        await self._record(history, state)
+        self._totals.boundaries += 1
+        await self._records.write(self._boundary.record(state, self._records.seed))
 
     def _serve(self, request: Request) -> list[JsonRow]:
         view = self._current_view()
         if self._served != self._weight(request):
             self._served = self._weight(request)
             self._floor.served()  # hosts may ask three times for one request
+            self._totals.requests += 1
         size = view.size() + request.system_tokens
         used = request.correct(size)
         if used > request.budget:
@@ -391,13 +526,13 @@ class SummarizingContextManager:
         else:
             self._warned_over_budget = False
         self._meter.served(size)
-        return view.rows(self._system_prompt if self._hides_system() else None)
+        return view.rows(self._system.text)
 
     def _say_over_budget(self, view: View, used: int, budget: int) -> None:
         if self._warned_over_budget:
             return
         self._warned_over_budget = True
-        largest = view.largest(self._system_tokens())
+        largest = view.largest(self._system.tokens)
         named = ", ".join(f"row {row['row']} ({row['role']}, {row['tokens']:,} tokens)" for row in largest)
         logger.warning(
             "the smallest view is %d tokens, the budget %d; a larger window or smaller rows are needed; largest: %s",
@@ -409,26 +544,6 @@ class SummarizingContextManager:
 
     # --- records of boundaries --------------------------------------------------------------------------------------
 
-    def _seed(self) -> str:
-        """What a record's hash begins with: summaries made by other prompts or settings are not adopted."""
-        parts = (
-            SCHEMA_VERSION,
-            self._prompts.segment.digest,
-            self._prompts.merge.digest,
-            str((self._config.segment_tokens, self._config.summary_tokens, self._config.fan_in, self._config.redact)),
-        )
-        return hashlib.sha256("\n".join(parts).encode()).hexdigest()
-
-    async def _record(self, history: History, state: ViewState) -> None:
-        record = self._boundary.record(state, self._seed())
-        if record is None:
-            return
-        # The boundary is committed: its record is written whoever is cancelled meanwhile.
-        task = asyncio.create_task(self._store.put_boundary(record))
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-        await asyncio.shield(task)
-
     def _settled(self, history: History) -> bool:
         """True when an adoption of this history comes too late: it was replaced, or another one was quicker."""
         return self._adopted or self._history is not history
@@ -437,25 +552,19 @@ class SummarizingContextManager:
         """Once per history: take up the longest recorded boundary that matches it, without a provider call."""
         if self._settled(history):
             return
-        empty = await self._store.is_empty()
-        if self._settled(history):
-            return
-        if len(history.rendered) > 1 and not empty:
-            digests = list(history.running_hashes(self._seed(), len(history.rendered)))
-            records = await self._store.find_boundary(digests[::-1])
-            for record in records:
-                state = await self._boundary.adopted(record)
-                if self._settled(history):
-                    return
-                if state is not None:
-                    history.start_segments(
-                        record.segment_tokens,
-                        record.summary_tokens,
-                        first_group=regular_frontier(record.nodes, state.frontier),
-                        first_index=next_index(record.nodes, self._config.fan_in),
-                    )
-                    self._state = state
-                    break
+        for record in await self._records.matching(history):
+            state = None if self._settled(history) else await self._boundary.adopted(record)
+            if self._settled(history):
+                return
+            if state is not None:
+                history.start_segments(
+                    record.segment_tokens,
+                    record.summary_tokens,
+                    first_group=regular_frontier(record.nodes, state.frontier),
+                    first_index=next_index(record.nodes, self._config.fan_in),
+                )
+                self._state = state
+                break
         if self._settled(history):
             return
         self._adopted = True

@@ -9,6 +9,9 @@ from typing import Any
 from .config import Config
 from .events import ALL_EVENTS
 from .manager import SummarizingContextManager
+from .recall import NAME as RECALL
+from .recall_tool import RecallTool
+from .stores import open_store
 
 logger = logging.getLogger(__name__)
 
@@ -26,13 +29,17 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
         ConfigError: a setting is wrong.
         TemplateError: the prompt set is incomplete.
     """
-    manager = SummarizingContextManager(coordinator, config=Config.from_mapping(config))
+    checked = Config.from_mapping(config)
+    manager = SummarizingContextManager(coordinator, config=checked, store=open_store(checked.cache))
     await coordinator.mount("context", manager)
+    if checked.recall_tool:
+        await coordinator.mount("tools", RecallTool(lambda: coordinator.get("context")), name=RECALL)
     coordinator.register_contributor("observability.events", NAME, lambda: list(ALL_EVENTS))
     unregister = coordinator.hooks.register(
         "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"
     )
     coordinator.cancellation.on_cancel(manager.stop_waiting)
+    coordinator.register_capability("context.statistics", manager.statistics)
 
     async def cleanup() -> None:
         if callable(unregister):

@@ -60,6 +60,11 @@ class Pending:
             stop.cancel()
         self._waited.update(key for key, task in fresh.items() if not task.done())
 
+    async def settled(self, keys: Iterable[str]) -> None:
+        """Until nothing is under way for any of these keys. Nobody's request: it does not count as waited for."""
+        while tasks := [task for key in keys if (task := self._tasks.get(key)) is not None and not task.done()]:
+            await asyncio.wait(tasks)
+
     def take(self, key: str) -> Summary | None:
         """The result of a key whose work has ended, which is then forgotten; None while it is under way or failed."""
         task = self._tasks.get(key)

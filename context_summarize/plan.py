@@ -67,6 +67,8 @@ class Plan:
     level: int
     """How far it had to go: 1 fold, 2 rest, 3 keep_recent halved, 4 rows shortened, 5 one-line nodes."""
     fits: bool
+    reached: bool
+    """True when the size that the boundary aims at is reached."""
 
     @property
     def freed(self) -> int:
@@ -111,6 +113,7 @@ class Planner:
         self._known = known
         self._count = count
         self._factory = factory
+        self._ready_only = False
         self._newest_user = history.users[-1] if history.users else None
         self._first = first_user_row(history)
         self._tenth = max(HARD_FLOOR, limits.room // 10)
@@ -120,12 +123,21 @@ class Planner:
 
     # --- entry points -----------------------------------------------------------------------------------------------
 
-    def boundary(self, reason: Reason, focus: str | None = None) -> Plan:
-        """The plan of a boundary now: elide, fold, merge, elide harder; then whatever it takes to fit."""
+    def boundary(
+        self, reason: Reason, focus: str | None = None, *, ahead: bool = False, ready_only: bool = False
+    ) -> Plan:
+        """The plan of a boundary now: elide, fold, merge, elide harder; then whatever it takes to fit.
+
+        Args:
+            ahead: fold as much as a boundary at the very threshold would: more than now while usage is below it,
+                less once it is above.
+            ready_only: fold and merge only as far as texts are known, whatever the goal.
+        """
         limits = self._limits
         draft = self._draft()
+        self._ready_only = ready_only
+        goal = self._goal(reason, ahead)
         self._elide_results(draft, limits.keep_recent, limits.elide)
-        goal = 0 if reason == "manual" else int(limits.target * limits.room) - (limits.room - limits.budget)
         self._fold(draft, limits.keep_recent, goal)
         if reason == "manual":
             self._rest(draft, limits.keep_recent, focus)
@@ -133,9 +145,26 @@ class Planner:
             limits.room - limits.budget
         ):
             self._elide_results(draft, limits.keep_recent, max(256, limits.elide // 4))
-        if self._size(draft) > limits.budget:
+        if self._size(draft) > limits.budget and not ready_only:
             self._must_fit(draft)
-        return self._finish(draft, reason)
+        return self._finish(draft, reason, goal)
+
+    def needed(self) -> Plan:
+        """What a boundary at the threshold will fold, as far as it is closed; rows still too new to be folded count."""
+        draft = self._draft()
+        goal = self._goal("threshold", ahead=True)
+        self._elide_results(draft, self._limits.keep_recent, self._limits.elide)
+        self._fold(draft, 0, goal)
+        return self._finish(draft, "threshold", goal)
+
+    def _goal(self, reason: Reason, ahead: bool) -> int:
+        """Tokens that a boundary folds down to, as far as it may."""
+        limits = self._limits
+        if reason == "manual":
+            return 0
+        system = limits.room - limits.budget
+        goal = int(limits.target * limits.room) - system
+        return goal + self._size_now() - (int(limits.threshold * limits.room) - system) if ahead else goal
 
     def _draft(self) -> _Draft:
         state = self._state
@@ -146,10 +175,10 @@ class Planner:
         """The size of the view as it stands: the newest user message of the last boundary is pinned."""
         draft = self._draft()
         draft.newest_user, draft.after = self._state.newest_user, False
-        draft.lines = sum(1 for shown in self._state.nodes if shown.line)
-        return self._size(draft)
+        # What is shown has a size, known or not: a digest is to be made anew, and counts as unknown.
+        return self._size(draft) - self._nodes_size(draft) + sum(shown.tokens for shown in self._state.nodes)
 
-    def _finish(self, draft: _Draft, reason: Reason) -> Plan:
+    def _finish(self, draft: _Draft, reason: Reason, goal: int) -> Plan:
         before, after = self._size_now(), self._size(draft)
         frontier_row = self._frontier_row(draft)
         old = {shown.node.place for shown in self._state.nodes}
@@ -168,6 +197,7 @@ class Planner:
             merged=sum(1 for node in draft.nodes if node.children and node.place not in old),
             level=draft.level,
             fits=after <= self._limits.budget,
+            reached=after <= goal,
         )
 
     # --- sizes ------------------------------------------------------------------------------------------------------
@@ -250,7 +280,10 @@ class Planner:
                 continue
             if segment.end_group > limit:
                 break
-            nodes = [*nodes, self._addresses.leaf(segment)]
+            leaf = self._addresses.leaf(segment)
+            if self._ready_only and self._known(leaf) is None:
+                break
+            nodes = [*nodes, leaf]
             count += 1
             if segment.end_group < reach:
                 continue
@@ -284,7 +317,7 @@ class Planner:
             return
         while sum(map(self._node_size, draft.nodes)) > 0.9 * share:
             merged = self._complete_run(draft.nodes) or self._incomplete_run(draft.nodes)
-            if merged is None:
+            if merged is None or (self._ready_only and any(self._known(node) is None for node in merged)):
                 return  # the share yields, never the budget
             draft.nodes = merged
 

@@ -27,7 +27,7 @@ class _Slots:
 _FILES: Mapping[str, _Slots] = {
     "segment.md": _Slots(frozenset({"words", "fence"}), header=frozenset({"version", "variables", "rules"})),
     "merge.md": _Slots(frozenset({"words", "fence"}), frozenset({"count"})),
-    "frame.md": _Slots(frozenset({"text", "first", "last"}), frozenset({"count", "level"})),
+    "frame.md": _Slots(frozenset({"text", "first", "last"}), frozenset({"count", "level", "recall"})),
 }
 
 
@@ -75,7 +75,10 @@ class PromptSet:
     merge: PromptTemplate
     """System row of the request that joins summaries. Variables: `words`, `fence`, and `count` if it likes."""
     frame: PromptTemplate
-    """What a summary stands in within a view. Variables: `text`, `first`, `last`, and `count`, `level` if it likes."""
+    """What a summary stands in within a view. Variables: `text`, `first`, `last`, and three more if it likes.
+
+    They are `count`, `level` and `recall`: how to ask for the originals, with a blank before it, or nothing.
+    """
     rules: tuple[str, ...]
     """Words from the header of `segment.md`, in lower case with straight apostrophes; none where it names none."""
 
@@ -168,10 +171,18 @@ def _split(path: Path, text: str, keys: frozenset[str]) -> tuple[dict[str, str],
             raise TemplateError(f"{path}: the header has no end; close it with a line that is ---")
         header = _header(path, lines[1:end], keys)
         lines = lines[end + 1 :]
+    elif _lacks_its_beginning(lines, keys):
+        raise TemplateError(f"{path}: the header has no beginning; open the file with a line that is ---")
     body = "\n".join(lines).strip("\n")
     if not body.strip():
         raise TemplateError(f"{path}: no text in it; write the template, or copy it from the default set")
     return header, body
+
+
+def _lacks_its_beginning(lines: list[str], keys: frozenset[str]) -> bool:
+    """True for lines of a header, or blank ones, before the first line that is ---: they would be sent as prompt."""
+    end = next((number for number, line in enumerate(lines) if line.rstrip() == "---"), None)
+    return end is not None and all(not line.strip() or line.partition(":")[0].strip() in keys for line in lines[:end])
 
 
 def _header(path: Path, lines: list[str], keys: frozenset[str]) -> dict[str, str]:

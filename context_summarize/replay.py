@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,14 @@ from .history import measure
 from .host import provider_window, request_budget
 from .manager import SummarizingContextManager
 from .messages import copy_json, normalise
+from .snapshot import Snapshot, take_snapshot
 from .store import MemoryStore
 from .tokens import TokenCounter
 from .types import JsonRow
 from .view import pairs_intact
 
 PROVIDER_GROUP = "amplifier.modules"
+_PRIVATE = ("cache", "persistence")
 _KERNEL_SECONDS = 0.2
 """A process that ends sooner after the loop may crash in a thread of amplifier-core's kernel."""
 
@@ -61,6 +63,16 @@ class BoundaryLine:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class RequestLine:
+    """One request, as it would have gone out."""
+
+    row: int
+    """The assistant row, counted from 1, that answered it."""
+    tokens: int
+    rows: int
+
+
 @dataclass(slots=True)
 class Check:
     """One promise, and how often it was looked at and broken."""
@@ -68,6 +80,8 @@ class Check:
     name: str
     unit: str
     """What `checked` and `broken` count."""
+    meaning: str = ""
+    """The promise in words."""
     checked: int = 0
     broken: int = 0
     first: str | None = None
@@ -93,6 +107,16 @@ class ReplayResult:
     provider: str
     budget: int
     """Tokens that one request may hold."""
+    source: str = ""
+    """What was replayed, such as the name of a file."""
+    settings: dict[str, Any] = field(default_factory=dict)
+    """Settings that are not the default's; what may hold an address or a password is named without its value."""
+    redact: bool | tuple[str, ...] = True
+    """The setting of that name: what is taken out of the texts where they are shown to others."""
+    threshold_tokens: int | None = None
+    """Size of a request that makes a boundary; None where only a full budget does."""
+    target_tokens: int = 0
+    """Size that a boundary aims at."""
     window: int | None = None
     """Tokens of the context window that the budget comes from, where it comes from one."""
     messages: int = 0
@@ -111,7 +135,12 @@ class ReplayResult:
     seconds: float = 0.0
     boundaries: list[BoundaryLine] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
+    request_lines: list[RequestLine] = field(default_factory=list)
     last_view: list[JsonRow] = field(default_factory=list)
+    last_sizes: list[int] = field(default_factory=list)
+    """Tokens of each row of `last_view`."""
+    snapshot: Snapshot | None = None
+    """What the manager held at the end; None before it."""
 
     @property
     def stable_share(self) -> float:
@@ -235,6 +264,7 @@ async def replay(
     *,
     provider: Any,
     name: str,
+    source: str = "",
     config: Config | None = None,
     token_budget: int | None = None,
     progress: Callable[[int, int], None] = lambda rows, boundaries: None,
@@ -249,6 +279,7 @@ async def replay(
         rows: messages as `read_session` gives them.
         provider: writes the summaries; its window gives the budget.
         name: the name under which `summary_provider` finds it.
+        source: what is replayed, as a report names it.
         token_budget: tokens that a request may hold; None = what the provider's window gives.
         progress: called after every row with the rows fed and the boundaries made so far.
         clock, sleep: seconds, as the manager takes them.
@@ -261,9 +292,15 @@ async def replay(
     await counter.load()
     counted = CountedProvider(provider)
     window = await provider_window(counted) if token_budget is None else None
+    budget = await request_budget(config, token_budget, counted)
     result = ReplayResult(
         provider=name,
-        budget=await request_budget(config, token_budget, counted),
+        budget=budget,
+        source=source,
+        settings=changed_settings(config),
+        redact=config.redact,
+        threshold_tokens=int(config.compact_threshold * budget) if config.auto_compact else None,
+        target_tokens=int(config.target_usage * budget),
         window=window.context if window else None,
     )
     session = _Session({name: counted})
@@ -288,12 +325,23 @@ async def replay(
             progress(number, len(session.boundaries))
         result.seconds = clock() - started
         audit.history(await manager.get_messages())
+        result.snapshot = await take_snapshot(
+            manager._history, manager._state, manager._store, result.last_view, counter.count
+        )
     finally:
         await manager.close()
     result.boundaries = session.boundaries
     result.provider_calls, result.failed_calls = counted.calls, counted.failed
     result.provider_input_tokens, result.provider_output_tokens = counted.input_tokens, counted.output_tokens
     return result
+
+
+def changed_settings(config: Config) -> dict[str, Any]:
+    """The settings that are not the default's, for readers: an address may hold a password, a path a name."""
+    default = Config()
+    given = {item.name: getattr(config, item.name) for item in fields(config)}
+    changed = {key: value for key, value in given.items() if value != getattr(default, key)}
+    return {key: "…" if key in _PRIVATE and value != "memory" else value for key, value in changed.items()}
 
 
 class _Session:
@@ -341,11 +389,11 @@ class Audit:
         self._count = count
         self._previous: list[JsonRow] = []
         self._sizes: list[int] = []
-        self._kept = Check("History intact", "messages")
-        self._paired = Check("Pairs intact", "views")
-        self._opened = Check("User first", "views")
-        self._valid = Check("Valid rows", "rows")
-        self._within = Check("Within budget", "views")
+        self._kept = Check("History intact", "messages", "every message is kept as it was added")
+        self._paired = Check("Pairs intact", "views", "each call is followed by its results")
+        self._opened = Check("User first", "views", "the conversation opens with a user")
+        self._valid = Check("Valid rows", "rows", "Amplifier accepts each row")
+        self._within = Check("Within budget", "views", "no request is too large")
         result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
 
     def view(self, number: int, rows: list[JsonRow], *, made_boundary: bool) -> None:
@@ -372,7 +420,9 @@ class Audit:
         result.largest_view = max(result.largest_view, tokens)
         over = tokens > result.budget
         self._within.note([f"{where} holds {tokens:,} tokens, the budget is {result.budget:,}"] if over else [])
+        result.request_lines.append(RequestLine(number, tokens, len(rows)))
         self._previous = result.last_view = rows
+        result.last_sizes = list(self._sizes)
 
     def history(self, kept: Sequence[JsonRow]) -> None:
         """Compare what was fed with what the manager says it holds."""

@@ -128,6 +128,10 @@ class Summarizer:
             self._breakers[at] = Breaker(target.name, self._clock)
         return self._breakers[at]
 
+    def is_paused(self, target: Target) -> bool:
+        """True while this provider is not to be asked: it has failed too often."""
+        return bool(self._breaker(target).retry_in_s)
+
     def answered_elsewhere(self, provider: str) -> None:
         """The host's own request was answered by the provider of this name: its outage, if any, is over."""
         for (name, _), breaker in self._breakers.items():

@@ -25,11 +25,15 @@ from .history import Addresses
 from .redact import build_redactor
 from .rules import format_rules, merge_rules, newest_rules, rules_room, standing_rules
 from .segments import escape_marks
+from .statistics import Totals
 from .store import SingleFlight, SummaryStore
 from .summarizer import Job, Summarizer, Target
 from .types import Fact, Node, RenderedRow, Summary
 
 logger = logging.getLogger(__name__)
+
+_MOST_STAND_INS = 512
+"""Digests that are kept while nobody can be asked."""
 
 
 @dataclass(slots=True)
@@ -53,7 +57,9 @@ class Texts:
         outbox: Outbox,
         count: Callable[[str], int],
         clock: Callable[[], float],
+        totals: Totals,
     ) -> None:
+        self._totals = totals
         self._config = config
         self._clean = build_redactor(config.redact) or str
         self._store = store
@@ -62,6 +68,8 @@ class Texts:
         self._outbox = outbox
         self._count = count
         self._clock = clock
+        self._stand_ins: dict[str, Summary] = {}
+        """Digests of segments by key, for as long as nobody is to be asked: they are the same each time."""
         self._said: set[str] = set()
         """Kinds of lasting errors that the log has been told of since the last success."""
 
@@ -71,11 +79,28 @@ class Texts:
         if found is not None:
             tally.from_cache += 1
             return found
+        if target is None or self._config.compaction_strategy == "truncate" or self._summarizer.is_paused(target):
+            target = None
         if node.children:
             return await self._merge(node, addresses, target, tally)
+        if target is None and node.key in self._stand_ins:
+            tally.digests += 1
+            return self._stand_ins[node.key]
         rows = addresses.source(node)
         job = self._leaf_job(node, rows, addresses)
         return await self._made(job, target, tally) or self._digest(job, tally, lambda: self._leaf_digest(job, rows))
+
+    async def summarise(self, node: Node, addresses: Addresses, target: Target, tally: Tally) -> Summary:
+        """The text of one node, by the provider or from the store.
+
+        Raises:
+            SummaryUnavailable: there is none; a digest is made only for what is shown.
+        """
+        if not self._summarizer.is_paused(target):
+            summary = await self.get(node, addresses, target, tally)
+            if not summary.digest:
+                return summary
+        raise SummaryUnavailable("no summary could be made ahead", kind="ahead", attempts=0)
 
     async def _merge(self, node: Node, addresses: Addresses, target: Target | None, tally: Tally) -> Summary:
         hidden = Tally()  # what is shown counts, not what it is made of
@@ -135,7 +160,9 @@ class Texts:
         text = make()
         rules = format_rules(job.rules, text)
         shown = f"{text}\n\n{rules}" if rules else text
-        return Summary(
+        if len(self._stand_ins) >= _MOST_STAND_INS:
+            self._stand_ins.clear()
+        made = self._stand_ins[job.key] = Summary(
             key=job.key,
             level=job.level,
             text=text,
@@ -146,10 +173,11 @@ class Texts:
             digest=True,
             coverage=coverage(job.facts, shown),
         )
+        return made
 
     async def _made(self, job: Job, target: Target | None, tally: Tally) -> Summary | None:
         """A summary by the provider, or None. Whoever asks for the same key meanwhile shares the call."""
-        if target is None or self._config.compaction_strategy == "truncate":
+        if target is None:
             return None
         try:
             summary = await self._flight.run(job.key, lambda: self._ask(job, target))
@@ -167,8 +195,10 @@ class Texts:
         try:
             summary = await self._summarizer.make(job, target)
         except SummaryUnavailable as error:
+            self._totals.refused(error.attempts)
             self._failed(job, error)
             raise
+        self._totals.called(summary.usage, summary.cost_usd)
         self._said.clear()
         await self._store.put(summary)
         self._outbox.put(

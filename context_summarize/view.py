@@ -13,12 +13,13 @@ from .elide import elide_row
 from .history import Count, History, measure
 from .messages import SOURCE, analyse, compact_json, copy_json, is_hook
 from .outgoing import synthetic_result, view_row, without_continuation
+from .recall import frame_hint, row_hint
 from .rules import format_rules
 from .segments import INVISIBLE, LINE_END
 from .types import Group, JsonRow, Node, Summary
 
 Frame = Callable[..., str]
-"""Fills `frame.md`: called with text, first, last, count and level, all strings."""
+"""Fills `frame.md`: called with text, first, last, count, level and recall, all strings."""
 
 _ROLE = r"(?:system|developer|assistant|user|human|tool|function)"
 _ROLE_LINE = re.compile(rf"\W*+{_ROLE}(?: (?:message|prompt|note|instructions?))?\W{{0,6}}:|(\W*+)(?:0 )?{_ROLE}\b")
@@ -110,7 +111,7 @@ def group_entries(
         history.count_rows(index, index + 1, count)
         size = history.tokens[index]
         if keep is not None and size > keep:
-            row = elide_row(row, keep, count)
+            row = elide_row(row, keep, count, row_hint(history, index) if history.recall else "")
             size = measure(row, count)
         place = first if index == group.start else results if index in answers else between
         place.append((index, row, size))
@@ -148,7 +149,7 @@ def _beginning(line: str) -> str:
 
 def quoted(text: str, frame: Frame) -> str:
     """The text with "> " before each line that could pass for a line of its frame, of a role or of a transcript."""
-    filled = frame(text="\0", first="0", last="0", count="0", level="0").replace("\0", "\n")
+    filled = frame(text="\0", first="0", last="0", count="0", level="0", recall="").replace("\0", "\n")
     marks = {_beginning(_folded(line)) for line in filled.split("\n")} - {""}
 
     def forged(line: str) -> bool:
@@ -174,6 +175,7 @@ def show_node(history: History, node: Node, summary: Summary, frame: Frame, role
         last=str(last),
         count=str(last - first + 1),
         level=str(node.level),
+        recall=frame_hint(node.key) if history.recall else "",
     )
     return _shown(node, summary, content, (first, last), role, count)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -25,6 +26,12 @@ def module_path() -> Path:
 def module_type() -> str:
     """The kind of module that the inherited validation suites expect."""
     return "context"
+
+
+@pytest.fixture(autouse=True)
+def amplifier_home(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Each test has an Amplifier folder of its own, made at first need: no test finds the summaries of another."""
+    monkeypatch.setenv("AMPLIFIER_HOME", str(tmp_path_factory.getbasetemp() / f"home-{uuid.uuid4().hex}"))
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import re
@@ -13,38 +12,23 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from context_summarize import ContextSummarizeError, __version__
-from context_summarize import cli as cli_module
+from context_summarize import ContextSummarizeError, __version__, cli_replay
 from context_summarize.cli import main
 from context_summarize.testing import assistant, calls, result, tool_session, user
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "airline-desk.jsonl"
+from .support.cli import EXAMPLE, NARROW, call, plain_terminal, recorded, refusal, store  # noqa: F401
+
 PROVIDER = """
 from context_summarize.testing import ScriptedProvider
 
 async def mount(coordinator, config):
     await coordinator.mount("providers", ScriptedProvider(context_window={window}, max_output_tokens=500), name="fake")
 """
-NARROW = ["--window", "6000", "--max-output", "1000"]
-
-
-@pytest.fixture(autouse=True)
-def plain_terminal(monkeypatch):
-    for name in ("FORCE_COLOR", "NO_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "xterm-256color")
 
 
 @pytest.fixture
 def session(tmp_path):
-    """A short session that needs boundaries in a window of 6,000 tokens."""
-    return store(tmp_path / "session.jsonl", tool_session(40, size=800))
-
-
-def store(path: Path, rows: list) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
+    return recorded(tmp_path)
 
 
 def install(path: Path, monkeypatch, name: str, source: str) -> str:
@@ -60,17 +44,12 @@ def install(path: Path, monkeypatch, name: str, source: str) -> str:
 
 
 def run(*arguments: object) -> Result:
-    return CliRunner().invoke(main, ["replay", *map(str, arguments)])
+    return call("replay", *arguments)
 
 
 def refused(*arguments: object) -> str:
     """The one line with which the command refuses."""
-    told = run(*arguments)
-    assert told.exit_code == 2, told.output
-    assert told.stdout == ""
-    assert isinstance(told.exception, SystemExit)
-    [line] = told.stderr.splitlines()
-    return line
+    return refusal("replay", *arguments)
 
 
 def number(told: Result, label: str) -> int:
@@ -305,7 +284,7 @@ def test_log_lines_are_shown_up_to_five_and_then_counted(session, monkeypatch):
             logging.getLogger("anything").warning("line\n%d", at)
         raise ContextSummarizeError("the end")
 
-    monkeypatch.setattr(cli_module, "replay", replay)
+    monkeypatch.setattr(cli_replay, "replay", replay)
 
     told = run(session)
 
@@ -335,7 +314,7 @@ def test_an_interruption_ends_with_130_and_one_line(session, monkeypatch):
     async def replay(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_module, "replay", replay)
+    monkeypatch.setattr(cli_replay, "replay", replay)
 
     told = run(session)
 

@@ -93,7 +93,7 @@ async def test_what_a_contestant_does_wrong_is_counted() -> None:
             self._rows.append(row)
 
         async def view(self) -> list[peers.Row]:
-            self._terms.answer("x")
+            await self._terms.ask("x")
             if len(self._rows) > 50:
                 raise RuntimeError("no more")
             return [{"role": "user", "content": "x " * 20_000}, self._rows[-1]]

@@ -167,7 +167,7 @@ async def test_the_history_keeps_the_row_as_it_came(row):
 def broken(node: JsonRow) -> list[str]:
     """What is wrong with the frame of a view's row: its lines at its ends, and inside nothing that looks like them."""
     first, last = node["metadata"]["messages"]
-    whole = PROMPTS.frame.fill(text="\0", first=str(first), last=str(last))
+    whole = PROMPTS.frame.fill(text="\0", first=str(first), last=str(last), recall="")
     head, tail = whole.split("\0")
     content = node["content"]
     if not (content.startswith(head) and content.endswith(tail)):

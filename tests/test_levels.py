@@ -19,39 +19,70 @@ LEVELS = {
     "types": 0,
     # 1: one concern each
     "config": 10,
+    "codec": 10,
     "messages": 10,
     "outgoing": 11,
     "patterns": 10,
     "prompts": 10,
+    "prompt_sets": 11,
+    "sqlite_file": 10,
+    "statistics": 10,
     "tokens": 10,
     # 2: pure functions over the above, and the store
     "digest": 20,
     "redact": 20,
+    "recall_words": 20,
     "rules": 20,
+    "journal": 20,
     "store": 20,
+    "sqlite_store": 21,
+    "layered": 21,
+    "shared_store": 21,
+    "stores": 22,
+    "history_file": 21,
     "segments": 21,
     "history": 22,
+    "records": 23,
+    "system_prompt": 23,
     "elide": 23,
+    "recall": 23,
+    "recall_reader": 24,
     "view": 24,
     "sizes": 25,
+    "snapshot": 25,
     "plan": 26,
     # 3: providers, and who asks them
     "breaker": 30,
     "failures": 30,
     "gate": 30,
+    "chat_completions": 30,
     "offline": 30,
+    "recall_tool": 30,
+    "openai_compatible": 31,
     "testing": 30,
     "summarizer": 31,
     # 4: the manager and its helpers
     "events": 40,
     "host": 40,
     "pending": 40,
+    "request": 40,
+    "announcer": 41,
     "texts": 41,
     "boundary": 42,
-    "manager": 43,
-    "replay": 44,
+    "ahead": 43,
+    "manager": 44,
+    "replay": 45,
+    "html_report": 46,
+    "survey": 45,
     # 5: who puts it together
-    "cli": 50,
+    "cli_show": 48,
+    "cli_options": 49,
+    "cli_result": 49,
+    "cli_cache": 50,
+    "cli_inspect": 50,
+    "cli_prompts": 50,
+    "cli_replay": 50,
+    "cli": 51,
     "module": 50,
     # 6: the face
     "__init__": 60,
@@ -59,9 +90,13 @@ LEVELS = {
 """File → level: a file imports files of lower levels only. The tens are the levels of docs/design.md."""
 
 OWNERS = {
+    "asyncpg": {"shared_store"},
     "cachetools": {"store"},
-    "click": {"cli"},
-    "rich": {"cli"},
+    "key_value": {"shared_store"},
+    "httpx": {"chat_completions", "openai_compatible"},
+    "redis": {"shared_store"},
+    "click": {"cli", "cli_cache", "cli_inspect", "cli_options", "cli_prompts", "cli_replay", "cli_show"},
+    "rich": {"cli_inspect", "cli_prompts", "cli_replay", "cli_result", "cli_show"},
     "tenacity": {"failures", "summarizer"},
     "tiktoken": {"tokens"},
 }
@@ -116,14 +151,14 @@ def test_a_file_imports_lower_levels_only_and_no_third_party_of_another_file(pat
     ],
 )
 def test_an_import_upwards_is_seen_in_every_form(source):
-    assert wrong_imports("segments", source) == ["segments (level 21) imports manager (level 43)"]
+    assert wrong_imports("segments", source) == ["segments (level 21) imports manager (level 44)"]
 
 
 @pytest.mark.parametrize(
     "source", ["import context_summarize", "from context_summarize import mount", "from . import x"]
 )
 def test_an_import_of_the_face_is_an_import_upwards(source):
-    assert wrong_imports("manager", source) == ["manager (level 43) imports __init__ (level 60)"]
+    assert wrong_imports("manager", source) == ["manager (level 44) imports __init__ (level 60)"]
 
 
 def test_files_of_one_level_do_not_import_each_other():

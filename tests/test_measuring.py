@@ -66,7 +66,7 @@ def written(row: dict[str, Any]) -> str:
 
 def told(manager: SummarizingContextManager) -> int:
     """Our own size of the view, uncorrected."""
-    return manager._current_view().size() + manager._system_tokens()
+    return manager._current_view().size() + manager._system.tokens
 
 
 def reported(estimate: int) -> int:
@@ -101,7 +101,7 @@ async def test_three_responses_make_the_next_estimate_right_also_after_a_boundar
         await talk(manager, 300)
         await manager.get_messages_for_request(provider=provider)
     after = told(manager)
-    assert after < 15_000
+    assert after < 20_000
     assert await manager.get_token_count() == pytest.approx(reported(after), rel=0.05)
     made = recorder.of("context:compaction")[0]
     assert made["after_tokens"] == pytest.approx(reported(after), rel=0.05)

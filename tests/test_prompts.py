@@ -253,7 +253,9 @@ class TestFilling:
     def test_a_value_is_never_expanded(self):
         frame = load_prompts("default", root=SHIPPED).frame
 
-        assert "costs $5, $first ${last} $$" in frame.fill(text="costs $5, $first ${last} $$", first="1", last="9")
+        assert "costs $5, $first ${last} $$" in frame.fill(
+            text="costs $5, $first ${last} $$", first="1", last="9", recall=""
+        )
 
     def test_a_value_that_the_text_does_not_use_is_ignored(self, tmp_path):
         template = load_prompts(write_set(tmp_path)).merge
@@ -280,7 +282,7 @@ class TestTheDefaultSet:
             assert phrase in body
 
     def test_the_frame_says_what_it_is_and_where_it_ends(self):
-        shown = load_prompts("default", root=SHIPPED).frame.fill(text="It rained.", first="3", last="40")
+        shown = load_prompts("default", root=SHIPPED).frame.fill(text="It rained.", first="3", last="40", recall="")
         opening, text, end = shown.split("\n")
 
         assert text == "It rained."

@@ -23,17 +23,13 @@ from context_summarize.tokens import TokenCounter
 from context_summarize.types import BoundaryRecord, JsonRow, Summary
 from context_summarize.view import pairs_intact
 
+from .support.gated import Gated, answer
 from .support.recorder import Recorder
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
 COUNT = TokenCounter().count
 LARGE = 10**6
 Rows = list[JsonRow]
-
-
-def answer(request: ChatRequest) -> str:
-    """A summary that differs from part to part and is the same for the same part: it names the fence."""
-    return f"Goal: look up orders. Part {str(request.messages[1].content).split()[2]}."
 
 
 class SlowHooks(Recorder):
@@ -71,19 +67,6 @@ class SlowStore(MemoryStore):
     async def is_empty(self) -> bool:
         await asyncio.sleep(0)
         return await super().is_empty()
-
-
-class Gated(ScriptedProvider):
-    """Tells when it is asked, and answers when it is let."""
-
-    def __init__(self, then: Any = answer) -> None:
-        self.go = asyncio.Event()
-        self.asked = asyncio.Event()
-        super().__init__(then=then, gate=self.go)
-
-    async def complete(self, request: ChatRequest, **kwargs: Any) -> Any:
-        self.asked.set()
-        return await super().complete(request, **kwargs)
 
 
 class AsksAround(ScriptedProvider):

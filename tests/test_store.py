@@ -1,125 +1,21 @@
-"""Stores of summaries and boundaries, by a contract that every store keeps, and single flight."""
+"""The bounds of the store in memory, and single flight. What every store keeps to: tests/store."""
 
 from __future__ import annotations
 
 import asyncio
-from abc import ABC, abstractmethod
 from dataclasses import replace
 
 import pytest
 
-from context_summarize.store import MemoryStore, SingleFlight, SummaryStore
-from context_summarize.types import BoundaryRecord, Fact, Node, Summary
+from context_summarize.store import MemoryStore, SingleFlight
+
+from .store.factories import record, summary
 
 
-def summary(key: str, text: str = "Goal: none", *, digest: bool = False) -> Summary:
-    return Summary(
-        key=key,
-        level=1,
-        text=text,
-        ledger=(Fact("id", "HAT136", 2),),
-        tokens=5,
-        source_tokens=50,
-        digest=digest,
-        provider="p",
-        model="m",
-        usage={"input_tokens": 7, "output_tokens": 2, "attempts": 1},
-        cost_usd="0.01",
-        created=1.5,
-        coverage=0.5,
-    )
-
-
-def record(digest: str, frontier: int = 3) -> BoundaryRecord:
-    leaf = Node("k1", 0, 0, 0, 2, 100, 512)
-    rest = Node("k2", 0, -1, 2, 3, 100, 512, (), "focus")
-    node = Node("k3", 1, -1, 0, 3, 150, 0, (leaf, rest))
-    return BoundaryRecord(digest, frontier, 9, 512, 100, (node,), ((1, 0, 64, "ab"),), 4, 2.5)
-
-
-class StoreContract(ABC):
-    """What every store keeps to; a subclass makes its store."""
-
-    @abstractmethod
-    def make(self) -> SummaryStore:
-        """A new, empty store."""
-
-    @pytest.fixture
-    def store(self) -> SummaryStore:
-        return self.make()
-
-    async def test_what_is_put_is_got_back_whole(self, store: SummaryStore) -> None:
-        """Every field survives."""
-        await store.put(summary("a"))
-        await store.put(replace(summary("b"), ledger=(), provider=None, model=None, cost_usd=None))
-        assert await store.get(["a"]) == {"a": summary("a")}
-        assert (await store.get(["b"]))["b"].provider is None
-
-    async def test_only_what_is_there_is_got(self, store: SummaryStore) -> None:
-        """Missing keys are no error; asking for nothing gives nothing."""
-        await store.put(summary("a"))
-        await store.put(summary("b"))
-        assert await store.get(["b", "x", "a"]) == {"a": summary("a"), "b": summary("b")}
-        assert await store.get(["x"]) == {}
-        assert await store.get([]) == {}
-
-    async def test_a_summary_of_the_same_key_is_replaced(self, store: SummaryStore) -> None:
-        """The newest stays."""
-        await store.put(summary("a"))
-        await store.put(summary("a", "another text"))
-        assert (await store.get(["a"]))["a"].text == "another text"
-
-    async def test_a_text_of_any_kind_survives(self, store: SummaryStore) -> None:
-        """Many scripts, line breaks, quotes and zero bytes."""
-        text = "é\u2028\n'\";--\x00😀"
-        await store.put(summary("a", text))
-        assert (await store.get(["a"]))["a"].text == text
-
-    async def test_a_digest_is_refused(self, store: SummaryStore) -> None:
-        """Rule 10: a digest is never stored."""
-        with pytest.raises(ValueError, match="a digest is never stored"):
-            await store.put(summary("a", digest=True))
-        assert await store.get(["a"]) == {}
-
-    async def test_records_are_found_in_the_order_of_their_digests(self, store: SummaryStore) -> None:
-        """The asker names the longest history first."""
-        for digest in ("d1", "d2", "d3"):
-            await store.put_boundary(record(digest))
-        assert await store.find_boundary(["d3", "x", "d1"]) == [record("d3"), record("d1")]
-        assert await store.find_boundary([]) == []
-        assert await store.find_boundary(["x"]) == []
-
-    async def test_the_newest_record_of_a_digest_wins(self, store: SummaryStore) -> None:
-        """A later boundary at the same place replaces the earlier one."""
-        await store.put_boundary(record("d", 3))
-        await store.put_boundary(record("d", 4))
-        assert await store.find_boundary(["d"]) == [record("d", 4)]
-
-    async def test_a_store_is_empty_until_a_boundary_is_recorded(self, store: SummaryStore) -> None:
-        """Summaries alone leave nothing to look for."""
-        assert await store.is_empty()
-        await store.put(summary("a"))
-        assert await store.is_empty()
-        await store.put_boundary(record("d"))
-        assert not await store.is_empty()
-
-    async def test_a_closed_store_may_be_used_again(self, store: SummaryStore) -> None:
-        """It opens anew, also when it was never used."""
-        await store.close()
-        await store.put(summary("a"))
-        await store.close()
-        await store.close()
-        await store.put(summary("b"))
-        assert (await store.get(["b"])).keys() == {"b"}
-
-
-class TestMemoryStore(StoreContract):
-    def make(self) -> SummaryStore:
-        return MemoryStore()
-
+class TestMemoryStore:
     async def test_the_least_recently_used_summary_goes_first(self) -> None:
         """The bound is in bytes, and reading counts as use."""
-        store = MemoryStore(max_bytes=3 * 3_000)
+        store = MemoryStore(max_bytes=3 * 3_100)
         for key in "abc":
             await store.put(summary(key, "x" * 1_000))
         await store.get(["a"])

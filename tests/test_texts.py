@@ -20,6 +20,7 @@ from context_summarize.history import Addresses, History
 from context_summarize.messages import analyse, normalise
 from context_summarize.prompts import load_prompts
 from context_summarize.rules import RULES_LINE
+from context_summarize.statistics import Totals
 from context_summarize.store import MemoryStore, SingleFlight
 from context_summarize.summarizer import Job, Summarizer, Target
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
@@ -67,7 +68,14 @@ class Scene:
         self.clock = SimpleNamespace(time=5.0)
         self.summarizer = Summarizer(config, PROMPTS, count, clock=lambda: float(self.clock.time), sleep=self.sleep)
         self.texts = Texts(
-            config, self.store, self.flight, self.summarizer, self.outbox, count, lambda: float(self.clock.time)
+            config,
+            self.store,
+            self.flight,
+            self.summarizer,
+            self.outbox,
+            count,
+            lambda: float(self.clock.time),
+            Totals(),
         )
         self.history = History()
         self.history.start_segments(512, 100, first_group=0, first_index=0)

@@ -254,7 +254,7 @@ class TestNodeRow:
         row = shown(history, 1, 4, text="the text").row
         assert row == {
             "role": "system",
-            "content": FRAME(text="the text", first="2", last="5", count="4", level="0"),
+            "content": FRAME(text="the text", first="2", last="5", count="4", level="0", recall=""),
             "metadata": {
                 "source": "context-summarize",
                 "ephemeral": True,

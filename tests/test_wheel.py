@@ -95,7 +95,11 @@ def test_the_wheel_holds_the_packages_the_prompts_and_the_ranks_and_nothing_else
 
     assert installed.wheel.name.startswith("amplifier_module_context_summarize-")
     assert installed.wheel.name.endswith("-py3-none-any.whl")
-    assert top - {info} == {"context_summarize", "amplifier_module_context_summarize"}
+    assert top - {info} == {
+        "context_summarize",
+        "amplifier_module_context_summarize",
+        "amplifier_module_tool_context_recall",
+    }
     assert {
         "context_summarize/py.typed",
         "context_summarize/data/o200k_base.tiktoken.xz",

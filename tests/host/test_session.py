@@ -28,7 +28,13 @@ from context_summarize.view import pairs_intact
 from tests.support.session import SUMMARY, Host, is_summary_request
 
 ROOT = Path(__file__).parents[2]
-SOURCE_FILES = ("context_summarize", "amplifier_module_context_summarize", "prompts", "pyproject.toml")
+SOURCE_FILES = (
+    "context_summarize",
+    "amplifier_module_context_summarize",
+    "amplifier_module_tool_context_recall",
+    "prompts",
+    "pyproject.toml",
+)
 """What a checkout of the repository holds, as far as the loader is concerned."""
 
 SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "elide_tool_results": None}
@@ -263,7 +269,7 @@ async def test_a_summary_provider_that_is_not_mounted_is_an_error_in_the_log_and
     assert "'cheap' is not mounted" in record.getMessage()
     assert "mounted: scripted" in record.getMessage()
 
-    await host.talk(12)
+    await host.talk(18)
     assert len(host.provider.summary_requests) > 0
     assert {data["provider"] for data in host.seen("context-summarize:summary")} == {"scripted"}
     assert len(caplog.records) == 1
@@ -275,7 +281,7 @@ async def test_a_summary_provider_that_is_mounted_writes_the_summaries(monkeypat
     cheap = type(host.provider)(host.session.coordinator.hooks)
     await host.session.coordinator.mount("providers", cheap, name="cheap")
 
-    await host.talk(12)
+    await host.talk(18)
 
     assert host.provider.summary_requests == []
     assert len(cheap.summary_requests) == len(cheap.requests) > 0
@@ -408,7 +414,7 @@ async def test_a_checkout_as_source_is_validated_and_mounted(monkeypatch):
     resolver = FileResolver()
 
     await host.start(resolver)
-    await host.talk(12)
+    await host.talk(18)
 
     assert resolver.resolved == ["context-summarize"]
     assert tried == [{"mock": True, "config": settings}, {"mock": False, "config": settings}]

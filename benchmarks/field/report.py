@@ -1,0 +1,312 @@
+"""The report: docs/benchmarks.md from the results of a grid."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from benchmarks.field.contestants import FRUGAL, entries
+from benchmarks.field.grid import MAIN, SLOW, Grid
+from benchmarks.field.measure import EQUAL, Prices, Result
+from benchmarks.field.model import CODE, PROSE, Traits
+from benchmarks.field.scenarios import scenarios
+
+Show = Callable[[float], str]
+
+
+def _percent(value: float) -> str:
+    return f"{value:.0%}"
+
+
+def _millions(value: float) -> str:
+    return f"{value / 1e6:.2f}"
+
+
+def _whole(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def _two(value: float) -> str:
+    return f"{value:.2f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    head: str
+    value: Callable[[Result], float]
+    show: Show
+    spread: bool = False
+    """Show lowest and highest where the seeds differ."""
+
+    def cell(self, results: Sequence[Result]) -> str:
+        """Mean over the seeds, and their range."""
+        values = [self.value(one) for one in results]
+        mean = self.show(sum(values) / len(values))
+        low, high = self.show(min(values)), self.show(max(values))
+        return f"{mean} ({low} … {high})" if self.spread and low != high else mean
+
+
+def _by(name: str) -> Callable[[Result], float]:
+    return lambda one: one.facts_by[name]
+
+
+MEMORY = (
+    Column("end", lambda one: one.facts_end, _percent, spread=True),
+    Column("mean", lambda one: one.facts_mean, _percent),
+    Column("equal size", lambda one: one.facts_equal, _percent),
+    Column("user rows", _by("user"), _percent),
+    Column("assistant", _by("assistant"), _percent),
+    Column("tool", _by("tool"), _percent),
+    Column("codes", _by(CODE), _percent),
+    Column("prose", _by(PROSE), _percent),
+)
+COST = (
+    Column("price, M", lambda one: one.price, _millions, spread=True),
+    Column("requests, M", lambda one: one.price_main, _millions),
+    Column("summaries, M", lambda one: one.price_summaries, _millions),
+    Column("mean view", lambda one: one.view_mean, _whole),
+    Column("byte-stable", lambda one: one.stable, _share),
+    Column("calls", lambda one: one.calls, _whole),
+    Column("tokens in", lambda one: one.read, _whole),
+    Column("out", lambda one: one.wrote, _whole),
+    Column("largest input", lambda one: one.largest_input, _whole),
+)
+TIME = (
+    Column("waiting", lambda one: one.waited, _share, spread=True),
+    Column("worst, s", lambda one: one.waited_worst, _whole),
+    Column("boundaries", lambda one: one.boundaries, _whole),
+    Column("CPU mean, ms", lambda one: one.cpu_mean, _two, spread=True),
+    Column("p50", lambda one: one.cpu_p50, _two),
+    Column("p99", lambda one: one.cpu_p99, _two),
+    Column("counting", lambda one: one.cpu_counting, _two),
+    Column("growth", lambda one: one.cpu_growth, _two),
+    Column("memory, MB", lambda one: one.memory, _whole),
+)
+BREAKS = (
+    Column("turns lost", lambda one: one.lost_turns, _whole),
+    Column("over budget", lambda one: one.over_budget, _whole),
+    Column("broken pairs", lambda one: one.broken_pairs, _whole),
+    Column("not a user's row first", lambda one: one.not_user_first, _whole),
+    Column("inputs refused", lambda one: one.refused, _whole),
+)
+OTHERS = (
+    MEMORY[0],
+    MEMORY[2],
+    COST[0],
+    TIME[0],
+    TIME[3],
+    COST[5],
+    *BREAKS[:4],
+)
+RESTART = (
+    Column("calls after the restart", lambda one: one.calls_after_restart or 0, _whole),
+    Column("facts kept over it", lambda one: one.facts_after_restart or 0.0, _percent),
+)
+
+
+def table(grid: Grid, names: Sequence[str], columns: Sequence[Column], scenario: str = MAIN) -> list[str]:
+    """A Markdown table, a line for each contestant that has results."""
+    lines = [f"| | {' | '.join(column.head for column in columns)} |", "| --- |" + " ---: |" * len(columns)]
+    for name in names:
+        results = grid.of(name, scenario)
+        if results:
+            lines.append(f"| {name} | {' | '.join(column.cell(results) for column in columns)} |")
+    return [*lines, ""]
+
+
+AGAINST = (
+    ("facts at the end", "facts_end", max, "≥ 1.7"),
+    ("price", "price", min, "≤ 1.0"),
+    ("waiting", "waited", min, "≤ 0.25"),
+    ("CPU per request, mean", "cpu_mean", min, "≤ 0.2"),
+    ("CPU per request, p50", "cpu_p50", min, "≤ 0.2"),
+)
+
+
+def against(grid: Grid) -> list[str]:
+    """Ours beside the best peer of each column: of those as they come, and of the tuned ones too."""
+    lines = ["| | ours | frugal | best peer as it comes | ours | frugal | best peer, tuned too | ours | frugal | aim |"]
+    lines.append("| --- | ---: | ---: | --- | ---: | ---: | --- | ---: | ---: | --- |")
+    own = [name for name in ("ours", f"ours, {FRUGAL}") if grid.of(name)]
+    for title, column, best_of, aim in AGAINST:
+        figures = [grid.mean(name, column) for name in own]
+        cells = [title, *(_figure(column, figure) for figure in figures), *["–"] * (2 - len(own))]
+        for kinds in (("peer",), ("peer", "tuned")):
+            values = {name: grid.mean(name, column) for name in grid.names() if entries()[name].kind in kinds}
+            if not values:
+                return []
+            name = best_of(values, key=lambda one: values[one])
+            cells.append(f"{name} {_figure(column, values[name])}")
+            cells += [f"{figure / values[name]:.2f}×" if values[name] else "–" for figure in figures]
+            cells += ["–"] * (2 - len(own))
+        lines.append(f"| {' | '.join([*cells, aim])} |")
+    return [*lines, ""]
+
+
+def _figure(column: str, value: float) -> str:
+    show: dict[str, Show] = {"facts_end": _percent, "price": _millions, "waited": _share}
+    return show.get(column, _two)(value)
+
+
+INTRO = """\
+# Measured against the field
+
+A stand-in answers here in place of a model, the same for every contestant. It tells what plumbing keeps, costs and
+makes people wait for; it cannot tell how well a real model writes, whether a summary reads well, or whether an agent
+goes on well after one. Instructions to keep a fact are lost on it, good ones as much as poor ones.
+`benchmarks/probes.py` asks a real model.
+"""
+
+READING = """\
+## How to read it
+
+* **facts**: {facts} stand in the session, alike in user rows, assistant rows and tool results, half of them
+  identifiers (`FACT-0012-3F2A`), which code can tell from prose, half plain words (`watchword marble-otter`),
+  which it cannot. *end*: share of them in the last view. *mean*: share of those said so far, over all requests.
+  *equal size*: in the last view cut down to {equal:.0%} of the budget, the oldest verbatim rows going first,
+  then the oldest summaries: what a view holds beyond what its mere length brings along.
+* **price** of the whole session in units of one uncached input token: requests (cache read {read}, cache write
+  {write}; a prompt cache has what is byte-stable since the request before) and calls of the summariser (input
+  1, output {output}). The model's own answers cost the same for all and are left out.
+* **waiting** in virtual time, as a share of the model's own latency: an answer takes {start:g} s, {read_s:g} s
+  for each token read and {write_s:g} s for each token written. Nobody pauses between requests: tools take no
+  time and users answer at once, so that work in the background has only the model's own latency to hide in.
+* **CPU** of the contestant per request, with the rows added since the one before and what it does in the
+  background. The stand-in's own is taken out, and so is the adapter's conversion back to rows, as far as it can
+  be told (half of what converting the view there and back takes). This module counts every row with a
+  tokenizer, once, and that is in its figure; peers are given the same tokenizer with a cache, so that theirs
+  holds no counting: *counting* is what it would add without one, for those that count by themselves. *growth*:
+  mean of the last fifth of the requests over that of the first fifth after the first boundary. *memory*: growth
+  of the process at its peak.
+* **over budget**, **broken pairs**, **not a user's row first**: views. **inputs refused**: calls of the
+  summariser that its window did not hold.
+* The stand-in keeps each fact that it is shown with a probability of {keep:.0%}, decided by seed, input and
+  fact, as long as the facts fit its answer. It writes as much as the prompt asks for; where no length is asked
+  for, {share:.0%} of what it is shown. Its limit is {max_output:,} tokens.
+"""
+
+
+def markdown(grid: Grid, pictures: Sequence[str], command: str, prices: Prices, traits: Traits) -> str:
+    """The whole page."""
+    names, scenario = grid.names(), scenarios()[MAIN]
+    first = grid.of(names[0])
+    seeds = sorted({one.seed for one in grid.results})
+    lines = [
+        INTRO,
+        f"{date.today().isoformat()}, `{command}`, {_machine()}. Budget {scenario.budget:,} tokens, trigger at 70 % and"
+        f" the newest 10 rows kept, where that can be set and is not the setting itself; {first[0].tokens:,} tokens in"
+        f" {first[0].requests:,} requests; seeds {', '.join(map(str, seeds))}: means, and the range where they differ"
+        f" (who takes more than {SLOW} s of real time for one session: seed {seeds[0]} alone).",
+        "",
+        "## Against the best peer",
+        "",
+        *against(grid),
+    ]
+    if "frontier.svg" in pictures:
+        lines += ["![facts in the last view against the price of the session](benchmarks/frontier.svg)", ""]
+    lines += [
+        f"## {scenario.title}: facts in the view",
+        "",
+        *table(grid, names, MEMORY),
+        *_forgetful(grid),
+        "## Price",
+        "",
+    ]
+    lines += [*table(grid, names, COST), "## Waiting, CPU, memory", "", *table(grid, names, TIME)]
+    if "waiting.svg" in pictures:
+        lines += ["![waiting](benchmarks/waiting.svg)", ""]
+    if "views.svg" in pictures:
+        lines += ["![tokens of the view over the session](benchmarks/views.svg)", ""]
+    lines += ["## What broke", "", *table(grid, names, BREAKS), *_errors(grid)]
+    lines += ["## Other sessions", "", "This module and the two peers that hold the most facts above.", ""]
+    for name, other in scenarios().items():
+        if name != MAIN and any(grid.of(one, name) for one in names):
+            columns = (*OTHERS, *RESTART) if other.restart is not None else OTHERS
+            lines += [f"### {other.title}", "", *table(grid, names, columns, name)]
+    if grid.faults:
+        lines += [
+            "## A failing summariser",
+            "",
+            "See [reliability-peers.md](reliability-peers.md).",
+            "",
+            grid.faults,
+            "",
+        ]
+    lines += [_reading(scenario.facts, prices, traits), "## Contestants", "", *_contestants(grid), *_missing(grid)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _reading(facts: int, prices: Prices, traits: Traits) -> str:
+    return READING.format(
+        facts=facts,
+        equal=EQUAL,
+        read=prices.read,
+        write=prices.write,
+        output=prices.output,
+        keep=traits.keep,
+        share=traits.share,
+        max_output=traits.max_output,
+        start=traits.start_seconds,
+        read_s=traits.read_seconds,
+        write_s=traits.write_seconds,
+    )
+
+
+def _forgetful(grid: Grid) -> list[str]:
+    """How much of the distance between contestants hangs on what the stand-in keeps."""
+    keeps = sorted({one.keep for one in grid.forgetful}, reverse=True)
+    if not keeps:
+        return []
+    lines = ["Facts at the end with stand-ins that keep less of what each summary shows them:", ""]
+    usual = grid.results[0].keep
+    lines.append(f"| | {' | '.join(f'keeps {keep:.0%}' for keep in [usual, *keeps])} |")
+    lines.append("| --- |" + " ---: |" * (1 + len(keeps)))
+    for name in dict.fromkeys(one.name for one in grid.forgetful):
+        found = {one.keep: one.facts_end for one in grid.forgetful if one.name == name}
+        found[usual] = grid.of(name)[0].facts_end
+        lines.append(f"| {name} | {' | '.join(_percent(found[k]) if k in found else '–' for k in [usual, *keeps])} |")
+    return [*lines, ""]
+
+
+def _errors(grid: Grid) -> list[str]:
+    lines = []
+    for one in grid.results:
+        kinds = ", ".join(f"{kind} × {times}" for kind, times in sorted(one.errors.items()))
+        if kinds:
+            lines.append(f"* Reached the host of {one.name}, {one.scenario}, seed {one.seed}: {kinds}.")
+    return [*lines, ""] if lines else []
+
+
+def _contestants(grid: Grid) -> list[str]:
+    lines = ["| | what | settings |", "| --- | --- | --- |"]
+    for name in grid.names():
+        one = entries()[name].make
+        lines.append(f"| {name} | {one.title} | {one.settings} |")
+    versions = {name: version for one in grid.results for name, version in one.versions.items()}
+    told = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    return [*lines, "", f"Python {platform.python_version()}; {told}.", ""]
+
+
+def _missing(grid: Grid) -> list[str]:
+    return [f"* Not run: {name}: {why}" for name, why in grid.missing.items()]
+
+
+def _machine() -> str:
+    model = platform.machine()
+    found = Path("/proc/cpuinfo")
+    if found.exists():
+        named = [
+            line.partition(":")[2].strip() for line in found.read_text().splitlines() if line.startswith("model name")
+        ]
+        model = named[0] if named else model
+    return f"{os.cpu_count()} cores of {model}"

@@ -1,0 +1,158 @@
+"""hermes-agent's `ContextCompressor` as a contestant."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib import import_module
+from types import SimpleNamespace
+from typing import Any
+from unittest.mock import patch
+
+from .base import Row, Terms, calls_of, result, run_blocking, spoken, text_of, wait_for
+
+
+class Hermes:
+    """`ContextCompressor`, called as the agent's loop calls it before each model request and told what that used.
+
+    The loop compresses at most three times for one request, also when the provider refuses it as too long, and stops
+    when that no longer makes it smaller; a request that is refused then ends the turn as failed, here by an exception.
+    After `FAILURES` such turns in a row every further turn fails at once, so that a run ends: with a summary as long as
+    its input each of them costs seconds, and the request only grows.
+
+    The transcript holds no system prompt. The class has floors for the trigger (85 % of windows up to 64,000 tokens,
+    75 % up to 512,000): here the trigger is set on the object, and the tail follows from it as in its constructor.
+
+    `compress` is synchronous, and so is the client that it calls; here that call is awaited on this loop. Compaction
+    replaces the session's active rows in its database (`SessionDB.archive_and_compact`; `compression.in_place`, on by
+    default): a resumed session loads the compacted rows, without a call.
+    """
+
+    ATTEMPTS = 3
+    FAILURES = 10
+    PAUSE = 2.0
+    """Seconds that the loop sleeps before it sends a refused request again."""
+
+    title = "hermes-agent ContextCompressor"
+    settings = "as it comes: a tail of a fifth of the trigger, first three rows kept once"
+    packages: tuple[str, ...] = ("hermes-agent",)
+    frame = ""
+
+    def __init__(self, terms: Terms) -> None:
+        self._module = import_module("agent.context_compressor")
+        self._terms = terms
+        self._messages: list[Row] = []
+        self._failed = 0
+        self._compressor = self._new()
+
+    def _options(self) -> dict[str, Any]:
+        return {}
+
+    def _new(self) -> Any:
+        terms = self._terms
+        made = self._module.ContextCompressor(
+            "stand-in", config_context_length=terms.budget, quiet_mode=True, **self._options()
+        )
+        made.threshold_tokens = terms.trigger_tokens
+        made.tail_token_budget = int(terms.trigger_tokens * made.summary_target_ratio)
+        return made
+
+    async def add(self, row: Row) -> None:
+        if not self._terms.is_system_prompt(row):
+            self._messages.append(_there(row))
+
+    async def view(self) -> list[Row]:
+        if self._failed >= self.FAILURES:
+            raise self._exceeded()
+        compressor, tokens = self._compressor, self._terms.size(self._rows())
+        clock = SimpleNamespace(monotonic=self._terms.clock.now, time=self._terms.clock.now)
+        with patch.object(self._module, "call_llm", self._call), patch.object(self._module, "time", clock):
+            for _ in range(self.ATTEMPTS):
+                refused, before = tokens > self._terms.budget, (len(self._messages), tokens)
+                if not refused and not self._due(tokens):
+                    break
+                self._messages = await run_blocking(compressor.compress, self._messages, current_tokens=tokens)
+                tokens = self._terms.size(self._rows())
+                if compressor._last_compression_made_progress:
+                    compressor.last_compression_rough_tokens = tokens
+                    compressor.last_prompt_tokens = -1
+                    compressor.awaiting_real_usage_after_compression = True
+                    compressor.record_completed_compaction(used_fallback=compressor._last_summary_fallback_used)
+                if len(self._messages) >= before[0] and tokens >= before[1] * 0.95:
+                    break  # "cannot compress further"
+                if refused:
+                    await self._terms.clock.sleep(self.PAUSE)
+        if tokens > self._terms.budget:
+            self._failed += 1
+            raise self._exceeded()
+        self._failed = 0
+        compressor.update_from_response({"prompt_tokens": tokens})
+        return self._rows()
+
+    def _exceeded(self) -> Exception:
+        return RuntimeError("Context length exceeded: cannot compress further")
+
+    def _due(self, tokens: int) -> bool:
+        """What the loop asks after a response and before a request."""
+        compressor = self._compressor
+        if compressor.should_compress(compressor.last_prompt_tokens):
+            return True
+        deferred = compressor.should_defer_preflight_to_real_usage(tokens)
+        return bool(not deferred and compressor.should_compress(tokens))
+
+    def _rows(self) -> list[Row]:
+        return [*self._terms.system_rows, *(self._back(message) for message in self._messages)]
+
+    def _call(self, messages: Sequence[Row], max_tokens: int | None = None, **_: Any) -> Any:
+        shown = "\n\n".join(message["content"] for message in messages)
+        text = wait_for(self._terms.ask(shown, "", max_tokens))
+        return SimpleNamespace(choices=[SimpleNamespace(message=SimpleNamespace(content=text))])
+
+    def convert(self, rows: Sequence[Row]) -> list[Row]:
+        return [self._back(_there(row)) for row in rows]
+
+    async def restart(self) -> None:
+        mark = self._module.COMPRESSED_SUMMARY_METADATA_KEY  # not in the database
+        self._messages = [{key: message[key] for key in message if key != mark} for message in self._messages]
+        self._compressor, self._failed = self._new(), 0
+
+    async def close(self) -> None:
+        pass
+
+    def _back(self, message: Row) -> Row:
+        text, meta = message["content"], message.get("metadata")
+        if self._module.ContextCompressor._is_context_summary_content(text):
+            meta = None  # a summary that was merged into a row is no longer that row
+        if message["role"] == "tool":
+            return result(message["tool_call_id"], message["name"], text, meta)
+        made = [(call["id"], call["function"]) for call in message.get("tool_calls", [])]
+        calls = [(call_id, call["name"], json.loads(call["arguments"])) for call_id, call in made]
+        return spoken(message["role"], text, calls, meta)
+
+
+class HermesTail(Hermes):
+    """`ContextCompressor` with the tail of the others."""
+
+    title = "hermes-agent ContextCompressor, same tail"
+    settings = "summary_target_ratio for the newest rows (0.1 at least), protect_last_n, protect_first_n=0"
+
+    def _options(self) -> dict[str, Any]:
+        ratio = self._terms.keep * self._terms.mean_row / self._terms.trigger_tokens
+        return {"summary_target_ratio": ratio, "protect_last_n": self._terms.keep, "protect_first_n": 0}
+
+
+def _there(row: Row) -> Row:
+    extra = {"metadata": row["metadata"]} if "metadata" in row else {}
+    if row["role"] == "tool":
+        return {**{key: row[key] for key in ("role", "tool_call_id", "name", "content")}, **extra}
+    message: Row = {"role": row["role"], "content": text_of(row), **extra}
+    if calls_of(row):
+        message["tool_calls"] = [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["tool"], "arguments": json.dumps(call["arguments"], ensure_ascii=False)},
+            }
+            for call in calls_of(row)
+        ]
+    return message

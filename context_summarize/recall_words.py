@@ -1,0 +1,63 @@
+"""Finds plain words in text, whatever their case and accents, and cuts excerpts around them. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+MAX_WORDS = 16
+MAX_CHARS = 200
+"""Length of a query: it travels on in the cursor."""
+_WHOLE = 600
+"""Characters up to which a row is shown whole."""
+_AROUND = 160
+"""Characters shown on either side of a word."""
+_ENDS = "\"'`.,;:!?()[]{}<>\u201c\u201d\u2018\u2019\u00ab\u00bb\u2026"
+_MARKS = re.compile("[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]")
+
+
+def fold(text: str) -> str:
+    """The text as it is compared: one case, compatible forms as one, no accents."""
+    if text.isascii():
+        return text.lower()
+    return _MARKS.sub("", unicodedata.normalize("NFKD", text.casefold())).casefold()
+
+
+def query_words(text: str) -> tuple[str, ...]:
+    """The words of a query, folded, each once, without the punctuation around them."""
+    words = (word.strip(_ENDS) or word for word in fold(text).split())
+    return tuple(dict.fromkeys(words))
+
+
+def words_in(text: str, words: Sequence[str]) -> int:
+    """How many of the folded words the text holds; a part of a longer word counts."""
+    folded = fold(text)
+    return sum(word in folded for word in words)
+
+
+def excerpt(text: str, words: Sequence[str]) -> str:
+    """The text around the first place of each word; the whole of a short one."""
+    if len(text) <= _WHOLE:
+        return text
+    folded = fold(text)
+    found = sorted((at, at + len(word)) for word in words if (at := folded.find(word)) >= 0)
+    if len(folded) != len(text):
+        # Folding is done character by character, so that places in the folded text can be traced back.
+        ends = list(accumulate(len(fold(char)) for char in text))
+        found = [(bisect_right(ends, start), bisect_right(ends, end)) for start, end in found]
+    spans: list[list[int]] = []
+    for start, end in found:
+        start, end = max(0, start - _AROUND), min(len(text), end + _AROUND)
+        if spans and start <= spans[-1][1]:
+            spans[-1][1] = max(end, spans[-1][1])
+        else:
+            spans.append([start, end])
+    return "\n[…]\n".join(_piece(text, start, end) for start, end in spans)
+
+
+def _piece(text: str, start: int, end: int) -> str:
+    # The sign in front also keeps the rest of a line from passing for the header of a row.
+    return f"{'… ' if start else ''}{text[start:end]}{' …' if end < len(text) else ''}"
