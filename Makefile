@@ -7,12 +7,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The libraries that the benchmarks compare with live apart: the project depends on none of them.
 PEERS := .venv-peers
+# The lowest versions of all dependencies that pyproject.toml allows.
+LOWEST := .venv-lowest
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # Tests run side by side; `make test WORKERS=0` runs them in one process.
 WORKERS ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field clean
+.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field dist test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -45,8 +47,16 @@ bench-faults: bench-check ## what a failing summariser does to this module and t
 bench-field: bench-check ## this module and its peers on one task; writes docs/benchmarks.md
 	$(PEERS)/bin/python -m benchmarks.field
 
-clean: ## remove .venv, .venv-peers, caches and what was built
-	rm -rf $(VENV) $(PEERS) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+dist: $(VENV)/installed-dev ## build sdist and wheel, check them, and replay with the wheel on Python 3.11 to 3.13
+	@$(PIP) install 'build>=1.2' 'twine>=6.1'
+	$(BIN)/python tools/dist.py
+
+test-lowest: $(LOWEST)/installed-lowest ## run the tests with the lowest versions that pyproject.toml allows
+	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup -m 'not wheel' \
+		--ignore tests/properties --ignore tests/host
+
+clean: ## remove .venv, .venv-peers, .venv-lowest, caches and what was built
+	rm -rf $(VENV) $(PEERS) $(LOWEST) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/created:
@@ -79,4 +89,12 @@ $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-a
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --requirement benchmarks/peers.txt
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --no-deps \
 		--requirement benchmarks/peers-alone.txt
+	@touch $@
+
+$(LOWEST)/installed-lowest: pyproject.toml tools/lowest.py
+	@$(MAKE) --no-print-directory VENV=$(LOWEST) $(LOWEST)/created
+	@$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/lowest.txt
+	@echo "Installing the package, its lowest dependencies and the development tools into $(LOWEST) …"
+	@$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --constraint $(LOWEST)/lowest.txt \
+		--editable '.[dev]'
 	@touch $@

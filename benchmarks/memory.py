@@ -16,10 +16,11 @@ import platform
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ from context_summarize.tokens import TokenCounter
 
 WINDOW, OUTPUT = 40_000, 4_000
 """Tokens of the provider that all sessions run with."""
+BUDGET = WINDOW - OUTPUT - 1_000
+"""Tokens that a request may hold: what the default `safety_margin` leaves."""
 PER_COPY = 120_000
 """Tokens of the recording, about."""
 PARTS = 5
@@ -75,6 +78,8 @@ class Run:
     """Highest level of a summary shown: how often a fact was merged at most."""
     over_budget: int = 0
     view_tokens: list[int] = field(default_factory=list)
+    summary_tokens: list[int] = field(default_factory=list)
+    """Of all summaries in each view."""
     boundaries: int = 0
     waited_ms: float = 0.0
     cpu_ms: list[float] = field(default_factory=list)
@@ -82,18 +87,24 @@ class Run:
     seconds: float = 0.0
 
 
-def levels(view: Sequence[Row]) -> Iterator[int]:
-    """The levels of the summaries in a view."""
-    for row in view:
-        if (row.get("metadata") or {}).get("source") == "context-summarize":
-            yield row["metadata"]["level"]
+def summaries(view: Sequence[Row]) -> list[Row]:
+    """The rows of a view that hold summaries."""
+    return [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
 
 
-async def run_session(rows: Sequence[Row], *, provider: Any, manager: SummarizingContextManager, budget: int) -> Run:
+async def run_session(rows: Sequence[Row], *, provider: Any, manager: SummarizingContextManager) -> Run:
     """Feed the rows as an agent loop does, one view before every assistant row."""
     counter = TokenCounter()
     await counter.load()
     run = Run(sum(measure(row, counter.count) for row in rows), len(rows))
+    known: dict[str, int] = {}
+
+    def size(row: Row) -> int:
+        text = row["content"]
+        if text not in known:
+            known[text] = measure(row, counter.count)
+        return known[text]
+
     gc.collect()
     started, cpu, asked = time.perf_counter(), time.process_time(), 0
     for at, row in enumerate(rows, 1):
@@ -101,8 +112,10 @@ async def run_session(rows: Sequence[Row], *, provider: Any, manager: Summarizin
             view = await manager.get_messages_for_request(provider=provider)
             run.requests += 1
             run.view_tokens.append(await manager.get_token_count())
-            run.over_budget += run.view_tokens[-1] > budget
-            run.depth = max(run.depth, *levels(view), 0)
+            run.over_budget += run.view_tokens[-1] > BUDGET
+            shown = summaries(view)
+            run.summary_tokens.append(sum(map(size, shown)))
+            run.depth = max([run.depth, *(row["metadata"]["level"] for row in shown)])
         await manager.add_message(row)
         await asyncio.sleep(0)
         if at * PARTS // len(rows) > len(run.cpu_ms):
@@ -123,7 +136,7 @@ async def measure_length(copies: int) -> Run:
     provider = CountedProvider(OfflineProvider(counter.count, context_window=WINDOW, max_output_tokens=OUTPUT))
     manager = SummarizingContextManager(store=MemoryStore())
     try:
-        return await run_session(session(copies), provider=provider, manager=manager, budget=WINDOW - OUTPUT - 1_000)
+        return await run_session(session(copies), provider=provider, manager=manager)
     finally:
         await manager.close()
 
@@ -136,7 +149,8 @@ def show_lengths(console: Console, tokens: Sequence[int]) -> bool:
     )
     views = _table(
         "The same sessions: views and time",
-        *("tokens", "view mean", "view max", "over budget", "waited", "CPU first fifth", "CPU last fifth", "wall"),
+        *("tokens", "view mean", "view max", "over budget", "summaries mean", "summaries max", "waited"),
+        *("CPU first fifth", "CPU last fifth", "wall"),
     )
     good = True
     for length in tokens:
@@ -149,7 +163,13 @@ def show_lengths(console: Console, tokens: Sequence[int]) -> bool:
         )
         views.add_row(
             *(name, f"{sum(run.view_tokens) / run.requests:,.0f}", f"{max(run.view_tokens):,}", f"{run.over_budget}"),
-            *(f"{run.waited_ms:,.0f} ms", f"{run.cpu_ms[0]:.2f} ms", f"{run.cpu_ms[-1]:.2f} ms", f"{run.seconds:,.0f} s"),
+            *(f"{sum(run.summary_tokens) / run.requests:,.0f}", f"{max(run.summary_tokens):,}"),
+            *(
+                f"{run.waited_ms:,.0f} ms",
+                f"{run.cpu_ms[0]:.2f} ms",
+                f"{run.cpu_ms[-1]:.2f} ms",
+                f"{run.seconds:,.0f} s",
+            ),
         )
         good = good and ratio <= 1.4 and run.depth <= 6 and not run.over_budget
     console.print(table)
@@ -167,8 +187,11 @@ class Resume:
     rows: int
     set_messages: float
     first_view: float
+    cpu: float
+    """Of both, in all threads."""
     second_view: float
     calls: int
+    """The most that any of the runs took."""
     summaries: int
 
 
@@ -189,7 +212,8 @@ async def measure_resume(total: int, folder: Path, runs: int = 5) -> Resume:
     saved = json.dumps([row for row in rows if row["role"] != "system"])
     del rows
     found = [await _resume_once(path, saved, provider) for _ in range(runs)]
-    return min(found, key=lambda resume: resume.set_messages + resume.first_view)
+    best = min(found, key=lambda resume: resume.set_messages + resume.first_view)
+    return replace(best, calls=max(resume.calls for resume in found))
 
 
 async def _resume_once(path: str, saved: str, provider: CountedProvider) -> Resume:
@@ -197,16 +221,17 @@ async def _resume_once(path: str, saved: str, provider: CountedProvider) -> Resu
     calls = provider.calls
     gc.collect()
     async with _manager(path) as manager:
-        times = [time.perf_counter()]
+        times, cpu = [time.perf_counter()], time.process_time()
         await manager.set_messages(rows)
         times.append(time.perf_counter())
         view = await manager.get_messages_for_request(provider=provider)
         times.append(time.perf_counter())
+        cpu = (time.process_time() - cpu) * 1000
         await manager.get_messages_for_request(provider=provider)
         times.append(time.perf_counter())
-        first, second, third = ((b - a) * 1000 for a, b in zip(times, times[1:], strict=False))
-        shown = sum(1 for _ in levels(view))
-        return Resume(len(rows), first, second, third, provider.calls - calls, shown)
+        first, second, third = ((b - a) * 1000 for a, b in pairwise(times))
+        shown = len(summaries(view))
+        return Resume(len(rows), first, second, cpu, third, provider.calls - calls, shown)
 
 
 @asynccontextmanager
@@ -223,7 +248,7 @@ def show_resumes(console: Console, sizes: Sequence[int]) -> bool:
     """Print resumes of these sizes; False when one asks the provider, or 10,000 rows take too long."""
     table = _table(
         "Resume: set_messages and the first view, SQLite store, ranks loaded, best of 5",
-        *("rows", "set_messages", "first view", "together", "second view", "provider calls", "summaries shown"),
+        *("rows", "set_messages", "first view", "together", "CPU", "second view", "provider calls", "summaries shown"),
     )
     good = True
     with tempfile.TemporaryDirectory() as folder:
@@ -232,7 +257,8 @@ def show_resumes(console: Console, sizes: Sequence[int]) -> bool:
             together = seen.set_messages + seen.first_view
             table.add_row(
                 *(f"{seen.rows:,}", f"{seen.set_messages:,.0f} ms", f"{seen.first_view:,.0f} ms"),
-                *(f"{together:,.0f} ms", f"{seen.second_view:.1f} ms", f"{seen.calls}", f"{seen.summaries}"),
+                *(f"{together:,.0f} ms", f"{seen.cpu:,.0f} ms", f"{seen.second_view:.1f} ms"),
+                *(f"{seen.calls}", f"{seen.summaries}"),
             )
             good = good and not seen.calls and (size > 10_000 or together < RESUME_TARGET_MS)
     console.print(table)
@@ -242,7 +268,9 @@ def show_resumes(console: Console, sizes: Sequence[int]) -> bool:
 # --- planted facts --------------------------------------------------------------------------------------------------
 
 
-async def measure_facts(copies: int, facts: int, seed: int) -> tuple[Run, dict[str, tuple[int, int]]]:
+async def measure_facts(
+    copies: int, facts: int, seed: int, settings: Mapping[str, Any]
+) -> tuple[Run, dict[str, tuple[int, int]]]:
     """(the session, kind of fact → how many of how many are in the last view) with a summariser that keeps 95 %."""
     counter = TokenCounter()
     await counter.load()
@@ -255,9 +283,9 @@ async def measure_facts(copies: int, facts: int, seed: int) -> tuple[Run, dict[s
     scripted = ScriptedProvider(then=answer, context_window=WINDOW, max_output_tokens=OUTPUT)
     provider = CountedProvider(scripted)
     rows, planted = plant(recorded(copies=copies), facts, seed)
-    manager = SummarizingContextManager(store=MemoryStore())
+    manager = SummarizingContextManager(store=MemoryStore(), **settings)
     try:
-        run = await run_session(rows, provider=provider, manager=manager, budget=WINDOW - OUTPUT - 1_000)
+        run = await run_session(rows, provider=provider, manager=manager)
         view = await manager.get_messages_for_request(provider=provider)
     finally:
         await manager.close()
@@ -267,20 +295,22 @@ async def measure_facts(copies: int, facts: int, seed: int) -> tuple[Run, dict[s
     return run, {kind: (len(held.intersection(values)), len(values)) for kind, values in of.items()}
 
 
-def show_facts(console: Console, copies: int, facts: int, seeds: Sequence[int]) -> bool:
+def show_facts(console: Console, copies: int, facts: int, seeds: Sequence[int], settings: Mapping[str, Any]) -> bool:
     """Print what is left of planted facts; False when it is less than the target, on average."""
     table = _table(
-        f"Planted facts in the last view, {WINDOW:,}-token window, a summariser that keeps 95 %",
-        *("seed", "tokens", "identifiers", "plain words", "all", "calls", "depth"),
+        f"Planted facts in the last view, {WINDOW:,}-token window, a summariser that keeps 95 %, "
+        + (", ".join(f"{key}: {value}" for key, value in settings.items()) or "defaults"),
+        *("seed", "tokens", "identifiers", "plain words", "all", "calls", "depth", "view mean"),
     )
     shares = []
     for seed in seeds:
-        run, kept = asyncio.run(measure_facts(copies, facts, seed))
+        run, kept = asyncio.run(measure_facts(copies, facts, seed, settings))
         held, planted = (sum(part) for part in zip(*kept.values(), strict=True))
         shares.append(held / planted)
         parts = [f"{a} of {b}" for _, (a, b) in sorted(kept.items(), key=lambda item: item[0] != CODE)]
         table.add_row(
-            f"{seed}", f"{run.history_tokens:,}", *parts, f"{shares[-1]:.1%}", f"{run.calls:,}", f"{run.depth}"
+            *(f"{seed}", f"{run.history_tokens:,}", *parts, f"{shares[-1]:.1%}", f"{run.calls:,}", f"{run.depth}"),
+            f"{sum(run.view_tokens) / run.requests:,.0f}",
         )
     console.print(table)
     console.print(f"Mean of {len(shares)} seeds: {sum(shares) / len(shares):.1%}\n")
@@ -352,14 +382,16 @@ def main() -> int:
     parser.add_argument("--copies", type=int, default=4, help="of the recording that the facts are planted in")
     parser.add_argument("--facts", type=int, default=400)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
+    parser.add_argument("--set", nargs="+", default=[], metavar="KEY=NUMBER", help="settings, for the facts")
     parser.add_argument("--turn", type=float, default=0.005, help="seconds of one turn, for the waiting")
     parser.add_argument("--call", type=float, default=0.1, help="seconds of one summary call")
     options = parser.parse_args()
+    settings = {key: json.loads(value) for key, _, value in (item.partition("=") for item in options.set)}
     console = Console(width=None if sys.stdout.isatty() else 140)
     shows: dict[str, Callable[[], bool]] = {
         "lengths": lambda: show_lengths(console, options.tokens),
         "resume": lambda: show_resumes(console, options.rows),
-        "facts": lambda: show_facts(console, options.copies, options.facts, options.seeds),
+        "facts": lambda: show_facts(console, options.copies, options.facts, options.seeds, settings),
         "waiting": lambda: show_waiting(console, options.turn, options.call),
     }
     if unknown := set(options.parts) - set(shows):

@@ -37,6 +37,25 @@ _MOST_ROUNDS = 100
 """Planning rounds of one boundary; each round but the last makes at least one text that was missing."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """What the next boundary would do, were it made now. Tokens as the provider counts, estimated."""
+
+    reason: Reason | None
+    """Why the next request would make one: `threshold` or `must_fit`; None = it would not."""
+    before_tokens: int
+    after_tokens: int
+    budget: int
+    segments: int
+    """Stretches of history that would be folded."""
+    merged: int
+    """Summaries that would be joined from others."""
+    messages: tuple[int, int] | None
+    """First and last message that would be folded, numbered as frames do; None = none would."""
+    calls: int
+    """Summaries that are not known yet and would be asked for, unless the store has them."""
+
+
 @dataclass(slots=True)
 class _Report:
     """What the events of one boundary tell."""
@@ -226,8 +245,10 @@ class Boundary:
         for node in nodes:
             self._start(node, request)
         before = self._clock()
-        await self._pending.wait([node.key for node in nodes], seconds)
-        self._waited += self._clock() - before
+        try:
+            await self._pending.wait([node.key for node in nodes], seconds)
+        finally:
+            self._waited += self._clock() - before
         late: list[Node] = []
         for node in nodes:
             if not self._pending.ended(node.key):
@@ -240,6 +261,28 @@ class Boundary:
     def _start(self, node: Node, request: Request) -> None:
         texts, addresses, tally = self._texts, self._addresses, self._tally
         self._pending.start(node.key, lambda: texts.get(node, addresses, request.target, tally))
+
+    def preview(self, state: ViewState, request: Request, reason: Reason | None) -> Preview:
+        """What a boundary now would do; sizes of summaries that do not exist yet are estimated."""
+        self._know(state)
+        plan = self._planner(state, request).boundary(reason or "threshold")
+        folded = plan.frontier > state.frontier
+        return Preview(
+            reason=reason if self._worthwhile(plan, request) else None,
+            before_tokens=self._used(plan, request),
+            after_tokens=request.correct(plan.tokens_after + request.system_tokens),
+            budget=request.budget,
+            segments=plan.segments,
+            merged=plan.merged,
+            messages=self._history.message_range(state.frontier, plan.frontier) if folded else None,
+            calls=len({node.key for planned in plan.missing for node in self._to_make(planned)}),
+        )
+
+    def _to_make(self, node: Node) -> list[Node]:
+        """The node and those below it whose texts are not known."""
+        if node.place in self._known:
+            return []
+        return [node, *(inner for child in node.children for inner in self._to_make(child))]
 
     # --- ahead of need ----------------------------------------------------------------------------------------------
 
@@ -303,7 +346,7 @@ class Boundary:
 
     def _state(self, state: ViewState, plan: Plan, request: Request) -> ViewState:
         assert self._history.sizes is not None, "nodes exist only once the sizes are known"
-        most = min(request.room // 50, rules_room(self._history.sizes[1], 0))
+        most = min(request.room // 50, rules_room(self._history.sizes[1]))
         shown = self._share_rules([self._known[node.place] for node in plan.nodes], most)
         lines = [show_one_line(self._history, item, self._count) for item in shown[: plan.lines]]
         old = {item.node.place for item in state.nodes}
@@ -393,7 +436,7 @@ class Boundary:
         for node in record.nodes:
             summary = await self._texts.get(node, self._addresses, None, tally)
             shown.append(self._show(node, summary))
-        shown = self._share_rules(shown, rules_room(record.summary_tokens, 0))
+        shown = self._share_rules(shown, rules_room(record.summary_tokens))
         newest = record.newest_user
         return ViewState(
             nodes=tuple(shown),

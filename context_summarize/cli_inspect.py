@@ -153,7 +153,7 @@ def _print_window(out: Console, use: WindowUse) -> None:
     out.print(bar.append("]"))
     grid = Table.grid(padding=(0, 2, 0, 0))
     for justify in ("left", "left", "right", "right"):
-        grid.add_column(justify=justify, no_wrap=True)  # type: ignore[arg-type]
+        grid.add_column(justify=justify, no_wrap=True)
     grid.add_column(style="dim")
     for part, mark, in_ascii, style, about in _PARTS:
         size = getattr(use, part)

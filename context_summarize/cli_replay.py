@@ -75,9 +75,7 @@ class _Asked:
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, each on a few lines.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write a report to look at.")
 @json_option
-@click.pass_context
 def replay_command(
-    context: click.Context,
     file: Path,
     settings: tuple[str, ...],
     prompts: str | None,
@@ -119,7 +117,7 @@ def replay_command(
     if result.failed is not None:
         problem = plain(f"FAILED: {result.failed.name}: {result.failed.first}")
         stderr().print(Text(problem, style="bold red"), soft_wrap=True)
-        context.exit(1)
+        click.get_current_context().exit(1)
 
 
 async def _replay(

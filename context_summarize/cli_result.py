@@ -129,7 +129,7 @@ def _boundary_table(result: ReplayResult, columns: Sequence[str]) -> Table:
     for title in columns:
         made.add_column(title, justify="left" if title == "Why" else "right", no_wrap=True)
     for line in result.boundaries:
-        cells = {
+        cells: dict[str, str | Text] = {
             "Row": f"{line.row:,}",
             "Before → after": f"{line.before_tokens:,} → {line.after_tokens:,}",
             "Folded": str(line.segments),

@@ -23,6 +23,8 @@ from .errors import ContextSummarizeError
 INTERRUPTED = 130
 WIDTH = 100
 """Columns that sentences take at most."""
+_NAME = 20
+"""Characters of a file's name beside a progress bar."""
 _WARNINGS = 5
 """Log lines that are shown; a provider that is down says the same thing for every summary."""
 
@@ -74,8 +76,9 @@ def guarded() -> Iterator[None]:
         yield
     except ContextSummarizeError as error:
         raise Refused(str(error)) from error
-    except (KeyboardInterrupt, click.Abort):
-        stderr().print("Interrupted.")
+    except (KeyboardInterrupt, click.Abort) as error:
+        asked = isinstance(error, click.Abort)  # at a question, whose line has no end yet
+        stderr().print("\nInterrupted." if asked else "Interrupted.")
         click.get_current_context().exit(INTERRUPTED)
 
 
@@ -105,15 +108,16 @@ def print_json(value: Any) -> None:
 def working(verb: str, name: str, total: int) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on stderr, nothing where that is no terminal; log lines beside it."""
     err = stderr()
+    shown = f"{verb} {plain(name)[:_NAME]}" if err.width >= 80 else verb
     columns = (
-        TextColumn("{task.description} {task.fields[name]}", markup=False),
-        BarColumn(bar_width=20),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(bar_width=12),
         MofNCompleteColumn(),
-        TextColumn("{task.fields[made]} boundaries"),
+        TextColumn("boundaries: {task.fields[made]}"),
         TimeElapsedColumn(),
     )
     with _log_lines(err), Progress(*columns, console=err, disable=not err.is_terminal) as bar:
-        task = bar.add_task(verb, total=total, name=plain(name), made=0)
+        task = bar.add_task(shown, total=total, made=0)
         yield lambda rows, boundaries: bar.update(task, completed=rows, made=boundaries)
 
 

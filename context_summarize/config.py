@@ -6,6 +6,7 @@ import difflib
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from os import PathLike
 from typing import Any
 
 from .errors import ConfigError
@@ -210,3 +211,8 @@ def _check_words(config: Config) -> None:
     persistence = config.persistence
     if persistence is not None and not (isinstance(persistence, Mapping) and set(persistence) == {"path"}):
         raise ConfigError(f"persistence must be {{path: …}}, got {persistence!r}; leave it out to keep it in memory")
+    path = persistence and persistence["path"]
+    if persistence is not None and not (isinstance(path, str | PathLike) and str(path).strip()):
+        raise ConfigError(
+            f"persistence.path must name a file, got {path!r}; leave persistence out to keep it in memory"
+        )

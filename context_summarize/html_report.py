@@ -20,7 +20,7 @@ from .offline import OfflineProvider
 from .redact import build_redactor
 from .replay import ReplayResult, RequestLine
 from .snapshot import Snapshot, SummaryNode, ViewOrigin
-from .types import JsonRow, RenderedRow
+from .types import JsonRow
 
 T = TypeVar("T")
 Clean = Callable[[str], str]
@@ -37,6 +37,7 @@ _EXCERPT = 2_000
 _MESSAGES = 6_000
 _VIEW_ROWS = 3_000
 _POINTS = 2_000
+_FACTS = 20_000
 """Entries that are shown; of more, the middle is left out and the page says so."""
 
 
@@ -104,7 +105,7 @@ def report_data(result: ReplayResult) -> dict[str, Any]:
         "threshold": result.threshold_tokens,
         "target": result.target_tokens,
         "totals": _totals(result),
-        "checks": [{**asdict(check), "ok": check.ok} for check in result.checks],
+        "checks": [{**asdict(check), "ok": check.ok, "first": clean(check.first or "")} for check in result.checks],
         "requests": _points(result.request_lines, {line["request"] for line in boundaries}),
         "boundaries": boundaries,
         "nodes": _nodes(snapshot.nodes),
@@ -148,8 +149,9 @@ def _nodes(nodes: Sequence[SummaryNode]) -> list[dict[str, Any]]:
     """The tree, with numbers that name each node in the page."""
     found = list(_walk(nodes))
     limit = _limit([len(node.summary.text) for node in found if node.summary], _SUMMARY_CHARS)
+    facts = max(5, _FACTS // max(1, len(found)))
     numbers = iter(range(len(found)))
-    return [_node(node, limit, numbers) for node in nodes]
+    return [_node(node, limit, facts, numbers) for node in nodes]
 
 
 def _walk(nodes: Sequence[SummaryNode]) -> Iterator[SummaryNode]:
@@ -158,7 +160,7 @@ def _walk(nodes: Sequence[SummaryNode]) -> Iterator[SummaryNode]:
         yield from _walk(node.children)
 
 
-def _node(node: SummaryNode, limit: int, numbers: Iterator[int]) -> dict[str, Any]:
+def _node(node: SummaryNode, limit: int, facts: int, numbers: Iterator[int]) -> dict[str, Any]:
     summary = node.summary
     told: dict[str, Any] = {
         "id": next(numbers),
@@ -173,14 +175,15 @@ def _node(node: SummaryNode, limit: int, numbers: Iterator[int]) -> dict[str, An
         told |= {
             "text": _cut(summary.text, limit),
             "rules": [_cut(rule, limit) for rule in summary.rules],
-            "ledger": [[fact.kind, _cut(fact.value, limit), fact.count] for fact in summary.ledger],
+            "ledger": [[fact.kind, _cut(fact.value, limit), fact.count] for fact in summary.ledger[:facts]],
+            "facts_left_out": max(0, len(summary.ledger) - facts),
             "tokens": summary.tokens,
             "source_tokens": summary.source_tokens,
             "coverage": summary.coverage,
             "digest": summary.digest,
             "writer": " · ".join(dict.fromkeys(part for part in (summary.provider, summary.model) if part)),
         }
-    return {**told, "children": [_node(child, limit, numbers) for child in node.children]}
+    return {**told, "children": [_node(child, limit, facts, numbers) for child in node.children]}
 
 
 def _messages(snapshot: Snapshot, clean: Clean) -> list[list[Any]]:
@@ -192,11 +195,10 @@ def _messages(snapshot: Snapshot, clean: Clean) -> list[list[Any]]:
         rows = tuple(row for leaf in leaves for row in _ends(rows[leaf.first - 1 : leaf.last], most))
     texts = [clean(row.text) for row in rows]
     limit = min(_EXCERPT, _limit([len(text) for text in texts], _MESSAGE_CHARS))
-    return [_message(row, text, limit) for row, text in zip(rows, texts, strict=True)]
-
-
-def _message(row: RenderedRow, text: str, limit: int) -> list[Any]:
-    return [row.number, row.role, row.name or "", text[:limit], max(0, len(text) - limit)]
+    return [
+        [row.number, row.role, clean(row.name or ""), text[:limit], max(0, len(text) - limit)]
+        for row, text in zip(rows, texts, strict=True)
+    ]
 
 
 # --- the last view --------------------------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ def _view(result: ReplayResult, origins: Sequence[ViewOrigin], clean: Clean) -> 
     rows = []
     for at, (row, size) in enumerate(zip(result.last_view, result.last_sizes, strict=True), 1):
         origin = origins[at - 1] if origins else ViewOrigin()
-        parts = [(kind, name, clean(text)) for kind, name, text in _parts(row, names)]
+        parts = [(kind, clean(name), clean(text)) for kind, name, text in _parts(row, names)]
         rows.append((at, row, size, origin, parts))
     rows = _ends(rows, _VIEW_ROWS)
     limit = _limit([len(text) for *_, parts in rows for _, _, text in parts], _VIEW_CHARS)

@@ -23,7 +23,7 @@ try:
 except ImportError:  # this platform has no such locks
     fcntl = None  # type: ignore[assignment]
 
-from .messages import block_type, is_hook, normalise
+from .messages import block_type, is_ephemeral, is_hook, normalise
 from .types import JsonRow
 
 logger = logging.getLogger(__name__)
@@ -439,11 +439,6 @@ def repaired(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> list[JsonRow
 
 def _leading_system(rows: Sequence[JsonRow]) -> Iterable[JsonRow]:
     return itertools.takewhile(lambda row: row["role"] in _SYSTEM and not is_hook(row), rows)
-
-
-def is_ephemeral(row: JsonRow) -> bool:
-    metadata = row.get("metadata")
-    return row.get("ephemeral") is True or (isinstance(metadata, dict) and metadata.get("ephemeral") is True)
 
 
 def _as_saved(row: JsonRow) -> dict[str, Any]:

@@ -196,6 +196,12 @@ class LayeredStore:
         """The entry that a working store refused last."""
         self._writer: asyncio.Task[None] | None = None
 
+    async def prepare(self) -> None:
+        """Have the persistent store import what it needs, where it has anything to import."""
+        prepare = getattr(self._persistent, "prepare", None)
+        if prepare is not None:
+            await prepare()
+
     # --- reads ------------------------------------------------------------------------------------------------------
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:

@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .ahead import Ahead
 from .boundary import Ahead as MadeAhead
-from .boundary import Boundary, next_index, regular_frontier
+from .boundary import Boundary, Preview, next_index, regular_frontier
 from .config import Config
 from .errors import MessageError
 from .events import MESSAGE_ADDED, OVER_BUDGET, Outbox
 from .history import Addresses, History, measure
 from .history_file import HistoryFile, session_path
 from .host import DEFAULT_BUDGET, Providers, provider_window, request_budget
+from .layered import LayeredStore
 from .messages import analyse, copy_json, normalise
 from .pending import Pending
 from .plan import Reason
@@ -27,6 +28,7 @@ from .records import Records
 from .redact import build_redactor
 from .request import Floor, Request
 from .segments import Redact, derive_segment_tokens, derive_summary_tokens
+from .snapshot import Snapshot, take_snapshot
 from .statistics import Statistics, Totals
 from .store import MemoryStore, SingleFlight, SummaryStore
 from .stores import open_store
@@ -94,7 +96,9 @@ class SummarizingContextManager:
         self._pending = Pending()
         self._records = Records(self._store, self._prompts, self._config)
         self._floor = Floor()
-        self._summarizer = Summarizer(self._config, self._prompts, self._count, clock=clock, sleep=sleep)
+        self._summarizer = Summarizer(
+            self._config, self._prompts, self._count, clock=clock, sleep=sleep, totals=self._totals
+        )
         self._texts = Texts(
             self._config,
             self._store,
@@ -113,6 +117,7 @@ class SummarizingContextManager:
         self._served_budget: int | None = None
         """In tokens."""
         self._warned_over_budget = False
+        self._paused = False
         self._recalling = 0
         """Tokens of answers to `recall` that are being read."""
         self._start(self._new_history())
@@ -198,8 +203,6 @@ class SummarizingContextManager:
         """
         await self._loaded()
         async with self._lock:
-            if self._file is not None:
-                await self._file.sync()
             while True:
                 history = self._history
                 request = await self._request(history, token_budget, provider)
@@ -216,6 +219,8 @@ class SummarizingContextManager:
                     break
             rows = self._serve(request)
             self._look_ahead(request)
+            if self._file is not None:
+                await self._file.sync()  # every row of the view, also one that came while summaries were made
             await self._outbox.flush()
             return rows
 
@@ -245,10 +250,11 @@ class SummarizingContextManager:
         rows = _checked_rows(messages)
         await self._loaded()
         if self._file is not None:
-            kept = await self._file.accepted([row.raw for row in self._history.rows], rows)
-            if kept is None:
-                return
-            rows = kept
+            before, ours = self._history, [row.raw for row in self._history.rows]
+            kept = await self._file.accepted(ours, rows)
+            if kept is None or self._history is not before:
+                return  # it is what we have, or a later call has replaced the history meanwhile
+            rows = [*kept, *(row.raw for row in before.rows[len(ours) :])]
         history = self._history
         same = _common_prefix(history, rows)
         if same == len(history):
@@ -334,6 +340,31 @@ class SummarizingContextManager:
         """The host has cancelled: a request that waits for summaries is answered now, the work goes on."""
         self._pending.stop_waiting()
 
+    async def preview(self) -> Preview:
+        """What a boundary would do if it were made now, without making it or asking anybody."""
+        await self._loaded()
+        async with self._lock:
+            request = await self._request(self._history, self._last_budget, None)
+            await self._adopt(self._history)
+            self._derive_sizes(self._history, request.budget)
+            self._history.advance_segments(self._redact)
+            reason = self._reason(request, weighed=False)
+            return self._boundary.preview(self._state, request, reason)
+
+    async def pause(self) -> None:
+        """Make no boundary and no summary by ourselves until `resume()`, except where a request would not fit."""
+        self._paused = True
+        self._ahead.stop()
+
+    async def resume(self) -> None:
+        """Go on making boundaries after `pause()`."""
+        self._paused = False
+        self._weighed = None
+
+    async def snapshot(self, view: Sequence[JsonRow]) -> Snapshot:
+        """The summaries shown, what they stand for, and where each row of `view`, the last one served, comes from."""
+        return await take_snapshot(self._history, self._state, self._store, view, self._count)
+
     async def recall(self, query: RecallQuery) -> RecallAnswer:
         """Read folded or shortened rows back, as the model asks for them; bounded so that it makes no boundary.
 
@@ -377,6 +408,11 @@ class SummarizingContextManager:
             digests=sum(summary.digest for summary in shown),
             coverage=sum(summary.coverage for summary in shown) / len(shown) if shown else None,
         )
+
+    async def prepare(self) -> None:
+        """Import what the store needs, in a thread, so that no request waits for that. Connects to nothing."""
+        if isinstance(self._store, LayeredStore):
+            await self._store.prepare()
 
     def check_providers(self) -> None:
         """Say in the log when `summary_provider` names nothing mounted."""
@@ -459,14 +495,14 @@ class SummarizingContextManager:
         """Tokens of the request as it would go out now, as the provider counts."""
         return request.correct(self._current_view().size() + request.system_tokens)
 
-    def _reason(self, request: Request) -> Reason | None:
-        """Why a boundary is to be weighed, or None."""
-        if self._weighed == self._weight(request):
+    def _reason(self, request: Request, *, weighed: bool = True) -> Reason | None:
+        """Why a boundary is to be weighed, or None; `weighed` False asks as if it had not been weighed yet."""
+        if weighed and self._weighed == self._weight(request):
             return None
         used = self._used(request)
         if used > request.budget:
             return "must_fit"
-        if self._config.auto_compact and used >= self._config.compact_threshold * request.budget:
+        if self._config.auto_compact and not self._paused and used >= self._config.compact_threshold * request.budget:
             return "threshold"
         return None
 
@@ -482,7 +518,7 @@ class SummarizingContextManager:
     def _look_ahead(self, request: Request) -> None:
         """Above `prefetch_threshold`: have the next boundary's texts made in the background."""
         config, history = self._config, self._history
-        if config.prefetch_threshold is None or not config.auto_compact or request.target is None:
+        if config.prefetch_threshold is None or not config.auto_compact or self._paused or request.target is None:
             return
         cancelled = getattr(self._cancellation, "is_cancelled", False)
         if cancelled or self._used(request) < config.prefetch_threshold * request.budget:
@@ -564,6 +600,7 @@ class SummarizingContextManager:
                     first_index=next_index(record.nodes, self._config.fan_in),
                 )
                 self._state = state
+                self._totals.from_cache += sum(not shown.summary.digest for shown in state.nodes)
                 break
         if self._settled(history):
             return

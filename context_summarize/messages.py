@@ -129,7 +129,7 @@ def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
     metadata = raw.get("metadata")
     marks: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
     hook = is_hook(raw)
-    ephemeral = marks.get("ephemeral") is True or raw.get("ephemeral") is True
+    ephemeral = is_ephemeral(raw)
     critical = marks.get("critical") is True or raw.get("critical") is True
     host_system = role in ("system", "developer") and not hook and not ephemeral
     rendered = not (role in ("system", "developer") or hook or ephemeral)
@@ -151,6 +151,12 @@ def is_hook(raw: JsonRow) -> bool:
     """True for a row that a hook has put in: hosts do not save it."""
     metadata = raw.get("metadata")
     return isinstance(metadata, dict) and metadata.get("source") == "hook"
+
+
+def is_ephemeral(raw: JsonRow) -> bool:
+    """True for a row of the moment, which hosts do not save: `ephemeral` is true, in the row or in its metadata."""
+    metadata = raw.get("metadata")
+    return raw.get("ephemeral") is True or (isinstance(metadata, dict) and metadata.get("ephemeral") is True)
 
 
 def id_of(value: Any) -> str:
@@ -237,6 +243,23 @@ def compact_json(value: Any) -> str:
         return repr(value)
 
 
+def saved_json(value: Any) -> str:
+    """The same without None, which hosts do not save: a key must not change with it."""
+    text = compact_json(value)
+    try:
+        return compact_json(_without_none(value)) if "null" in text else text
+    except RecursionError:
+        return text
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_without_none(item) for item in value if item is not None]
+    return value
+
+
 def image_source(block: Mapping[str, Any]) -> tuple[str, str]:
     """(media type, base64 data or URL) of an image block in any shape."""
     source = block.get("source")
@@ -271,7 +294,7 @@ def content_text(content: Any) -> str:
     if content is None:
         return ""
     if not isinstance(content, list | tuple):
-        return compact_json(content)
+        return saved_json(content)
     parts = (block_text(block) for block in content)
     return "\n".join(part for part in parts if part)
 
@@ -289,7 +312,7 @@ def block_text(block: Any) -> str:
         return ""
     if kind == "tool_result":
         return content_text(result_value(block))
-    return compact_json(block)
+    return saved_json(block)
 
 
 def result_value(block: Mapping[str, Any]) -> Any:
@@ -318,7 +341,7 @@ def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) ->
                 parts.append((False, block_text(block)))
     else:
         parts.append((False, content_text(content)))
-    parts.extend((False, f"call {call.name}({compact_json(call.arguments)})") for call in row.calls)
+    parts.extend((False, f"call {call.name}({saved_json(call.arguments)})") for call in row.calls)
     parts.extend((False, f"[call {call.name}: {NO_RESULT}]") for call in missing)
     return [part for part in parts if part[1]]
 

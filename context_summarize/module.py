@@ -39,7 +39,8 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
         "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"
     )
     coordinator.cancellation.on_cancel(manager.stop_waiting)
-    coordinator.register_capability("context.statistics", manager.statistics)
+    for name in ("compact", "preview", "pause", "resume", "statistics"):
+        coordinator.register_capability(f"context.{name}", getattr(manager, name))
 
     async def cleanup() -> None:
         if callable(unregister):
@@ -64,3 +65,4 @@ async def on_session_ready(coordinator: Any) -> None:
     manager = coordinator.get("context")
     if isinstance(manager, SummarizingContextManager):
         manager.check_providers()
+        await manager.prepare()

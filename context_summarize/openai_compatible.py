@@ -144,10 +144,11 @@ class OpenAICompatibleProvider:
         """
         model = kwargs.get("model") or request.model or self.model
         payload = payload_of(request, model)
+        field = self._limit_field  # another request may find out meanwhile
         try:
             body = await self._ask("POST", "chat/completions", model, self._limited(payload, request), request.timeout)
         except InvalidRequestError as error:
-            if self._limit_field not in str(error) or self._limit_field == "max_tokens":
+            if field == "max_tokens" or field not in str(error):
                 raise
             # Older servers know the field by its first name; which one this is needs to be found out once.
             self._limit_field = "max_tokens"

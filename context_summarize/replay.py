@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from .history import measure
 from .host import provider_window, request_budget
 from .manager import SummarizingContextManager
 from .messages import copy_json, normalise
-from .snapshot import Snapshot, take_snapshot
+from .snapshot import Snapshot
 from .store import MemoryStore
 from .tokens import TokenCounter
 from .types import JsonRow
@@ -287,7 +287,7 @@ async def replay(
     Raises:
         TemplateError: the prompt set of `config` is incomplete.
     """
-    config = config or Config()
+    config = replace(config or Config(), persistence=None)  # what is replayed is no session's history
     counter = TokenCounter()
     await counter.load()
     counted = CountedProvider(provider)
@@ -325,9 +325,7 @@ async def replay(
             progress(number, len(session.boundaries))
         result.seconds = clock() - started
         audit.history(await manager.get_messages())
-        result.snapshot = await take_snapshot(
-            manager._history, manager._state, manager._store, result.last_view, counter.count
-        )
+        result.snapshot = await manager.snapshot(result.last_view)
     finally:
         await manager.close()
     result.boundaries = session.boundaries

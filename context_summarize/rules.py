@@ -119,14 +119,14 @@ def format_rules(rules: Sequence[str], text: str = "") -> str:
     return "\n".join([RULES_LINE, *lines]) if lines else ""
 
 
-def rules_room(summary_tokens: int, level: int, source_tokens: int | None = None) -> int:
-    """Tokens of rules that one node may keep, and all nodes of a view: about 2 % of the budget, whatever the level.
+def rules_room(summary_tokens: int, source_tokens: int | None = None) -> int:
+    """Tokens of rules that one node of any level may keep, and all nodes of a view: about 2 % of the budget.
 
     A summary of level 0 is asked for in a tenth of a segment, a segment is at least 1/√2 of an eighth of the budget: so
     9/8 of a level-0 summary is at most 2 % of the budget that the sizes were derived from. Of a node of level 0
     they are at most half of what it stands for (`source_tokens`).
     """
-    room = int(summary_tokens / min(3.0, 1.5**level) * 9 / 8)
+    room = int(summary_tokens * 9 / 8)
     return room if source_tokens is None else min(room, source_tokens // 2)
 
 

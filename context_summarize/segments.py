@@ -215,8 +215,8 @@ def derive_summary_tokens(segment_tokens: int) -> int:
 
 
 def level_tokens(summary_tokens: int, level: int) -> int:
-    """What a summary of this level may take: 1.5ⁿ times a level-0 summary, at most three times."""
-    return int(summary_tokens * min(3.0, 1.5**level))
+    """What a summary of this level may take: 2.5ⁿ times a level-0 summary, at most eight times."""
+    return int(summary_tokens * min(8.0, 2.5**level))
 
 
 class Segmenter:
@@ -302,7 +302,9 @@ def merge_key(children: Sequence[Node], template_digest: str, summary_tokens: in
 def merge_node(children: Sequence[Node], *, template_digest: str, summary_tokens: int, index: int) -> Node:
     """The address of the summary that stands for these neighbours; `index` -1 makes it a rest node."""
     level = max(child.level for child in children) + 1
-    tokens = level_tokens(summary_tokens, level)
+    # A merge halves what it stands for, or it would make no room; a run of few neighbours gets less for that.
+    below = sum(child.summary_tokens for child in children)
+    tokens = min(level_tokens(summary_tokens, level), max(summary_tokens, below // 2))
     key = merge_key(children, template_digest, tokens)
     first, end = children[0].first_group, children[-1].end_group
     return Node(key, level, index, first, end, tokens, 0, tuple(children))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -58,22 +57,10 @@ class Totals:
         self.longest = 0.0
         self._cost: Decimal | None = None
 
-    def called(self, usage: Mapping[str, int], cost_usd: str | None) -> None:
-        """A summary was made, by as many calls as `usage` says."""
-        self.calls += usage.get("attempts", 1)
-        self.input_tokens += usage.get("input_tokens", 0)
-        self.output_tokens += usage.get("output_tokens", 0)
-        self.paid(amount(cost_usd))
-
     def paid(self, cost: Decimal | None) -> None:
         """A call cost so much, in US dollars; None where the provider does not say."""
         if cost is not None:
             self._cost = cost if self._cost is None else self._cost + cost
-
-    def refused(self, attempts: int) -> None:
-        """So many calls came to nothing."""
-        self.calls += attempts
-        self.failed += attempts > 0
 
     def waited_for(self, seconds: float) -> None:
         """One request waited so long."""

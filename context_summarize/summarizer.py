@@ -9,6 +9,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 import tenacity
@@ -24,6 +25,7 @@ from .prompts import PromptSet, PromptTemplate
 from .redact import build_redactor
 from .rules import format_rules
 from .segments import after_cut, cut_middle, escape_marks
+from .statistics import Totals, amount
 from .types import Fact, Summary
 
 logger = logging.getLogger(__name__)
@@ -94,7 +96,7 @@ class _Run:
     attempts: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
-    cost: Any = None
+    cost: Decimal | None = None
     model: str | None = None
 
 
@@ -110,7 +112,9 @@ class Summarizer:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         now: Callable[[], float] = time.time,
+        totals: Totals | None = None,
     ) -> None:
+        self._totals = totals or Totals()
         self._config = config
         self._prompts = prompts
         self._count = count
@@ -191,7 +195,7 @@ class Summarizer:
             provider=target.name,
             model=run.model or target.model,
             usage={"input_tokens": run.input_tokens, "output_tokens": run.output_tokens, "attempts": run.attempts},
-            cost_usd=None if run.cost is None else str(run.cost),
+            cost_usd=None if run.cost is None else f"{run.cost:f}",
             created=self._now(),
             coverage=coverage(job.facts, shown),
         )
@@ -313,11 +317,12 @@ class Summarizer:
             raise
         finally:
             breaker.leave(turn)
-        _add_usage(run, response)
+        _add_usage(run, response, self._totals)
         return response
 
     async def _answer(self, request: ChatRequest, target: Target, run: _Run, left: float) -> Any:
         run.attempts += 1
+        self._totals.calls += 1
         extra = {"model": target.model} if target.model else {}
         token = own_call.set(True)
         try:
@@ -373,13 +378,15 @@ def _fragments(part: str, limit: int, count: Callable[[str], int]) -> list[tuple
     return [*_fragments(part[:middle], limit, count), *_fragments(after_cut(part, middle), limit, count)]
 
 
-def _add_usage(run: _Run, response: Any) -> None:
+def _add_usage(run: _Run, response: Any, totals: Totals) -> None:
     usage = getattr(response, "usage", None)
     for name in ("input_tokens", "output_tokens"):
         value = getattr(usage, name, None)
         if isinstance(value, int) and not isinstance(value, bool) and value > 0:
             setattr(run, name, getattr(run, name) + value)
-    cost = getattr(usage, "cost_usd", None)
+            setattr(totals, name, getattr(totals, name) + value)
+    cost = amount(getattr(usage, "cost_usd", None))
+    totals.paid(cost)
     if cost is not None:
         run.cost = cost if run.cost is None else run.cost + cost
     marks = getattr(response, "metadata", None)

@@ -306,8 +306,9 @@ class _Look:
 
     def _next(self) -> NextBoundary:
         shown = {shown.node.place: shown.tokens for shown in self._state.nodes}
+        history = self._history
         plan = Planner(
-            self._history,
+            history,
             self._addresses,
             self._state,
             self._limits,
@@ -315,11 +316,12 @@ class _Look:
             self._count,
         ).needed()
         folds = plan.frontier > self._state.frontier
-        span = self._history.message_range(self._state.frontier, plan.frontier) if folds else (None, None)
+        first, last = history.message_range(self._state.frontier, plan.frontier) if folds else (None, None)
         to_make = list(self._to_make(plan))
         sizes = [self._call_tokens(node) for node in to_make]
         return NextBoundary(
-            *span,
+            first=first,
+            last=last,
             segments=plan.segments,
             merged=plan.merged,
             shortened=len(plan.elided.keys() - self._state.elided.keys()),

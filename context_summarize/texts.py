@@ -143,7 +143,10 @@ class Texts:
 
     def _kept_rules(self, node: Node, rules: tuple[str, ...], source_tokens: int | None = None) -> tuple[str, ...]:
         """The newest rules, as many as one node may keep."""
-        return newest_rules(rules, rules_room(node.summary_tokens, node.level, source_tokens), self._count)
+        leaf = node
+        while leaf.children:
+            leaf = leaf.children[0]
+        return newest_rules(rules, rules_room(leaf.summary_tokens, source_tokens), self._count)
 
     def _leaf_digest(self, job: Job, rows: tuple[RenderedRow, ...]) -> str:
         return digest_text(rows, min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2)), self._count)
@@ -195,10 +198,9 @@ class Texts:
         try:
             summary = await self._summarizer.make(job, target)
         except SummaryUnavailable as error:
-            self._totals.refused(error.attempts)
+            self._totals.failed += error.attempts > 0
             self._failed(job, error)
             raise
-        self._totals.called(summary.usage, summary.cost_usd)
         self._said.clear()
         await self._store.put(summary)
         self._outbox.put(

@@ -31,7 +31,7 @@ def terminal(monkeypatch):
     monkeypatch.setattr(cli_cache, "_at_terminal", lambda: True)
 
 
-def stats(path) -> dict:
+def stats(path):
     told = call("cache", "stats", "--cache", path, "--json")
     assert (told.exit_code, told.stderr) == (0, ""), told.output
     return json.loads(told.stdout)

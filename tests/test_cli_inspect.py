@@ -84,6 +84,16 @@ def test_a_session_that_fits_says_that_there_is_nothing_yet(tmp_path):
     assert re.search(r"^Folded +nothing  no further segment is closed yet", told.stdout, re.MULTILINE)
 
 
+def test_long_results_that_will_be_cut_are_counted(tmp_path):
+    """Shortening comes before folding, and is told of where nothing is folded."""
+    rows = [*tool_session(2, size=3_000), user("thanks")]
+
+    told = call("inspect", store(tmp_path / "long.jsonl", rows), *NARROW, "--config", "keep_recent=2")
+
+    assert re.search(r"^Shortened +2  long rows cut", told.stdout, re.MULTILINE), told.output
+    assert re.search(r"^Freed +[1-9][\d,]*  tokens", told.stdout, re.MULTILINE)
+
+
 def test_without_boundaries_of_its_own_it_says_when_one_is_made(session):
     """`auto_compact: false` leaves the threshold without a meaning."""
     told = call("inspect", session, "--config", "auto_compact=false")

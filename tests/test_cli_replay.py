@@ -222,11 +222,11 @@ def test_boundaries_are_whole_at_any_width(session, monkeypatch, columns):
     assert ("Cached" in header) == (columns > 60)
 
 
-def start(command: list, **more: object) -> subprocess.Popen:
+def start(command: list) -> subprocess.Popen:
     """The command in a process of its own, as a shell starts it."""
     code = "from context_summarize.cli import main; main()"
     root = Path(__file__).parents[1]
-    env = {**os.environ, "PYTHONPATH": str(root), **more}  # type: ignore[arg-type]
+    env = {**os.environ, "PYTHONPATH": str(root)}
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, command)],
         env=env,

@@ -20,7 +20,7 @@ from context_summarize.html_report import ReportUnwritable, render_report, write
 from context_summarize.replay import BoundaryLine, ReplayResult, RequestLine, replay
 from context_summarize.snapshot import Snapshot, SummaryNode, ViewOrigin
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
-from context_summarize.types import JsonRow, RenderedRow, Summary
+from context_summarize.types import Fact, JsonRow, RenderedRow, Summary
 from tests.support.browser import Browser, Page, find_chromium
 
 HOSTILE = (
@@ -59,6 +59,7 @@ def plain() -> ReplayResult:
 def hostile() -> ReplayResult:
     """The same with markup in every place that a recorded session, a provider or a file name can fill."""
     rows = session(40, HOSTILE)
+    # A pattern of the user's own is shown among the settings.
     return replayed(rows, f"Goal: {HOSTILE}", name=f"scripted {HOSTILE}", source=HOSTILE, redact=[HOSTILE[:9] + "z"])
 
 
@@ -192,7 +193,7 @@ def test_the_page_asks_for_nothing_from_elsewhere(plain):
 
 def test_secrets_are_masked_unless_the_settings_say_otherwise():
     """Originals and the last view are shown to whoever gets the page, so the setting holds for them too."""
-    rows = session(40, SECRET)
+    rows = session(40, f" {SECRET} ")
 
     assert SECRET not in render_report(replayed(rows))
     assert "[redacted: " in render_report(replayed(rows))
@@ -231,9 +232,10 @@ def test_calls_and_results_are_told_from_speech(plain):
 def large() -> ReplayResult:
     """What a very long session with long texts in a large window leaves behind."""
     text = "long text " * 3_000
+    ledger = tuple(Fact("id", f"ORDER-{at}") for at in range(300))
     rows = tuple(RenderedRow(number, "user", None, text) for number in range(1, 20_001))
     nodes = tuple(
-        SummaryNode(f"k{at}", 0, at * 100 + 1, at * 100 + 100, False, Summary(f"k{at}", 0, text, (), 7, 9))
+        SummaryNode(f"k{at}", 0, at * 100 + 1, at * 100 + 100, False, Summary(f"k{at}", 0, text, ledger, 7, 9))
         for at in range(200)
     )
     view = [user(text)] * 5_000
@@ -258,6 +260,7 @@ def test_a_page_stays_of_a_size_that_a_browser_opens_whatever_the_session():
     assert data["view"][-1]["at"] == 5_000
     assert "characters not in this page]" in data["view"][0]["parts"][0][2]
     assert "characters not in this page]" in data["nodes"][0]["text"]
+    assert (len(data["nodes"][0]["ledger"]), data["nodes"][0]["facts_left_out"]) == (100, 200)
 
 
 def test_a_long_chart_keeps_its_ends_its_extremes_and_its_boundaries():
@@ -422,7 +425,7 @@ def test_even_a_script_that_got_into_the_page_would_not_run(browser, page_of, pl
     page.evaluate(
         "(() => { const it = document.createElement('script'); it.textContent = 'window.hacked = 1';"
         " document.body.append(it); document.body.insertAdjacentHTML('beforeend',"
-        " '<img src=\"data:,\" onerror=\"window.hacked = 1\">'); })()"
+        ' \'<img src="data:," onerror="window.hacked = 1">\'); })()'
     )
 
     assert page.evaluate("typeof window.hacked") == "undefined"
@@ -461,6 +464,7 @@ def test_a_very_long_session_opens_and_says_what_is_left_out(browser, page_of):
     page.click("#tree > li > .node")
 
     text = page.evaluate("document.querySelector('main').innerText")
+    assert "200 more values not in this page" in text
     assert "more characters not in this page" in text
     assert "messages left out of this page" in text
     assert "rows left out of this page" in text

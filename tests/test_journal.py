@@ -532,6 +532,35 @@ def test_rows_are_written_although_the_loop_ends_first(path):
     assert read(path).rows == rows_of(50)
 
 
+async def test_a_file_that_is_given_up_is_left_as_it_is_and_let_go_of(path, warnings, no_hang):
+    """One warning; work that waits for the disk comes to nothing, and the next session gets the file."""
+    written(path, rows_of(1))
+    journal, gate = Journal(path), threading.Event()
+    journal._thread.submit(gate.wait)
+    loading, appending = journal.load(), journal.append(rows_of(2))
+    journal.give_up("it hangs")
+    journal.give_up("it hangs")
+    assert journal.failed
+    await journal.append(rows_of(3))
+    await journal.sync()
+    gate.set()
+    assert await loading == Loaded()
+    await appending
+    await journal.close()
+    assert read(path).rows == rows_of(1)
+    (warning,) = warnings()
+    assert "it hangs" in warning
+
+
+async def test_a_file_that_is_given_up_once_it_is_open_is_let_go_of(path):
+    """At close at the latest."""
+    journal = Journal(path)
+    await journal.append(rows_of(1))
+    journal.give_up("it hangs")
+    await journal.close()
+    assert read(path).rows == rows_of(1)
+
+
 async def test_what_comes_after_close_stays_in_memory(path):
     """It raises nothing, opens nothing and writes nothing; closing twice is fine."""
     journal = Journal(path)

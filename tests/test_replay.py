@@ -17,6 +17,7 @@ from context_summarize.replay import (
     ProviderUnavailable,
     ReplayResult,
     SessionFileError,
+    changed_settings,
     mounted_provider,
     read_session,
     replay,
@@ -122,6 +123,38 @@ async def test_a_session_that_does_not_fit_is_told_boundary_by_boundary():
     assert told.largest_view <= told.budget < told.history_tokens
     assert seen[-1] == (len(rows), len(told.boundaries))
     assert [done for done, _ in seen] == list(range(1, len(rows) + 1))
+
+
+async def test_every_request_is_told_with_its_size():
+    rows = tool_session(60, size=800)
+
+    told = await replay(rows, provider=scripted(), name="scripted")
+
+    assert [rows[line.row - 1]["role"] for line in told.request_lines] == ["assistant"] * told.requests
+    assert max(line.tokens for line in told.request_lines) == told.largest_view
+    assert (told.request_lines[-1].tokens, told.request_lines[-1].rows) == (sum(told.last_sizes), len(told.last_view))
+    after = {line.row: line.tokens for line in told.request_lines}
+    assert all(after[line.row] == line.after_tokens for line in told.boundaries)
+
+
+async def test_what_was_replayed_and_how_is_told():
+    config = Config(keep_recent=3, compact_threshold=0.6, target_usage=0.25, redact=("x+",))
+
+    told = await replay(tool_session(3), provider=scripted(), name="scripted", source="a.jsonl", config=config)
+
+    assert (told.source, told.threshold_tokens, told.target_tokens) == ("a.jsonl", 3_600, 1_500)
+    assert told.redact == ("x+",)
+    assert told.settings == {"keep_recent": 3, "compact_threshold": 0.6, "target_usage": 0.25, "redact": ("x+",)}
+    told = await replay(tool_session(1), provider=scripted(), name="x", config=Config(auto_compact=False))
+    assert (told.source, told.threshold_tokens) == ("", None)
+
+
+def test_settings_that_may_hold_a_password_are_named_without_their_value():
+    config = Config(cache="redis://:secret@host/0", persistence={"path": "/home/me/history"}, fan_in=4)
+
+    assert changed_settings(config) == {"cache": "…", "persistence": "…", "fan_in": 4}
+    assert changed_settings(Config(cache="memory")) == {"cache": "memory"}
+    assert changed_settings(Config()) == {}
 
 
 async def test_the_checks_say_what_they_looked_at():

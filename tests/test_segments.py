@@ -398,9 +398,9 @@ class TestSizes:
         """Within 100 and 1,600."""
         assert derive_summary_tokens(segment) == summary
 
-    @pytest.mark.parametrize(("level", "tokens"), [(0, 400), (1, 600), (2, 900), (3, 1_200), (9, 1_200)])
-    def test_higher_levels_may_take_more_at_most_three_times(self, level: int, tokens: int) -> None:
-        """1.5 to the power of the level."""
+    @pytest.mark.parametrize(("level", "tokens"), [(0, 400), (1, 1_000), (2, 2_500), (3, 3_200), (9, 3_200)])
+    def test_higher_levels_may_take_more_at_most_eight_times(self, level: int, tokens: int) -> None:
+        """2.5 to the power of the level."""
         assert level_tokens(400, level) == tokens
 
 
@@ -553,12 +553,14 @@ class TestKeys:
         assert base not in others | {merge_key([one, two], "t", 151)}
 
     def test_a_merge_stands_for_the_whole_run_one_level_up(self) -> None:
-        """It may be longer by half, and takes the run of its children."""
-        leaves = (Node("k1", 0, 0, 0, 3, 100, 512), Node("k2", 0, 1, 3, 5, 100, 512))
+        """It is half as long as what it stands for, but no longer than its level allows; it takes its children's run."""
+        leaves = tuple(Node(f"k{at}", 0, at, at, at + 1, 100, 512) for at in range(4))
         node = merge_node(leaves, template_digest="t", summary_tokens=100, index=0)
-        assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 5, 150)
+        assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 4, 200)
+        assert merge_node(leaves[:2], template_digest="t", summary_tokens=100, index=0).summary_tokens == 100
+        assert merge_node(leaves * 3, template_digest="t", summary_tokens=100, index=0).summary_tokens == 250
         assert node.children == leaves
-        assert node.key == merge_key(leaves, "t", 150)
+        assert node.key == merge_key(leaves, "t", 200)
         assert not node.is_rest
         rest = merge_node((node, leaves[1]), template_digest="t", summary_tokens=100, index=-1)
         assert (rest.level, rest.is_rest) == (2, True)

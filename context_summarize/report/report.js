@@ -108,6 +108,9 @@
     };
     fit();
     new ResizeObserver(fit).observe(chart);
+    if (data.boundaries.some((line) => line.digests)) {
+      chart.after(make("p", { class: "quiet" }, "Filled marks: a digest, written by code, stood in for a model's summary."));
+    }
     showBoundaries();
   }
 
@@ -137,7 +140,7 @@
       svg.append(draw("line", { class: name === "budget" ? "limit" : "limit dashed", x1: box.left, x2: box.right, y1: y(tokens), y2: y(tokens) }));
     }
     svg.append(...limitLabels(limits.filter((limit) => limit[1] !== null), box.right + 10, y));
-    const tip = make("div", { class: "tip", role: "status" });
+    const tip = make("div", { class: "tip", "aria-hidden": "true" });
     tip.hidden = true;
     const marks = data.boundaries.map((told) => boundaryMark(told, x(told.request), y(told.before_tokens), tip, width));
     marks.forEach((mark, at) => {
@@ -265,6 +268,7 @@
       parts.push(make("div", { class: "said text" }, node.text));
       if (node.rules.length) parts.push(make("h3", {}, "Standing rules of the user"), make("ul", { class: "rules" }, node.rules.map((rule) => make("li", {}, rule))));
       if (node.ledger.length) parts.push(make("h3", {}, "Ledger: exact values that the text does not hold"), ledger(node.ledger));
+      if (node.facts_left_out) parts.push(make("div", { class: "gap" }, `${plural(node.facts_left_out, "more value")} not in this page`));
     } else {
       parts.push(make("p", { class: "meta" }, "The text of this summary is not kept."));
     }

@@ -168,7 +168,9 @@ class Page:
     def _point(self, selector: str) -> None:
         found = f"document.querySelector({json.dumps(selector)})"
         self.evaluate(f"{found}.scrollIntoView({{block: 'center'}})")
-        box = self.evaluate(f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({found}.getBoundingClientRect())")
+        box = self.evaluate(
+            f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({found}.getBoundingClientRect())"
+        )
         self._at = {"x": box[0], "y": box[1]}
         self.send("Input.dispatchMouseEvent", type="mouseMoved", **self._at)
 

@@ -1,0 +1,60 @@
+"""Writes the tables of configuration.md from the texts of `Config`'s fields: `python docs/make_configuration.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+from context_summarize import Config
+from context_summarize.config import ALIASES, FOREIGN_KEYS
+
+PAGE = Path(__file__).with_name("configuration.md")
+
+
+def _settings() -> list[str]:
+    rows = [f"| `{item.name}` | {_shown(item.default)} | {_cell(item.metadata['doc'])} |" for item in fields(Config)]
+    return ["| key | default | |", "| --- | --- | --- |", *rows]
+
+
+def _aliases() -> list[str]:
+    return ["| key | is read as |", "| --- | --- |", *(f"| `{key}` | `{name}` |" for key, name in ALIASES.items())]
+
+
+def _foreign() -> list[str]:
+    known = {item.name for item in fields(Config)}
+    rows = [f"| `{key}` | {f'`{here}`' if here in known else _cell(here)} |" for key, here in FOREIGN_KEYS.items()]
+    return ["| key | here |", "| --- | --- |", *rows]
+
+
+def _shown(value: Any) -> str:
+    """A default as YAML has it."""
+    if value is None or isinstance(value, bool):
+        return f"`{str(value).lower().replace('none', 'null')}`"
+    return f"`{value}`"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+TABLES: dict[str, Callable[[], list[str]]] = {"settings": _settings, "aliases": _aliases, "foreign": _foreign}
+
+
+def renewed(page: str) -> str:
+    """The page with each table, between two comments that name it, made anew.
+
+    Raises:
+        ValueError: the page lacks one of the comments.
+    """
+    for name, rows in TABLES.items():
+        begin, end = f"<!-- {name}: made by make_configuration.py -->", f"<!-- end of {name} -->"
+        before, rest = page.split(begin)
+        _, after = rest.split(end)
+        page = "\n".join((f"{before}{begin}", "", *rows(), "", f"{end}{after}"))
+    return page
+
+
+if __name__ == "__main__":
+    PAGE.write_text(renewed(PAGE.read_text("utf-8")), "utf-8")
