@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import tenacity
-from amplifier_core.llm_errors import LLMError
 from amplifier_core.message_models import ChatRequest, Message, ToolSpec
 
 from context_summarize.failures import is_retryable
 from context_summarize.gate import answer_text
 from context_summarize.types import JsonRow
+
+logger = logging.getLogger(__name__)
 
 KINDS = ("fact", "artifact", "decision", "next step")
 ANSWER_TOKENS = 1_000
@@ -66,13 +68,16 @@ def read_probes(path: Path) -> tuple[Probe, ...]:
     """The questions of a file.
 
     Raises:
-        ValueError: an id occurs twice, or a probe has not exactly one of `exact` and `expected`, or an unknown kind.
+        ValueError: an id occurs twice; a probe cannot be read, has not exactly one of `exact` and `expected`, or has an
+            unknown kind.
     """
-    entries = json.loads(path.read_text("utf-8"))["probes"]
     probes = []
-    for entry in entries:
-        first, last = entry["rows"]
-        probe = Probe(**{**entry, "rows": (first, last), "exact": tuple(entry.get("exact", ()))})
+    for entry in json.loads(path.read_text("utf-8"))["probes"]:
+        try:
+            first, last = entry["rows"]
+            probe = Probe(**{**entry, "rows": (first, last), "exact": tuple(entry.get("exact", ()))})
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{path} holds a probe that cannot be read ({error}): {entry!r:.100}") from None
         if bool(probe.exact) == bool(probe.expected) or probe.kind not in KINDS:
             raise ValueError(f"probe {probe.id!r} needs `exact` or `expected`, not both, and a kind of {KINDS}")
         probes.append(probe)
@@ -136,7 +141,8 @@ class Examiner:
                 score = 1 - len(missing) / len(probe.exact)
                 return Answer(probe.id, text, score, f"missing: {', '.join(missing)}" if missing else "")
             return await self._graded(probe, text)
-        except LLMError as error:
+        except Exception as error:  # of a foreign provider; the other questions are still worth asking
+            logger.debug("%s was not answered", probe.id, exc_info=True)
             return Answer(probe.id, text, None, f"{type(error).__name__}: {error}")
 
     async def _graded(self, probe: Probe, text: str) -> Answer:

@@ -33,6 +33,7 @@ from context_summarize.cli_options import MAX_OUTPUT, WINDOW, read_config
 from context_summarize.cli_show import Refused
 from context_summarize.history import measure
 from context_summarize.host import Window, request_budget
+from context_summarize.messages import analyse
 from context_summarize.offline import OfflineProvider
 from context_summarize.openai_compatible import NAME as OPENAI_COMPATIBLE
 from context_summarize.openai_compatible import make_provider
@@ -104,9 +105,8 @@ async def run(
     budget = await request_budget(config, token_budget, counted)
     room = await request_budget(Config(safety_margin=config.safety_margin), None, counted)
     view = await _played(rows, config, counted, budget)
-    # Nothing is folded here: the rows in the shape in which a view has them.
-    everything = await _played(rows, Config(auto_compact=False, compaction_strategy="truncate"), None, sys.maxsize)
-    examiner = Examiner(counted, sorted({made["tool"] for row in rows for made in row.get("tool_calls") or ()}))
+    everything = await _unfolded(rows)
+    examiner = Examiner(counted, sorted({made.name for row in rows for made in analyse(row).calls}))
 
     size = sum(measure(row, counter.count) for row in everything)
     if size > room:
@@ -137,11 +137,19 @@ async def _played(rows: Sequence[JsonRow], config: Config, provider: Any, budget
         await manager.close()
 
 
+async def _unfolded(rows: Sequence[JsonRow]) -> list[JsonRow]:
+    """All rows, in the shape in which a view has them."""
+    manager = SummarizingContextManager(store=MemoryStore())
+    try:
+        await manager.set_messages(rows)
+        return await manager.get_messages_for_request(sys.maxsize)
+    finally:
+        await manager.close()
+
+
 def _is_folded(probe: Probe, view: Sequence[JsonRow]) -> bool:
     spans = [row["metadata"]["messages"] for row in view if "messages" in (row.get("metadata") or {})]
-    return (
-        bool(spans) and min(first for first, _ in spans) <= probe.rows[0] and probe.rows[1] <= max(s[1] for s in spans)
-    )
+    return any(first <= probe.rows[0] for first, _ in spans) and any(probe.rows[1] <= last for _, last in spans)
 
 
 # --- what is printed ------------------------------------------------------------------------------------------------

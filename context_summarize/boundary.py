@@ -190,7 +190,7 @@ class Boundary:
     async def _get_missing(self, plan: Plan, request: Request) -> bool:
         """Get a plan's missing texts, digests for late ones; False where they are late and the view fits as it is."""
         await self._announcer.announce(request, plan.reason, self._used(plan, request), len(self._history))
-        left = max(0.0, self._config.wait_seconds - (self._clock() - self._started))
+        left = max(0.0, self._config.wait_seconds - self._waited)
         late = await self._fetch(plan.missing, request, None if plan.reason == "manual" else left)
         if late and plan.reason == "threshold":
             self.late = True  # the work goes on

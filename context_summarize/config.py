@@ -14,6 +14,7 @@ from .errors import ConfigError
 logger = logging.getLogger(__name__)
 
 ALIASES = {"compaction_threshold": "compact_threshold"}
+_NOTICE = "nothing: frames and marks stand where something is missing"
 FOREIGN_KEYS = {
     "protected_recent": "keep_recent",
     "protected_tool_results": "keep_recent",
@@ -22,7 +23,22 @@ FOREIGN_KEYS = {
     "token_meter": "nothing: the provider's own figures are used",
     "target_threshold": "target_usage",
     "storage_path": "persistence",
+    "transcript_path": "persistence",
     "memory_files": "nothing",
+    "output_reserve_fraction": "safety_margin",
+    "summary_trigger": "prefetch_threshold",
+    "summarize_trigger": "prefetch_threshold",
+    "summarization_model": "summary_model",
+    "summarization_prompt_path": "prompts",
+    "summarization_timeout_s": "request_timeout",
+    "summary_target_tokens": "summary_tokens",
+    "max_summary_tiers": "summary_share",
+    "verbatim_window_tokens": "keep_recent",
+    "large_result_threshold": "elide_tool_results",
+    "compaction_notice_enabled": _NOTICE,
+    "compaction_notice_token_reserve": _NOTICE,
+    "compaction_notice_verbosity": _NOTICE,
+    "compaction_notice_min_level": _NOTICE,
 }
 """Keys of the sibling context modules, with what takes their place here; bundles that swap modules bring them."""
 
@@ -119,7 +135,7 @@ class Config:
                 if name in given:
                     both = " and ".join(sorted(k for k in config if ALIASES.get(k, k) == name))
                     raise ConfigError(f"{both} are the same setting; keep one of them")
-                given[name] = tuple(value) if name == "redact" and isinstance(value, list) else value
+                given[name] = _as_meant(name, value)
             elif key in FOREIGN_KEYS:
                 foreign.append(f"{key} (here: {FOREIGN_KEYS[key]})")
             else:
@@ -127,6 +143,17 @@ class Config:
         if foreign:
             logger.warning("settings of another context module are ignored: %s", ", ".join(foreign))
         return cls(**given)
+
+
+_MAY_BE_NONE = ("prefetch_threshold", "max_tokens", "segment_tokens", "summary_tokens", "elide_tool_results")
+"""Settings without text values that may be off."""
+
+
+def _as_meant(name: str, value: Any) -> Any:
+    """YAML writes none as `null`; who writes `none` there gets a text, and means the same."""
+    if name in _MAY_BE_NONE and isinstance(value, str) and value.casefold() == "none":
+        return None
+    return tuple(value) if name == "redact" and isinstance(value, list) else value
 
 
 def _nearest(key: str, known: set[str]) -> str:

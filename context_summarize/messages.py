@@ -39,10 +39,13 @@ _TEXT_BLOCKS = ("text", "input_text", "output_text")
 
 def copy_json(value: Any) -> Any:
     """Copy dicts and lists at every depth; text and numbers are shared. For values that `normalise` has passed."""
+    # Every row of every view goes through here: texts, which most values are, are told by the quickest test there is.
     if isinstance(value, dict):
-        return {k: copy_json(v) if isinstance(v, _CONTAINERS) else v for k, v in value.items()}
+        return {
+            k: v if v.__class__ is str else copy_json(v) if isinstance(v, _CONTAINERS) else v for k, v in value.items()
+        }
     if isinstance(value, list):
-        return [copy_json(v) if isinstance(v, _CONTAINERS) else v for v in value]
+        return [v if v.__class__ is str else copy_json(v) if isinstance(v, _CONTAINERS) else v for v in value]
     if isinstance(value, tuple):
         return tuple(copy_json(v) for v in value)
     return value

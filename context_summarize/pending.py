@@ -33,6 +33,7 @@ class Pending:
         async def work() -> Summary:
             return await make()
 
+        self._waited.discard(key)  # it is other work now
         task = asyncio.create_task(work(), name=f"context-summarize:text:{key[:12]}")
         self._tasks[key] = task
         task.add_done_callback(_look)

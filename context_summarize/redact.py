@@ -348,12 +348,25 @@ def _applied(rule: _Rule, text: str) -> str:
     return rule.pattern.sub(replaced, text)
 
 
+_WORDS = tuple((word, at) for at, rule in enumerate(_RULES) for word in rule.needs)
+"""Words of which a text must hold one, each with the place of its rule."""
+_REMEMBERED_CHARS = 4_000
+
+
 def _known(text: str) -> str:
-    """The text without secrets of known formats."""
+    """The text without secrets of known formats. Most rows are rendered several times: short ones are remembered."""
+    return _remembered(text) if len(text) <= _REMEMBERED_CHARS else _cleaned(text)
+
+
+@lru_cache(maxsize=2_048)
+def _remembered(text: str) -> str:
+    return _cleaned(text)
+
+
+def _cleaned(text: str) -> str:
     low = text.lower()
-    for rule in _RULES:
-        if any(word in low for word in rule.needs):
-            text = _applied(rule, text)
+    for at in sorted({at for word, at in _WORDS if word in low}):
+        text = _applied(_RULES[at], text)
     if "-----end" in low:
         text = _without_pem_tails(text)
     if any(name in low for name in _NAMES):

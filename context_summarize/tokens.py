@@ -81,6 +81,9 @@ def _cut(text: str) -> Iterator[str]:
 
 def _pieces(text: str) -> Iterator[str]:
     """The text in pieces that the tokenizer takes quickly; together they are the text."""
+    if len(text) <= RUN_CHARS:
+        yield text
+        return
     start = 0
     for run in _LONG_RUN.finditer(text):
         yield from _cut(text[start : run.start()])

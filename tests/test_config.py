@@ -228,3 +228,15 @@ def test_a_config_does_not_change() -> None:
     """Frozen: no fixture has to reset it."""
     with pytest.raises(FrozenInstanceError):
         Config().keep_recent = 5  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("key", ["prefetch_threshold", "max_tokens", "segment_tokens", "elide_tool_results"])
+@pytest.mark.parametrize("word", ["none", "None", None])
+def test_none_may_be_written_as_a_word(key: str, word: str | None) -> None:
+    """In YAML `none` is a text, and what our pages call it."""
+    assert getattr(Config.from_mapping({key: word}), key) is None
+
+
+def test_a_provider_may_be_called_none() -> None:
+    """Where a name is asked for, the word is a name."""
+    assert Config.from_mapping({"summary_provider": "none"}).summary_provider == "none"

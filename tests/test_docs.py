@@ -19,6 +19,7 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import Config, ConfigError, SummarizingContextManager, mount
+from context_summarize.boundary import Preview
 from context_summarize.config import ALIASES, FOREIGN_KEYS
 from context_summarize.events import ALL_EVENTS
 from context_summarize.statistics import Statistics
@@ -246,11 +247,12 @@ async def test_the_page_on_events_has_every_event_with_its_keys() -> None:
         assert all(set(data) == told[name] for data in payloads), name
 
 
-def test_the_page_on_events_has_every_field_of_the_statistics() -> None:
+@pytest.mark.parametrize("value", [Preview, Statistics], ids=lambda value: value.__name__)
+def test_the_page_on_events_has_every_field_of(value: type[Preview | Statistics]) -> None:
     """And no others."""
-    table = EVENTS_PAGE.split("## Statistics")[1]
+    table = EVENTS_PAGE.split(f"\n## {value.__name__}\n")[1].split("\n## ")[0]
     named = {key for row in _rows(table) for key in re.findall(r"`([a-z_]+)`", row[0])}
-    assert named == {item.name for item in fields(Statistics)}
+    assert named == {item.name for item in fields(value)}
 
 
 class Registry(MockCoordinator):
@@ -262,13 +264,12 @@ class Registry(MockCoordinator):
 
 
 async def test_every_capability_that_a_session_offers_is_on_the_page() -> None:
-    """In the table on steering."""
+    """In the table on steering, and no others."""
     coordinator = Registry()
     cleanup = await mount(coordinator, {"cache": "memory"})
-    table = EVENTS_PAGE.split("## Steering")[1].split("## Statistics")[0]
+    table = EVENTS_PAGE.split("\n## Steering\n")[1].split("\n## ")[0]
     named = {name for row in _rows(table) for name in re.findall(r"`(context\.[a-z]+)`", row[0])}
-    assert coordinator.registered
-    assert set(coordinator.registered) <= named
+    assert set(coordinator.registered) == named
     await cleanup()
 
 

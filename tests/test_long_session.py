@@ -139,9 +139,9 @@ def test_views_do_not_grow_with_the_session(seen: Seen) -> None:
 
 
 def test_summaries_keep_to_their_share_on_average(seen: Seen) -> None:
-    """They may exceed it where merges are still being made in the background, and never by half of it."""
-    assert SHARE * BUDGET / 2 < sum(seen.summaries) / len(seen.summaries) <= SHARE * BUDGET
-    assert max(seen.summaries) < 1.5 * SHARE * BUDGET
+    """Where nothing is left to merge the share yields, in a window as small as this one by a fifth at most, on average."""
+    assert SHARE * BUDGET / 2 < sum(seen.summaries) / len(seen.summaries) <= 1.2 * SHARE * BUDGET
+    assert max(seen.summaries) < 1.6 * SHARE * BUDGET
 
 
 async def test_the_share_yields_only_where_no_neighbours_are_left_to_merge() -> None:
@@ -149,7 +149,7 @@ async def test_the_share_yields_only_where_no_neighbours_are_left_to_merge() -> 
     seen = await play(long_session(2), prefetch_threshold=None)
     assert max(seen.views) <= BUDGET
     assert max(seen.levels) > 1
-    assert seen.beyond < len(seen.views) / 10
+    assert seen.beyond < len(seen.views) / 3
     assert seen.beyond_needlessly == 0
 
 

@@ -84,6 +84,12 @@ class TestQuestions:
         assert 12 <= len(found) <= 20
         assert sum(probe.rows[1] < 1_200 for probe in found) > len(found) / 2
 
+    def test_an_entry_that_is_no_question_is_refused(self, tmp_path: Path) -> None:
+        """With what is wrong with it."""
+        (tmp_path / "probes.json").write_text('{"probes": [{"id": "a", "kind": "fact", "question": "?"}]}')
+        with pytest.raises(ValueError, match=r"cannot be read \('rows'\)"):
+            read_probes(tmp_path / "probes.json")
+
     @pytest.mark.parametrize(
         "wrong",
         [{"exact": []}, {"expected": "prose"}, {"kind": "rumour"}],
@@ -147,8 +153,10 @@ class TestGrading:
         assert answer.score is None
         assert "Well done!" in answer.note
 
-    async def test_an_error_costs_its_question_alone(self) -> None:
-        model = ScriptedProvider([AuthenticationError("no key")], then="shipped-1 of ORD00001")
+    @pytest.mark.parametrize("error", [AuthenticationError("no key"), OSError("no key")])
+    async def test_an_error_costs_its_question_alone(self, error: Exception) -> None:
+        """Also one that a provider should not have let through."""
+        model = ScriptedProvider([error], then="shipped-1 of ORD00001")
         first, second = await Examiner(model).examine(tool_session(1), [EXACT, EXACT])
         assert (first.score, second.score) == (None, 1.0)
         assert "no key" in first.note

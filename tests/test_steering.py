@@ -134,7 +134,7 @@ class TestPause:
 
 async def test_a_session_finds_them_as_capabilities() -> None:
     """`context.compact`, `.preview`, `.pause`, `.resume` and `.statistics`, bound to the mounted manager."""
-    coordinator = MockCoordinator()  # type: ignore[no-untyped-call]
+    coordinator = MockCoordinator()
     cleanup = await mount(coordinator, {**SMALL, "cache": "memory"})
     manager = coordinator.get("context")
     for row in tool_session(10, size=600):

@@ -25,14 +25,19 @@ ROWS = 300
 VERSIONS = ("3.11", "3.12", "3.13")
 
 
-def run(*command: str | Path, cwd: Path = ROOT) -> str:
+def run(*command: str | Path, cwd: Path = ROOT, home: Path | None = None) -> str:
     """What a command prints; its errors go where ours go.
+
+    Args:
+        home: the user's folder, as the command sees it; None = as we do.
 
     Raises:
         subprocess.CalledProcessError: it failed.
     """
     # Nothing of the environment that we run in may reach a Python that is tried.
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "VIRTUAL_ENV", "PYENV_"))}
+    if home is not None:
+        kept["HOME"] = str(home)
     return subprocess.run(command, cwd=cwd, env=kept, check=True, stdout=subprocess.PIPE, encoding="utf-8").stdout
 
 
@@ -71,7 +76,7 @@ def _version(command: str) -> str | None:
 
 
 def try_wheel(wheel: Path, python: str) -> str:
-    """What a replay by the installed wheel saw, in a fresh environment, an empty folder and with an empty home.
+    """What a replay by the installed wheel saw, in a fresh environment, with an empty home, outside the repository.
 
     Raises:
         RuntimeError: it made no boundary, although the recording outgrows the window.
@@ -79,12 +84,13 @@ def try_wheel(wheel: Path, python: str) -> str:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         run(python, "-m", "venv", folder / "venv")
-        scripts = folder / "venv" / "bin"
+        scripts, home = folder / "venv" / "bin", folder / "home"
+        home.mkdir()
         run(scripts / "python", "-m", "pip", "--disable-pip-version-check", "--quiet", "--quiet", "install", wheel)
         with RECORDING.open(encoding="utf-8") as lines:
             (folder / "short.jsonl").write_text("".join(islice(lines, ROWS)), "utf-8")
         command = (scripts / "context-summarize", "replay", "short.jsonl", "--window", "12000", "--max-output", "1000")
-        seen = json.loads(run(*command, "--json", cwd=folder))  # a check that fails ends it with 1
+        seen = json.loads(run(*command, "--json", cwd=folder, home=home))  # a check that fails ends it with 1
         if not seen["boundaries"]:
             raise RuntimeError(f"{ROWS} rows made no boundary in a window of 12,000 tokens; expected some")
         return f"{seen['messages']} messages, {seen['requests']} requests, {len(seen['boundaries'])} boundaries, all ok"

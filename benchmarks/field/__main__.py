@@ -27,8 +27,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Write the report, or print one cell as JSON."""
     options = _parser().parse_args(arguments)
     # Contestants tell of every failure; the tables count them.
+    before = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
-    warnings.simplefilter("ignore")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return _run(options)
+    finally:
+        logging.disable(before)
+
+
+def _run(options: argparse.Namespace) -> int:
     traits = Traits(**{one.name: getattr(options, one.name) for one in fields(Traits) if hasattr(options, one.name)})
     prices = Prices(read=options.price_read, write=options.price_write, output=options.price_output)
     if options.cell:
