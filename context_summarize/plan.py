@@ -344,23 +344,18 @@ class Planner:
         return None
 
     def _incomplete_run(self, nodes: list[Node]) -> list[Node] | None:
-        """The nodes with their oldest run of two or more neighbours of one level and one parent as a rest node."""
+        """The nodes with their oldest run of two or more neighbours of one level and one parent as a rest node.
+
+        A rest node over nodes of that parent is part of the run: the rest grows, made anew from what it stands for.
+        """
         fan_in = self._limits.fan_in
         at = 0
         while at < len(nodes):
-            first = nodes[at]
-            end = at + 1
-            while (
-                end < len(nodes)
-                and not first.is_rest
-                and not nodes[end].is_rest
-                and nodes[end].level == first.level
-                and nodes[end].index // fan_in == first.index // fan_in
-            ):
-                end += 1
+            run, end = expanded(nodes[at]), at + 1
+            while end < len(nodes) and _are_of_one_parent(run, more := expanded(nodes[end]), fan_in):
+                run, end = [*run, *more], end + 1
             if end - at >= 2:
-                made = self._addresses.merge(nodes[at:end], -1)
-                return _replaced(nodes, made)
+                return _replaced(nodes, self._addresses.merge(run, -1))
             at = end
         return None
 
@@ -432,6 +427,13 @@ def expanded(node: Node) -> list[Node]:
     if not (node.is_rest and node.children):
         return [node]
     return [inner for child in node.children for inner in expanded(child)]
+
+
+def _are_of_one_parent(run: Sequence[Node], more: Sequence[Node], fan_in: int) -> bool:
+    """Whether these regular nodes and those are of one level, and would be merged into one node."""
+    nodes = (*run, *more)
+    parents = {(node.level, node.index // fan_in) for node in nodes}
+    return len(parents) == 1 and not any(node.is_rest for node in nodes)
 
 
 def _overhangs(rest: Node, run: Sequence[Node]) -> bool:

@@ -215,8 +215,8 @@ def derive_summary_tokens(segment_tokens: int) -> int:
 
 
 def level_tokens(summary_tokens: int, level: int) -> int:
-    """What a summary of this level may take: 2.5ⁿ times a level-0 summary, at most eight times."""
-    return int(summary_tokens * min(8.0, 2.5**level))
+    """What a summary of this level may take: 2ⁿ times a level-0 summary, at most four times."""
+    return int(summary_tokens * min(4.0, 2.0**level))
 
 
 class Segmenter:
