@@ -514,7 +514,7 @@ def scenes() -> list[Any]:
         ("orphan", Scene(lost, keep_recent=20), "threshold"),
         ("abandoned", Scene([*talk(16), call("x"), *talk(4)], keep_recent=20), "threshold"),
         ("open hook", Scene([*talk(20), call("x"), hook(words(300))]), "threshold"),
-        ("line", Scene([*talk(20), user("hm")], room=200, share=1.0, fan_in=20), "must_fit"),
+        ("line", Scene([*talk(20), user("hm")], room=200, share=10.0, fan_in=20), "must_fit"),
         ("opening", Scene([*(assistant(words(97)) for _ in range(40)), *talk(2)]), "threshold"),
     ]
     return [pytest.param(scene, reason, id=name) for name, scene, reason in made]
