@@ -25,6 +25,7 @@ class Ahead:
         self._seen: tuple[object, ...] | None = None
         self._begun: int | None = None
         self._task: asyncio.Task[None] | None = None
+        self._closed = False
 
     def look(self, state: ViewState, request: Request, version: int, segments: int) -> None:
         """Start what can be made now. Called after a view has been served; returns at once.
@@ -33,8 +34,8 @@ class Ahead:
             version: of the history; grows with every row.
             segments: closed by now; with no more of them than the last time there is nothing new to make.
         """
-        seen = (id(state), request.budget, request.system_tokens, segments)
-        if seen == self._seen:
+        seen = (request.budget, request.system_tokens, segments)
+        if self._closed or seen == self._seen:
             return
         self._seen = seen
         self._boundary.learn_ahead()
@@ -71,7 +72,8 @@ class Ahead:
         self._keys.clear()
 
     async def close(self) -> None:
-        """End the task."""
+        """End the task, and begin no other: a request that is still being answered may look again."""
+        self._closed = True
         task = self._task
         self.stop()
         await end_tasks([] if task is None else [task])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core.llm_errors import ProviderUnavailableError
 
-from context_summarize import SummarizingContextManager
+from context_summarize import Config, SummarizingContextManager
 from context_summarize.offline import OfflineProvider
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens import TokenCounter
@@ -143,6 +143,21 @@ def test_a_session_may_end_while_work_is_under_way() -> None:
     assert provider.asked
     assert provider.under_way == 0
     assert run.tasks_left == 0
+
+
+async def test_a_request_answered_after_the_end_begins_nothing() -> None:
+    """Cleanup may come while a request waits, which then looks ahead of itself: no task is left by that."""
+    provider = ScriptedProvider(context_window=40_000)
+    manager = SummarizingContextManager()
+    await manager.set_messages(recording()[:150])
+    await manager.close()
+    budget = 27_000
+    view = await manager.get_messages_for_request(budget, provider)
+    used = await manager.get_token_count() / budget
+    assert (Config().prefetch_threshold or 1) < used < Config().compact_threshold
+    assert len(view) == 150
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert provider.calls == 0
 
 
 def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_boundary() -> None:
