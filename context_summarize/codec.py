@@ -10,7 +10,7 @@ from typing import Any, TypeAlias, get_args
 
 from .types import BoundaryRecord, Fact, FactKind, Node, Summary
 
-FORMAT = 1
+FORMAT = 2
 """Version of the form below. Any change of a field of a value needs a new one: entries of another are not read."""
 
 _Read: TypeAlias = Callable[[Any], Any]
@@ -167,7 +167,7 @@ def _node(value: Any) -> Node:
     return Node(*_NODE(value))
 
 
-_FACT = _row(_kind, _text, _whole)
+_FACT = _row(_kind, _text, _whole, _flag)
 _NODE = _row(_text, _whole, _whole, _whole, _whole, _whole, _whole, _many(_node), _or_none(_text))
 
 _SUMMARY: Mapping[str, _Read] = {

@@ -24,6 +24,8 @@ IDENTIFIERS: tuple[FactKind, ...] = ("id", "path", "url", "amount")
 WORDS: tuple[FactKind, ...] = ("user", "command", "error")
 PRIME, EXACT = 0.8, 0.65
 """Shares of a ledger's room: codes, amounts and paths; these and all other identifiers."""
+SAID = 0.6
+"""Share of a ledger's room for what the summaries below have said and the one above them has dropped."""
 
 _LABELS: dict[FactKind, str] = {
     "id": "ids",
@@ -115,22 +117,23 @@ def prose_tokens(summary_tokens: int) -> int:
     return summary_tokens * 3 // 4
 
 
-def ledger_tokens(summary_tokens: int) -> int:
-    """Room of the ledger beside it: as much again."""
-    return summary_tokens * 3 // 4
+def ledger_tokens(summary_tokens: int, level: int) -> int:
+    """Room of the ledger beside it: as much again for a segment; a third of that for a merge, whose prose is longer."""
+    return summary_tokens * 3 // 4 if level == 0 else summary_tokens // 4
 
 
 def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count) -> tuple[Fact, ...]:
     """The facts that `text` does not hold, as many as fit into `max_tokens` once formatted, in the order of `facts`.
 
-    Codes (short ids such as a reservation's or a flight's number), amounts and paths come first, in up to `PRIME` of
-    the room: prose loses them most often and nothing else can tell them. Then the other identifiers up to `EXACT` of
+    What prose has held before comes first, in up to `SAID` of the room. Then codes (short ids such as a reservation's or
+    a flight's number), amounts and paths, in up to `PRIME` of it: prose loses them most often. Then the other identifiers up to `EXACT` of
     the room, then user words, commands and errors, then what is left of the identifiers. Within each class the kinds
     take turns, each giving its best next fact. A fact that does not fit is passed over, so that one long text does not
     keep shorter ones out. A user's single word without a digit ("yes") is left out: alone it says nothing.
     """
     flat = one_line(text)
     fresh = [fact for fact in facts if _tells(fact) and not holds(flat, one_line(fact.value))]
+    said = [fact for fact in fresh if fact.said]
     prime = _in_turns([fact for fact in fresh if _is_prime(fact)], IDENTIFIERS, max_tokens)
     exact = _in_turns([fact for fact in fresh if not _is_prime(fact)], IDENTIFIERS, max_tokens)
     words = _in_turns(fresh, WORDS, max_tokens)
@@ -139,6 +142,7 @@ def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
     kinds: set[FactKind] = set()
     spent = 0
     for candidates, bound in (
+        (said, int(room * SAID)),
         (prime, int(room * PRIME)),
         (exact, int(room * EXACT)),
         (words, room),
@@ -176,13 +180,14 @@ def merge_facts(children: Sequence[Sequence[Fact]]) -> tuple[Fact, ...]:
     The score is that of `extract_facts`, the place of a fact being its rank in the newest child that has it.
     """
     counts: Counter[tuple[FactKind, str]] = Counter()
+    said = {(fact.kind, fact.value) for child in children for fact in child if fact.said}
     places: dict[tuple[FactKind, str], float] = {}
     for index, child in enumerate(children):
         for rank, fact in enumerate(child):
             counts[fact.kind, fact.value] += fact.count
             places[fact.kind, fact.value] = (index + 1 - rank / len(child)) / len(children)
     order = sorted(places, key=lambda key: (-_score(places[key], counts[key]), -places[key], key))
-    return tuple(Fact(kind, value, counts[kind, value]) for kind, value in order)
+    return tuple(Fact(kind, value, counts[kind, value], (kind, value) in said) for kind, value in order)
 
 
 def digest_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> str:

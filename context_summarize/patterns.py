@@ -51,7 +51,9 @@ _QUANTITY = re.compile(r"\d+[A-Za-z]{1,2}|\d+(?:-[a-z]+)+|\d+[eE][+-]?\d+|0x[0-9
 """`11AM`, `500MB`, `24-hour`, `1e-05`: numbers with a unit."""
 _UPPER_CODE = re.compile(r"[A-Z0-9]{4,32}")
 _NUMBERED = re.compile(r"[A-Za-z]+\d{4,}")
-_CODE = re.compile(r"(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{2,12}|[A-Z][A-Z0-9]{1,9}-\d{1,8}|#\d{1,7}")
+_CODE = re.compile(
+    r"(?=[^A-Za-z]*[A-Za-z])[A-Za-z0-9]{2,12}|(?=[A-Z-]*\d)[A-Z][A-Z0-9]{1,9}(?:-[A-Z0-9]{1,8}){1,3}|#\d{1,7}"
+)
 _KEY = re.compile(r"[A-Z][A-Z0-9]{1,9}-\d+")
 _BLOB = re.compile(r"[A-Za-z0-9+/_-]{60,}")
 """A line of base64, unless each of its parts is short or in one case."""
@@ -195,7 +197,7 @@ def codes_in(text: str) -> set[str]:
 
 
 def is_code(identifier: str) -> bool:
-    """True for short ids of one piece: `4WQ150`, `HAT136`, `PROJ-7`, `#12`, `7f3a2b9c`; not for dates or user names."""
+    """True for `4WQ150`, `HAT136`, `PROJ-7`, `INV-2031-B7`, `#12`, `7f3a2b9c`; not for dates or user names."""
     return _CODE.fullmatch(identifier) is not None
 
 

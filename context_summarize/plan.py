@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from .digest import ledger_tokens, prose_tokens
 from .history import Addresses, Count, History, measure
 from .messages import is_hook
 from .sizes import Sizes
@@ -204,7 +205,9 @@ class Planner:
 
     def _node_size(self, node: Node) -> int:
         known = self._known(node)
-        return known if known is not None else node.summary_tokens * 3 // 2 + FRAME_TOKENS
+        if known is not None:
+            return known
+        return prose_tokens(node.summary_tokens) + ledger_tokens(node.summary_tokens, node.level) + FRAME_TOKENS
 
     def _elided(self, draft: _Draft, frontier_row: int) -> dict[int, int]:
         """The shortened rows of the draft; a long first user message, once pinned, is head and tail only."""
@@ -344,20 +347,21 @@ class Planner:
         return None
 
     def _incomplete_run(self, nodes: list[Node]) -> list[Node] | None:
-        """The nodes with their oldest run of two or more neighbours of one level and one parent as a rest node.
+        """The nodes with a run of two or more neighbours of one level and one parent as a rest node: the lowest, oldest.
 
         A rest node over nodes of that parent is part of the run: the rest grows, made anew from what it stands for.
         """
         fan_in = self._limits.fan_in
+        lowest: list[Node] = []
         at = 0
         while at < len(nodes):
             run, end = expanded(nodes[at]), at + 1
             while end < len(nodes) and _are_of_one_parent(run, more := expanded(nodes[end]), fan_in):
                 run, end = [*run, *more], end + 1
-            if end - at >= 2:
-                return _replaced(nodes, self._addresses.merge(run, -1))
+            if end - at >= 2 and (not lowest or run[0].level < lowest[0].level):
+                lowest = run
             at = end
-        return None
+        return _replaced(nodes, self._addresses.merge(lowest, -1)) if lowest else None
 
     # --- shortening -------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ from .messages import render_parts
 from .types import Call, Group, Node, RenderedRow, Row, Segment
 
 SCHEMA_VERSION = "1"
+MOST_GROWTH = 6
+"""A merged summary is at most so many times as long as a segment's."""
 Redact = Callable[[str], str]
 
 INVISIBLE = (
@@ -214,11 +216,6 @@ def derive_summary_tokens(segment_tokens: int) -> int:
     return min(1_600, max(100, segment_tokens // 10))
 
 
-def level_tokens(summary_tokens: int, level: int) -> int:
-    """What a summary of this level may take: 2ⁿ times a level-0 summary, at most four times."""
-    return int(summary_tokens * min(4.0, 2.0**level))
-
-
 class Segmenter:
     """Cuts rendered groups, fed one at a time, into segments. What is cut stays cut, whatever is fed later.
 
@@ -302,9 +299,9 @@ def merge_key(children: Sequence[Node], template_digest: str, summary_tokens: in
 def merge_node(children: Sequence[Node], *, template_digest: str, summary_tokens: int, index: int) -> Node:
     """The address of the summary that stands for these neighbours; `index` -1 makes it a rest node."""
     level = max(child.level for child in children) + 1
-    # A merge halves what it stands for, or it would make no room; a run of few neighbours gets less for that.
+    # A merge halves what it joins, or it would make no room.
     below = sum(child.summary_tokens for child in children)
-    tokens = min(level_tokens(summary_tokens, level), max(summary_tokens, below // 2))
+    tokens = min(MOST_GROWTH * summary_tokens, max(summary_tokens, below // 2))
     key = merge_key(children, template_digest, tokens)
     first, end = children[0].first_group, children[-1].end_group
     return Node(key, level, index, first, end, tokens, 0, tuple(children))

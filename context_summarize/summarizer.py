@@ -182,7 +182,7 @@ class Summarizer:
 
     def _summary(self, job: Job, target: Target, run: _Run, text: str) -> Summary:
         said = f"{text}\n{format_rules(job.rules)}"
-        ledger = build_ledger(job.facts, said, ledger_tokens(job.summary_tokens), self._count)
+        ledger = build_ledger(job.facts, said, ledger_tokens(job.summary_tokens, job.level), self._count)
         shown = "\n\n".join(part for part in (text, format_rules(job.rules, text), format_ledger(ledger)) if part)
         return Summary(
             key=job.key,

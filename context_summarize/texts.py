@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .config import Config
 from .digest import (
@@ -128,10 +128,10 @@ class Texts:
 
     @staticmethod
     def _child_facts(child: Summary) -> tuple[Fact, ...]:
-        """The child's ledger, and the exact values that its text holds: the merge may paraphrase them away."""
-        said = extract_facts([RenderedRow(1, "assistant", None, child.text)])
-        held = {fact.value for fact in child.ledger}
-        return (*child.ledger, *(fact for fact in identifiers(said) if fact.value not in held))
+        """The exact values that the child's text holds, which the merge may paraphrase away, and its ledger."""
+        held = identifiers(extract_facts([RenderedRow(1, "assistant", None, child.text)]))
+        said = {fact.value: replace(fact, said=True) for fact in held}
+        return (*said.values(), *(fact for fact in child.ledger if fact.value not in said))
 
     def _leaf_job(self, node: Node, rows: tuple[RenderedRow, ...], addresses: Addresses) -> Job:
         runs = addresses.runs(node, rows)

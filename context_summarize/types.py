@@ -88,6 +88,8 @@ class Fact:
     value: str
     count: int = 1
     """How often it occurs in the rows that it was taken from."""
+    said: bool = False
+    """True once the prose of a summary has held it: a model has found it worth writing down."""
 
 
 @dataclass(frozen=True, slots=True)

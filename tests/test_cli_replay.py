@@ -149,7 +149,9 @@ def server_options(base_url: str, *more: object) -> list:
 
 def test_a_real_server_writes_the_summaries_and_names_its_window(session, local_server):
     """Window and usage come over a real connection, and its text stands in the last view."""
-    told = call("replay", session, *server_options(local_server, "--json", "--show-view", "--max-output", 2_000))
+    waited_for = ("--config", "prefetch_threshold=none", "--config", "elide_tool_results=none")
+    more = ("--json", "--show-view", "--max-output", 2_000, *waited_for)
+    told = call("replay", session, *server_options(local_server, *more))
 
     assert told.exit_code == 0, told.output
     data = json.loads(told.stdout)

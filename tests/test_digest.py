@@ -324,13 +324,26 @@ def test_codes_amounts_and_paths_come_before_other_identifiers() -> None:
     assert set(ledger) & set(names), "the rest of their room is not left empty"
 
 
-@pytest.mark.parametrize("value", ["4WQ150", "HAT136", "PROJ-7", "#12", "7f3a2b9c", "AA12"])
-def test_short_ids_of_one_piece_are_codes(value: str) -> None:
+def test_what_prose_held_before_comes_first_and_leaves_room_for_the_rest() -> None:
+    """Somebody found it worth writing down: it stands before newer codes, in three fifths of the room."""
+    said = [Fact("id", f"some_user_{n:04d}", said=True) for n in range(40)]
+    prime = [Fact("id", f"ABC{n:03d}") for n in range(40)]
+    ledger = build_ledger([*prime, *said], "some_user_0000 was seen", 120, count)
+    kept = [fact for fact in ledger if fact.said]
+    assert kept == said[1 : len(kept) + 1]
+    assert 0.4 * 120 < count(format_ledger(kept)) <= 0.6 * 120 + count(LEDGER_LINE)
+    assert len(ledger) > len(kept)
+
+
+@pytest.mark.parametrize("value", ["4WQ150", "HAT136", "PROJ-7", "INV-2031-B7", "SKU-AB-12", "#12", "7f3a2b9c", "AA12"])
+def test_short_ids_are_codes(value: str) -> None:
     """The ids that stand first in a ledger."""
     assert patterns.is_code(value)
 
 
-@pytest.mark.parametrize("value", ["mia_li_3668", "2024-05-20", "9523456873", "10.0.0.1:8080", "a@b.example", "x" * 64])
+@pytest.mark.parametrize(
+    "value", ["mia_li_3668", "2024-05-20", "WELL-KNOWN-ISSUE", "9523456873", "10.0.0.1:8080", "a@b.example", "x" * 64]
+)
 def test_names_dates_and_hashes_are_no_codes(value: str) -> None:
     """They are carried too, where there is room."""
     assert not patterns.is_code(value)
@@ -376,6 +389,12 @@ def test_merging_adds_counts_and_puts_the_newest_first() -> None:
     new = [Fact("id", "C3"), Fact("id", "A1", 2), Fact("id", "D4")]
     merged = merge_facts([old, [], new])
     assert merged == (Fact("id", "A1", 3), Fact("id", "C3"), Fact("id", "D4"), Fact("id", "B2", 16))
+
+
+def test_what_one_child_has_said_stays_said() -> None:
+    """Also where another child has it in its ledger alone."""
+    merged = merge_facts([[Fact("id", "A1", said=True), Fact("id", "B2")], [Fact("id", "A1")]])
+    assert {fact.value: fact.said for fact in merged} == {"A1": True, "B2": False}
 
 
 SESSION = rows(

@@ -353,6 +353,13 @@ class TestMerging:
         [node] = plan.nodes[:1]
         assert (node.is_rest, node.level, len(node.children), len(plan.nodes)) == (True, 1, 3, 1)
 
+    def test_the_lowest_level_is_joined_before_older_and_higher_ones(self) -> None:
+        """Merged summaries are pressed into one last of all: each merge may lose what the one before it kept."""
+        scene = Scene(talk(24), target=0.01, fan_in=4, room=2_000, share=0.24)
+        plan = scene.settled()
+        levels = [(node.level, node.is_rest) for node in plan.nodes]
+        assert levels == [(1, False), (1, False), (1, True)]
+
     def test_a_rest_over_nodes_gives_way_to_the_complete_run_that_covers_it(self) -> None:
         """A merge of the rest's own children and their neighbours, not of the rest."""
         scene = Scene(talk(7), target=0.01, fan_in=6, share=0.03)

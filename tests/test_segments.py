@@ -20,7 +20,6 @@ from context_summarize.segments import (
     derive_segment_tokens,
     derive_summary_tokens,
     group_hash,
-    level_tokens,
     merge_key,
     merge_node,
     render_group,
@@ -398,11 +397,6 @@ class TestSizes:
         """Within 100 and 1,600."""
         assert derive_summary_tokens(segment) == summary
 
-    @pytest.mark.parametrize(("level", "tokens"), [(0, 400), (1, 800), (2, 1_600), (3, 1_600), (9, 1_600)])
-    def test_higher_levels_may_take_more_at_most_four_times(self, level: int, tokens: int) -> None:
-        """Two to the power of the level."""
-        assert level_tokens(400, level) == tokens
-
 
 def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
     """The segments of groups written as 'u' or a digit: a user turn of one token, or a group of that many tokens."""
@@ -553,12 +547,13 @@ class TestKeys:
         assert base not in others | {merge_key([one, two], "t", 151)}
 
     def test_a_merge_stands_for_the_whole_run_one_level_up(self) -> None:
-        """It is half as long as what it stands for, at most what its level allows; it takes its children's run."""
+        """It is half as long as what it joins, at most six times as long as a segment's; it takes its children's run."""
         leaves = tuple(Node(f"k{at}", 0, at, at, at + 1, 100, 512) for at in range(4))
         node = merge_node(leaves, template_digest="t", summary_tokens=100, index=0)
         assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 4, 200)
         assert merge_node(leaves[:2], template_digest="t", summary_tokens=100, index=0).summary_tokens == 100
-        assert merge_node(leaves * 3, template_digest="t", summary_tokens=100, index=0).summary_tokens == 200
+        assert merge_node(leaves * 3, template_digest="t", summary_tokens=100, index=0).summary_tokens == 600
+        assert merge_node(leaves * 9, template_digest="t", summary_tokens=100, index=0).summary_tokens == 600
         assert node.children == leaves
         assert node.key == merge_key(leaves, "t", 200)
         assert not node.is_rest

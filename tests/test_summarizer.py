@@ -210,6 +210,12 @@ class TestSummary:
         assert count(ANSWER) + 50 < made.tokens <= count(ANSWER) + 75 + 1
         assert 0 < made.coverage < 1
 
+    async def test_a_merge_has_longer_prose_and_a_shorter_ledger(self) -> None:
+        """A quarter of its length is for exact values."""
+        ids = " ".join(f"ORD{n:05d}" for n in range(500))
+        made = await summarizer().make(replace(job(ids), level=1), target(ScriptedProvider([ANSWER])))
+        assert count(ANSWER) + 15 < made.tokens <= count(ANSWER) + 25 + 1
+
     async def test_standing_rules_stand_between_text_and_ledger(self) -> None:
         """They are kept as they are, counted in the node's size, and the ledger does not repeat them."""
         rules = ("Never touch ORD00001.", "Always ask first.")

@@ -152,6 +152,7 @@ class TestALongSession:
 
     async def test_each_summary_is_asked_for_once(self, host):
         """As many requests as summaries made, none for the same transcript twice."""
+        await host.settle()
         asked = [str(request.messages[1].content) for request in host.provider.summary_requests]
 
         assert len(asked) == len(set(asked)) == len(host.seen("context-summarize:summary"))
@@ -649,7 +650,7 @@ async def test_mount_opens_no_socket(monkeypatch):
 
 async def test_a_transcript_repaired_by_the_host_keeps_its_summaries(monkeypatch):
     """`set_messages` with the same rows, and with a repaired end, asks for no summary again."""
-    host = await Host(monkeypatch, SMALL).start()
+    host = await Host(monkeypatch, {**SMALL, "prefetch_threshold": None}).start()
     await host.talk(20)
     rows: list[JsonRow] = await host.context.get_messages()
     asked = len(host.provider.summary_requests)

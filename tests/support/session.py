@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import sys
 import types
@@ -239,6 +240,12 @@ class Host:
         """So many prompts, one after the other."""
         for turn in range(turns):
             await self.session.execute(f"Please find order number {turn} and tell me its state.")
+
+    async def settle(self) -> None:
+        """Until what was begun ahead of need has ended, so that its events have been heard."""
+        async with asyncio.timeout(30):
+            while any(task.get_name().startswith("context-summarize:") for task in asyncio.all_tasks()):
+                await asyncio.sleep(0.005)
 
     async def end(self) -> None:
         await self.session.cleanup()
