@@ -125,11 +125,12 @@ def ledger_tokens(summary_tokens: int, level: int) -> int:
 def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count) -> tuple[Fact, ...]:
     """The facts that `text` does not hold, as many as fit into `max_tokens` once formatted, in the order of `facts`.
 
-    What prose has held before comes first, in up to `SAID` of the room. Then codes (short ids such as a reservation's or
-    a flight's number), amounts and paths, in up to `PRIME` of it: prose loses them most often. Then the other identifiers up to `EXACT` of
-    the room, then user words, commands and errors, then what is left of the identifiers. Within each class the kinds
-    take turns, each giving its best next fact. A fact that does not fit is passed over, so that one long text does not
-    keep shorter ones out. A user's single word without a digit ("yes") is left out: alone it says nothing.
+    What prose has held before comes first, in up to `SAID` of the room; then codes (short ids such as a reservation's
+    or a flight's number), amounts and paths, in up to `PRIME` of it: prose loses them most often. Then the other
+    identifiers up to `EXACT` of the room, then user words, commands and errors, then what is left of the identifiers.
+    Within each class the kinds take turns, each giving its best next fact. A fact that does not fit is passed over, so
+    that one long text does not keep shorter ones out. A user's single word without a digit ("yes") is left out: alone
+    it says nothing.
     """
     flat = one_line(text)
     fresh = [fact for fact in facts if _tells(fact) and not holds(flat, one_line(fact.value))]

@@ -347,9 +347,10 @@ class Planner:
         return None
 
     def _incomplete_run(self, nodes: list[Node]) -> list[Node] | None:
-        """The nodes with a run of two or more neighbours of one level and one parent as a rest node: the lowest, oldest.
+        """The nodes with a run of two or more neighbours of one level and one parent as a rest node.
 
-        A rest node over nodes of that parent is part of the run: the rest grows, made anew from what it stands for.
+        The oldest run of the lowest level: what is joined again and again loses something every time. A rest node over
+        nodes of that parent is part of the run: the rest grows, made anew from what it stands for.
         """
         fan_in = self._limits.fan_in
         lowest: list[Node] = []

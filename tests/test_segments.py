@@ -547,7 +547,7 @@ class TestKeys:
         assert base not in others | {merge_key([one, two], "t", 151)}
 
     def test_a_merge_stands_for_the_whole_run_one_level_up(self) -> None:
-        """It is half as long as what it joins, at most six times as long as a segment's; it takes its children's run."""
+        """Half as long as what it joins, at most six times a segment's summary; it takes its children's run."""
         leaves = tuple(Node(f"k{at}", 0, at, at, at + 1, 100, 512) for at in range(4))
         node = merge_node(leaves, template_digest="t", summary_tokens=100, index=0)
         assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 4, 200)

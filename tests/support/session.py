@@ -244,8 +244,8 @@ class Host:
     async def settle(self) -> None:
         """Until what was begun ahead of need has ended, so that its events have been heard."""
         async with asyncio.timeout(30):
-            while any(task.get_name().startswith("context-summarize:") for task in asyncio.all_tasks()):
-                await asyncio.sleep(0.005)
+            while left := [task for task in asyncio.all_tasks() if task.get_name().startswith("context-summarize:")]:
+                await asyncio.wait(left)
 
     async def end(self) -> None:
         await self.session.cleanup()
