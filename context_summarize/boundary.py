@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 Place = tuple[str, int, int]
 """Key and range of a node; see `Node.place`."""
 
-Ahead = Literal["room", "no room"] | None
+MadeAhead = Literal["room", "no room"] | None
 """Whether a boundary's texts are being made already, and there is room to go on without them."""
 
 _MOST_OF_IT = 0.75
@@ -80,6 +80,14 @@ def next_index(nodes: Sequence[Node], fan_in: int) -> int:
             if not inner.is_rest:
                 return int((inner.index + 1) * fan_in**inner.level)
     return 0
+
+
+def to_make(nodes: Iterable[Node], known: Callable[[Node], bool]) -> Iterator[Node]:
+    """The nodes, and those below them, whose texts are not known: each after those that it is joined from."""
+    for node in nodes:
+        if not known(node):
+            yield from to_make(node.children, known)
+            yield node
 
 
 class Boundary:
@@ -146,7 +154,7 @@ class Boundary:
         focus: str | None,
         current: Callable[[], bool],
         *,
-        ahead: Ahead = None,
+        ahead: MadeAhead = None,
     ) -> ViewState | None:
         """The state after a boundary, or None when none is worth making. Nothing is changed by it.
 
@@ -163,10 +171,10 @@ class Boundary:
         try:
             for _ in range(_MOST_ROUNDS):
                 plan = self._next_plan(state, request, reason, focus, ahead)
-                if self._worthwhile(plan, request) and not plan.missing:
+                worthwhile = self._worthwhile(plan, request)
+                if worthwhile and not plan.missing:
                     return self._state(state, plan, request)
-                goes_on = self._worthwhile(plan, request) and ahead != "room"
-                if not (goes_on and await self._get_missing(plan, request) and current()):
+                if not worthwhile or ahead == "room" or not await self._get_missing(plan, request) or not current():
                     if not self.late:
                         self._withdraw(plan, request)
                     return None
@@ -176,7 +184,9 @@ class Boundary:
         finally:
             self._totals.waited_for(self._waited)
 
-    def _next_plan(self, state: ViewState, request: Request, reason: Reason, focus: str | None, ahead: Ahead) -> Plan:
+    def _next_plan(
+        self, state: ViewState, request: Request, reason: Reason, focus: str | None, ahead: MadeAhead
+    ) -> Plan:
         """The plan by what is known now; one that takes no waiting, where `ahead` asks for it and there is one."""
         plan = self._planner(state, request).boundary(reason, focus)
         if not plan.missing or ahead is None:
@@ -275,14 +285,11 @@ class Boundary:
             segments=plan.segments,
             merged=plan.merged,
             messages=self._history.message_range(state.frontier, plan.frontier) if folded else None,
-            calls=len({node.key for planned in plan.missing for node in self._to_make(planned)}),
+            calls=len({node.key for node in to_make(plan.missing, self._is_known)}),
         )
 
-    def _to_make(self, node: Node) -> list[Node]:
-        """The node and those below it whose texts are not known."""
-        if node.place in self._known:
-            return []
-        return [node, *(inner for child in node.children for inner in self._to_make(child))]
+    def _is_known(self, node: Node) -> bool:
+        return node.place in self._known
 
     # --- ahead of need ----------------------------------------------------------------------------------------------
 
@@ -296,7 +303,8 @@ class Boundary:
             return []
         self._know(state)
         plan = self._planner(state, request).needed()
-        first = list({node.place: node for planned in plan.missing for node in self._unknown(planned)}.values())
+        unmade = {node.place: node for node in to_make(plan.missing, self._is_known)}
+        first = [node for node in unmade.values() if all(map(self._is_known, node.children))]
         exact = all(node.children for node in first)
         started: list[str] = []
         for node in first:
@@ -312,12 +320,6 @@ class Boundary:
     def _making_ahead(self, node: Node, target: Target) -> Callable[[], Awaitable[Summary]]:
         texts, addresses, tally = self._texts, self._addresses, self._tally
         return lambda: texts.summarise(node, addresses, target, tally)
-
-    def _unknown(self, node: Node) -> list[Node]:
-        """The node, or those below it whose texts are to be made before its own."""
-        if node.place in self._known:
-            return []
-        return [inner for child in node.children for inner in self._unknown(child)] or [node]
 
     def learn_ahead(self) -> None:
         """Note the sizes of what was made ahead; where that came to nothing the boundary itself asks again."""

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from .ahead import Ahead
-from .boundary import Ahead as MadeAhead
-from .boundary import Boundary, Preview, next_index, regular_frontier
+from .boundary import Boundary, MadeAhead, Preview, next_index, regular_frontier
 from .config import Config
 from .errors import MessageError
 from .events import MESSAGE_ADDED, OVER_BUDGET, Outbox
@@ -371,10 +370,8 @@ class SummarizingContextManager:
         Raises:
             RecallError: the query names nothing that is there, or there is no room for an answer.
         """
-        await self._loaded()
-        await self._ready(self._history)
+        used = await self.get_token_count()
         reader = RecallReader(self._history, [shown.node for shown in self._state.nodes], self._count)
-        used = self._meter.correct(self._current_view().size() + self._system.tokens)
         threshold = self._config.compact_threshold if self._config.auto_compact else 1.0
         budget = self._served_budget or DEFAULT_BUDGET
         limit = limit_tokens(budget, int(threshold * budget) - used - self._recalling)
@@ -462,8 +459,12 @@ class SummarizingContextManager:
         """Ranks loaded and every row that may stand verbatim counted, off the event loop where that is much."""
         if not self._counter.loaded:
             await self._counter.load()
-        first = self._state.frontier_row if self._adopted else 0
-        if self._adopted and history.uncounted(first) > _MANY:
+        if self._adopted:
+            await self._count_verbatim(history)
+
+    async def _count_verbatim(self, history: History) -> None:
+        first = self._state.frontier_row
+        if history.uncounted(first) > _MANY:
             await asyncio.to_thread(history.count_rows, first, len(history), self._count)
 
     def _derive_sizes(self, history: History, budget: int) -> None:
@@ -605,8 +606,7 @@ class SummarizingContextManager:
         if self._settled(history):
             return
         self._adopted = True
-        if history.uncounted(self._state.frontier_row) > _MANY:
-            await asyncio.to_thread(history.count_rows, self._state.frontier_row, len(history), self._count)
+        await self._count_verbatim(history)
 
 
 def _texts_of(raw: JsonRow) -> list[str]:

@@ -6,11 +6,10 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from . import recall_tool
 from .config import Config
 from .events import ALL_EVENTS
 from .manager import SummarizingContextManager
-from .recall import NAME as RECALL
-from .recall_tool import RecallTool
 from .stores import open_store
 
 logger = logging.getLogger(__name__)
@@ -33,7 +32,7 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     manager = SummarizingContextManager(coordinator, config=checked, store=open_store(checked.cache))
     await coordinator.mount("context", manager)
     if checked.recall_tool:
-        await coordinator.mount("tools", RecallTool(lambda: coordinator.get("context")), name=RECALL)
+        await recall_tool.mount(coordinator)
     coordinator.register_contributor("observability.events", NAME, lambda: list(ALL_EVENTS))
     unregister = coordinator.hooks.register(
         "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"

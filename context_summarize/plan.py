@@ -90,6 +90,8 @@ class _Draft:
     level: int = 1
     after: bool = True
     """False for the view as it stands, before the boundary."""
+    ready_only: bool = False
+    """True: only what is known is folded and merged."""
 
 
 class Planner:
@@ -114,7 +116,6 @@ class Planner:
         self._known = known
         self._count = count
         self._factory = factory
-        self._ready_only = False
         self._newest_user = history.users[-1] if history.users else None
         self._first = first_user_row(history)
         self._tenth = max(HARD_FLOOR, limits.room // 10)
@@ -136,7 +137,7 @@ class Planner:
         """
         limits = self._limits
         draft = self._draft()
-        self._ready_only = ready_only
+        draft.ready_only = ready_only
         goal = self._goal(reason, ahead)
         self._elide_results(draft, limits.keep_recent, limits.elide)
         self._fold(draft, limits.keep_recent, goal)
@@ -284,7 +285,7 @@ class Planner:
             if segment.end_group > limit:
                 break
             leaf = self._addresses.leaf(segment)
-            if self._ready_only and self._known(leaf) is None:
+            if draft.ready_only and self._known(leaf) is None:
                 break
             nodes = [*nodes, leaf]
             count += 1
@@ -320,7 +321,7 @@ class Planner:
             return
         while sum(map(self._node_size, draft.nodes)) > 0.9 * share:
             merged = self._complete_run(draft.nodes) or self._incomplete_run(draft.nodes)
-            if merged is None or (self._ready_only and any(self._known(node) is None for node in merged)):
+            if merged is None or (draft.ready_only and any(self._known(node) is None for node in merged)):
                 return  # the share yields, never the budget
             draft.nodes = merged
 

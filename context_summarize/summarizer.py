@@ -54,6 +54,7 @@ class Job:
     facts: tuple[Fact, ...]
     """Exact values of the source, in the ledger's order."""
     source_tokens: int
+    """Of the text at level 0, of the children as they are shown above."""
     summary_tokens: int
     focus: str | None = None
     rules: tuple[str, ...] = ()
@@ -203,12 +204,12 @@ class Summarizer:
     # --- whole or in pieces -----------------------------------------------------------------------------------------
 
     async def _text(self, job: Job, target: Target, run: _Run) -> str:
-        size = self._count(job.text)
+        size = self._count(job.text) if job.level else job.source_tokens
         limit = self._limit(job, target)
         if limit is not None and size > limit:
             return await self._in_pieces(job, target, run, limit)
         try:
-            return await self._ask(job, job.text, self._template(job), target, run)
+            return await self._ask(job, job.text, self._template(job), target, run, size=size)
         except _TooLarge:
             # The window is not known, or smaller than its provider says.
             return await self._in_pieces(job, target, run, max(128, size * 5 // 8))
@@ -247,10 +248,23 @@ class Summarizer:
     # --- one question -----------------------------------------------------------------------------------------------
 
     async def _ask(
-        self, job: Job, text: str, template: PromptTemplate, target: Target, run: _Run, count: int | None = None
+        self,
+        job: Job,
+        text: str,
+        template: PromptTemplate,
+        target: Target,
+        run: _Run,
+        *,
+        count: int | None = None,
+        size: int | None = None,
     ) -> str:
-        """Ask once, and once more with more room when the gate refuses the answer."""
-        source = self._count(text)
+        """Ask once, and once more with more room when the gate refuses the answer.
+
+        Args:
+            count: of the texts to be joined, where they are not the job's parts.
+            size: tokens of `text`, where they are known.
+        """
+        source = self._count(text) if size is None else size
         refused = ""
         for times in (1, 2):
             request = self._request(job, text, template, target, times, count or len(job.parts))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from .boundary import to_make
 from .config import Config
 from .digest import prose_tokens, render_rows
 from .history import Count, History, measure
@@ -14,7 +15,7 @@ from .host import request_budget
 from .manager import SummarizingContextManager
 from .messages import is_hook
 from .offline import OfflineProvider
-from .plan import FRAME_TOKENS, Plan, Planner
+from .plan import FRAME_TOKENS, Planner
 from .prompts import PromptSet, load_prompts
 from .request import Request
 from .snapshot import SummaryNode, take_snapshot
@@ -317,8 +318,9 @@ class _Look:
         ).needed()
         folds = plan.frontier > self._state.frontier
         first, last = history.message_range(self._state.frontier, plan.frontier) if folds else (None, None)
-        to_make = list(self._to_make(plan))
-        sizes = [self._call_tokens(node) for node in to_make]
+        made_by_code = self._config.compaction_strategy == "truncate"
+        asked = [] if made_by_code else list(to_make(plan.missing, lambda node: node.key in self._known))
+        sizes = [self._call_tokens(node) for node in asked]
         return NextBoundary(
             first=first,
             last=last,
@@ -326,27 +328,14 @@ class _Look:
             merged=plan.merged,
             shortened=len(plan.elided.keys() - self._state.elided.keys()),
             freed=max(0, plan.freed),
-            calls=len(to_make),
+            calls=len(asked),
             input_tokens=sum(sizes),
-            output_tokens=sum(prose_tokens(node.summary_tokens) for node in to_make),
+            output_tokens=sum(prose_tokens(node.summary_tokens) for node in asked),
         )
 
     def _framed(self, node: Node) -> int | None:
         known = self._known.get(node.key)
         return None if known is None else known + FRAME_TOKENS
-
-    def _to_make(self, plan: Plan) -> Iterator[Node]:
-        """The summaries of a plan that are not there yet, each after those it is joined from."""
-        if self._config.compaction_strategy == "truncate":
-            return  # code writes them all
-        for node in plan.missing:
-            yield from self._unmade(node)
-
-    def _unmade(self, node: Node) -> Iterator[Node]:
-        if node.key not in self._known:
-            for child in node.children:
-                yield from self._unmade(child)
-            yield node
 
     def _call_tokens(self, node: Node) -> int:
         """Tokens of the request by which a node is made."""

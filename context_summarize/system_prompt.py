@@ -19,6 +19,8 @@ class SystemPrompt:
         self._count = count
         self._factory: Factory | None = None
         self._text: str | None = None
+        self._size: tuple[str, int] = ("", 0)
+        """The text that was counted last, and its tokens."""
 
     def set_factory(self, factory: Factory | None) -> None:
         """Ask this one from now on; None = the stored rows hold again."""
@@ -44,4 +46,7 @@ class SystemPrompt:
     @property
     def tokens(self) -> int:
         """Its size, uncorrected."""
-        return measure({"role": "system", "content": self.text}, self._count) if self.text else 0
+        text = self.text or ""
+        if text != self._size[0]:
+            self._size = (text, measure({"role": "system", "content": text}, self._count))
+        return self._size[1]

@@ -137,7 +137,7 @@ class Texts:
         runs = addresses.runs(node, rows)
         parts = tuple(render_rows(run) for run in runs)
         facts = extract_facts(rows)
-        source = self._count(render_rows(rows))
+        source = self._count("\n\n".join(parts))
         rules = self._kept_rules(node, standing_rules(runs, self._summarizer.rule_words), source)
         return Job(node.key, 0, parts, facts, source, node.summary_tokens, node.focus, rules)
 
@@ -163,9 +163,7 @@ class Texts:
         text = make()
         rules = format_rules(job.rules, text)
         shown = f"{text}\n\n{rules}" if rules else text
-        if len(self._stand_ins) >= _MOST_STAND_INS:
-            self._stand_ins.clear()
-        made = self._stand_ins[job.key] = Summary(
+        made = Summary(
             key=job.key,
             level=job.level,
             text=text,
@@ -176,6 +174,10 @@ class Texts:
             digest=True,
             coverage=coverage(job.facts, shown),
         )
+        if job.level == 0:
+            if len(self._stand_ins) >= _MOST_STAND_INS:
+                self._stand_ins.clear()
+            self._stand_ins[job.key] = made
         return made
 
     async def _made(self, job: Job, target: Target | None, tally: Tally) -> Summary | None:

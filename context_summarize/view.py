@@ -11,7 +11,7 @@ from typing import Any
 from .digest import format_ledger
 from .elide import elide_row
 from .history import Count, History, measure
-from .messages import SOURCE, analyse, compact_json, copy_json, is_hook
+from .messages import SOURCE, Shape, analyse, compact_json, copy_json, copy_shaped, is_hook, shape_of
 from .outgoing import synthetic_result, view_row, without_continuation
 from .recall import frame_hint, row_hint
 from .rules import format_rules
@@ -257,7 +257,10 @@ class View:
         self._history = history
         self._count = count
         self._rows: list[JsonRow] = []
+        self._shapes: list[Shape] = []
         self._sizes: list[int] = []
+        self._open: tuple[int, list[tuple[JsonRow, int]]] = (-1, [])
+        """Version of the history, and the rows of its open call then."""
         self.tokens = 0
         self._next_group = history.group_position(state.frontier_row)
         self._settled = not state.boundaries
@@ -286,6 +289,7 @@ class View:
             if not _opens(row):
                 self._append(*self._opening())
         self._rows.append(row)
+        self._shapes.append(shape_of(row))
         self._sizes.append(size)
         self.tokens += size
 
@@ -302,6 +306,12 @@ class View:
             self._next_group += 1
 
     def _open_rows(self) -> list[tuple[JsonRow, int]]:
+        version = self._history.version
+        if self._open[0] != version:
+            self._open = (version, self._make_open_rows())
+        return self._open[1]
+
+    def _make_open_rows(self) -> list[tuple[JsonRow, int]]:
         rows = [entry for group in self._history.open_groups() for entry in self._group(group)]
         if rows and not self._settled and not _opens(rows[0][0]):
             return [self._opening(), *rows]
@@ -316,7 +326,8 @@ class View:
         """A copy of the rows, system prompt first."""
         self.refresh()
         head = [{"role": "system", "content": system_prompt}] if system_prompt else []
-        return [*head, *(copy_json(row) for row in self._rows), *(row for row, _ in self._open_rows())]
+        closed = map(copy_shaped, self._rows, self._shapes)
+        return [*head, *closed, *(copy_json(row) for row, _ in self._open_rows())]
 
     def __len__(self) -> int:
         self.refresh()

@@ -696,7 +696,7 @@ class TestWhen:
     async def test_a_window_that_grows_again_shows_summaries_again(self) -> None:
         """One-line nodes are for what does not fit otherwise; the text is in the store."""
         made, provider = await fed(manager(keep_recent=0, fan_in=50, summary_share=1.0), tool_session(3)), scripted()
-        assert "no room for a summary" in str(await made.get_messages_for_request(150, provider))
+        assert "no room for a summary" in str(await made.get_messages_for_request(110, provider))
         await fed(made, tool_session(18, start=3))
         assert "no room for a summary" not in str(await made.get_messages_for_request(2_500, provider))
 

@@ -29,10 +29,12 @@ from context_summarize.messages import (
     compact_json,
     content_text,
     copy_json,
+    copy_shaped,
     countable,
     is_image,
     normalise,
     render_parts,
+    shape_of,
 )
 from context_summarize.outgoing import synthetic_result, view_row, without_continuation
 from context_summarize.testing import assistant, call, calls, hook, result, user
@@ -308,6 +310,13 @@ class TestNormalise:
         assert normalise({"role": role, "content": "x", "tool_call_id": "a"})["role"] == role
 
 
+def containers(value: Any) -> list[Any]:
+    """Every dict and list in a value, itself included; tuples are looked into."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    found = [inner for part in parts for inner in containers(part)]
+    return [value, *found] if isinstance(value, dict | list) else found
+
+
 class TestCopyJson:
     def test_dicts_and_lists_are_copied_at_every_depth(self) -> None:
         """Changing a copy changes nothing in the original."""
@@ -323,6 +332,23 @@ class TestCopyJson:
         value = {"k": ({"a": 1},)}
         copy_json(value)["k"][0]["a"] = 2
         assert value == {"k": ({"a": 1},)}
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            {},
+            {"a": "x", "n": 1, "none": None},
+            {"a": [{"b": [1, {"c": 2}], "d": {}}], "t": ({"x": []},)},
+            [1, [2, [3]]],
+        ],
+    )
+    def test_a_copy_by_shape_is_the_same_copy(self, value: Any) -> None:
+        """Equal, and no container of it is shared."""
+        copied = copy_shaped(value, shape_of(value))
+        assert copied == value == copy_json(value)
+        ours, theirs = {id(part) for part in containers(value)}, {id(part) for part in containers(copied)}
+        assert len(theirs) == len(ours)
+        assert not ours & theirs
 
 
 class TestAnalyse:

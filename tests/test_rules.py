@@ -219,7 +219,7 @@ CRITICAL = "The customer's contract ends on 2031-03-31."
 async def test_standing_rules_and_critical_rows_outlive_ten_boundaries_and_two_levels_of_merging() -> None:
     """The summariser drops everything, and all else that was said early is gone from the view."""
     provider = ScriptedProvider(then="Goal: something was asked for. State: it was done.")
-    manager = SummarizingContextManager()
+    manager = SummarizingContextManager(summary_share=0.15)
     await manager.add_message(user("Hello, let us begin."))
     await manager.add_message(assistant("Yes."))
     boundaries = 0

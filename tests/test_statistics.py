@@ -239,7 +239,7 @@ class TestTheView:
 
     async def test_coverage_is_the_mean_of_what_is_shown(self) -> None:
         """Between nothing and all."""
-        made = manager(recorder := Recorder())
+        made = manager(recorder := Recorder(), summary_tokens=64, summary_share=1.0)
         await made.set_messages(tool_session(12))
         view = await made.get_messages_for_request(900, ScriptedProvider(then=answer))
         coverage = {data["key"]: data["coverage"] for data in recorder.of("context-summarize:summary")}

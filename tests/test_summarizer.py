@@ -156,7 +156,7 @@ class TestRequest:
         """Two providers with other windows and models are asked in the same words."""
         one, two = ScriptedProvider([ANSWER]), ScriptedProvider([ANSWER])
         await summarizer().make(job(), target(one))
-        await summarizer().make(job(source_tokens=5), Target(two, "other", "m", 50_000))
+        await summarizer().make(job(source_tokens=9_000), Target(two, "other", "m", 50_000))
         assert rows_of(one.requests[0]) == rows_of(two.requests[0])
 
     async def test_lone_surrogates_do_not_reach_the_provider(self) -> None:

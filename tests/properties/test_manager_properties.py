@@ -175,6 +175,6 @@ def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[d
                     # A blank is put before lines that look like the header of a row.
                     told_text, seen_text = "".join(content.split()), "".join(seen.text.split())
                     whole = row.role != "tool" or len(content.encode()) <= 100
-                    assert (told_text if whole else told_text[:20]) in seen_text
+                    assert (told_text if whole else told_text[:10]) in seen_text
 
     asyncio.run(run())
