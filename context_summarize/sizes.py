@@ -16,6 +16,8 @@ class _Shown:
 
     rows: tuple[tuple[int | None, int], ...]
     """(history row, tokens) of each row shown; None for a synthetic result."""
+    tokens: int
+    """Of all of them."""
     opens: bool | None
     """Whether a view may open with it; None when it holds no row of the conversation."""
 
@@ -40,7 +42,8 @@ class Sizes:
         if found is None:
             entries = group_entries(self._history, group, ViewState(), self._count, factory=factory)
             opens = opens_with_user(row for _, row, _ in entries)
-            found = self._plain[at] = _Shown(tuple((index, size) for index, _, size in entries), opens)
+            rows = tuple((index, size) for index, _, size in entries)
+            found = self._plain[at] = _Shown(rows, sum(size for _, size in rows), opens)
         return found
 
     def opens(self, group: Group, *, factory: bool) -> bool | None:
@@ -55,6 +58,8 @@ class Sizes:
 
     def group(self, group: Group, elided: Mapping[int, int], *, factory: bool) -> int:
         """Tokens of the group."""
+        if elided.keys().isdisjoint(range(group.start, group.end)):
+            return self._shown(group, factory).tokens  # a plan asks for every group a hundred times
         return sum(size for _, size in self.rows(group, elided, factory=factory))
 
     def _size(self, group: Group, index: int | None, size: int, elided: Mapping[int, int], factory: bool) -> int:
