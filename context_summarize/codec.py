@@ -23,6 +23,10 @@ class DamagedEntry(ValueError):
     """A stored text is no entry of this format; the text says what is wrong with it. Drop the entry."""
 
 
+class OtherFormat(DamagedEntry):
+    """The entry is of another format version, which another release reads: as good as none, but not to be dropped."""
+
+
 def encode_summary(summary: Summary) -> str:
     """One summary as ASCII text; `decode_summary` gives back an equal one."""
     return _encode(summary, _SUMMARY)
@@ -32,7 +36,8 @@ def decode_summary(text: str) -> Summary:
     """The summary that `encode_summary` made the text of.
 
     Raises:
-        DamagedEntry: the text is anything else, also when it was cut off or comes from another format version.
+        OtherFormat: the text comes from another format version.
+        DamagedEntry: the text is anything else, also when it was cut off.
     """
     return Summary(**_decode(text, _SUMMARY))
 
@@ -46,7 +51,8 @@ def decode_record(text: str) -> BoundaryRecord:
     """The record that `encode_record` made the text of.
 
     Raises:
-        DamagedEntry: the text is anything else, also when it was cut off or comes from another format version.
+        OtherFormat: the text comes from another format version.
+        DamagedEntry: the text is anything else, also when it was cut off.
     """
     return BoundaryRecord(**_decode(text, _RECORD))
 
@@ -81,7 +87,7 @@ def _checked(entry: Any, fields: Mapping[str, _Read]) -> dict[str, Any]:
     if type(version) is not int:
         raise _wrong("a format version", version)
     if version != FORMAT:
-        raise DamagedEntry(f"expected an entry of format {FORMAT}, got format {version}")
+        raise OtherFormat(f"expected an entry of format {FORMAT}, got format {version}")
     if entry.keys() != fields.keys():
         odd = ", ".join(sorted(entry.keys() ^ fields.keys()))
         raise DamagedEntry(f"expected the fields of format {FORMAT}, these are missing or unknown: {odd:.200}")

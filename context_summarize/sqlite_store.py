@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
-from .codec import DamagedEntry, decode_record, decode_summary, encode_record, encode_summary
+from .codec import DamagedEntry, OtherFormat, decode_record, decode_summary, encode_record, encode_summary
 from .errors import StoreUnavailable
 from .sqlite_file import SqliteFile
 from .types import BoundaryRecord, Summary
@@ -238,6 +238,8 @@ class _Entries:
                 value = decode(entry)
                 if key_of(value) != key:
                     raise DamagedEntry("expected an entry of its own key, got one of another")
+            except OtherFormat:
+                continue  # left to the release that reads it; a put of this key replaces it
             except DamagedEntry as error:
                 logger.warning("summary store %s: a damaged %s is dropped: %s", self._file.path, kind, error)
                 damaged.append(key)

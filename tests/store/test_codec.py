@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from context_summarize.codec import (
     FORMAT,
     DamagedEntry,
+    OtherFormat,
     decode_record,
     decode_summary,
     encode_record,
@@ -155,7 +156,7 @@ class TestDamage:
     @given(st.text() | st.recursive(st.none() | st.integers() | st.text(), st.lists).map(json.dumps))
     @example("[" * 100_000)
     @example("9" * 10_000)
-    @example('{"format":1}')
+    @example(f'{{"format":{FORMAT}}}')
     @example("null")
     def test_any_other_text_is_damaged(self, text: str) -> None:
         """No JSON, JSON of another shape, numbers and brackets by the thousand."""
@@ -172,11 +173,21 @@ class TestDamage:
             decode_record(changed(encode_record(RECORD), nodes=[node]))
 
     @both
-    @pytest.mark.parametrize("version", [FORMAT + 1, 0, None, "1", True, 1.0])
-    def test_an_entry_of_another_format_is_damaged(self, decode, text, kind, version) -> None:
-        """It is not guessed at, and the error names both versions."""
-        with pytest.raises(DamagedEntry, match=f"format {FORMAT}, got format" if type(version) is int else "version"):
+    @pytest.mark.parametrize("version", [FORMAT + 1, FORMAT - 1, 0])
+    def test_an_entry_of_another_format_is_told_apart(self, decode, text, kind, version) -> None:
+        """It is not guessed at, whatever its fields, and the error names both versions."""
+        theirs = changed(text, format=version)
+        for entry in (theirs, changed(theirs, surplus=1), f'{{"format":{version}}}'):
+            with pytest.raises(OtherFormat, match=f"format {FORMAT}, got format {version}"):
+                decode(entry)
+
+    @both
+    @pytest.mark.parametrize("version", [None, "1", True, 1.0])
+    def test_what_is_no_version_is_damage(self, decode, text, kind, version) -> None:
+        """No release writes it."""
+        with pytest.raises(DamagedEntry, match="expected a format version") as caught:
             decode(changed(text, format=version))
+        assert type(caught.value) is DamagedEntry
 
     @both
     def test_every_field_is_wanted_and_no_other(self, decode, text, kind) -> None:

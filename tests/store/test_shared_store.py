@@ -116,6 +116,10 @@ class TestRecordsInRedis(contract.TestRecords):
         assert not await store.is_empty()
 
 
+class TestOtherFormatsInRedis(contract.OtherFormats):
+    pass
+
+
 class TestUseOfRedis(contract.TestUse):
     pass
 

@@ -17,9 +17,11 @@ from pathlib import Path
 
 import pytest
 
+from context_summarize.codec import FORMAT
 from context_summarize.errors import StoreUnavailable
 from context_summarize.sqlite_file import SCHEMA_VERSION
 from context_summarize.sqlite_store import MOST_RECORDS, SqliteStore, StoreStatistics, default_path
+from tests.store import test_store_contract as contract
 from tests.store.factories import record, summary
 
 HOUR = 3_600.0
@@ -93,6 +95,10 @@ CALLS: dict[str, Callable[[SqliteStore], object]] = {
     "clear": lambda store: store.clear(),
 }
 every_call = pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+
+
+class TestOtherFormatsInAFile(contract.OtherFormats):
+    pass
 
 
 class TestOpening:
@@ -416,7 +422,7 @@ class TestTrouble:
     @pytest.mark.parametrize(
         ("column", "value"),
         [
-            ("entry", '{"format":1}'),
+            ("entry", f'{{"format":{FORMAT}}}'),
             ("entry", b"\xff\x00\xfe"),
             ("entry", ""),
             ("key", "a2"),

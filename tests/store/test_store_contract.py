@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from context_summarize import codec
 from context_summarize.store import SummaryStore
 from tests.store.factories import FACTORIES, record, summary
 
@@ -129,6 +131,44 @@ class TestRecords:
         assert await store.is_empty()
         await store.put_boundary(record("d"))
         assert not await store.is_empty()
+
+
+class OtherFormats:
+    """For stores that outlive the process, and may be shared by several releases."""
+
+    async def test_an_entry_of_another_format_is_not_there_and_stays(
+        self, store: SummaryStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Without a warning, and the release that has put it finds it again."""
+        for version in (codec.FORMAT + 1, codec.FORMAT - 1):
+            name = f"of {version}"
+            with monkeypatch.context() as other:
+                other.setattr(codec, "FORMAT", version)
+                await store.put(summary(name))
+                await store.put_boundary(record(name))
+            await store.put(summary("ours"))
+            await store.put_boundary(record("ours"))
+            for _ in range(2):
+                assert await store.get([name, "ours"]) == {"ours": summary("ours")}
+                assert await store.find_boundary([name, "ours"]) == [record("ours")]
+            with monkeypatch.context() as other:
+                other.setattr(codec, "FORMAT", version)
+                assert await store.get([name]) == {name: summary(name)}
+                assert await store.find_boundary([name]) == [record(name)]
+        assert [line for line in caplog.records if line.levelno > logging.DEBUG] == []
+
+    async def test_a_put_replaces_an_entry_of_another_format(
+        self, store: SummaryStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The key is what counts."""
+        with monkeypatch.context() as other:
+            other.setattr(codec, "FORMAT", codec.FORMAT + 1)
+            await store.put(summary("a", "theirs"))
+            await store.put_boundary(record("d", 4))
+        await store.put(summary("a", "ours"))
+        await store.put_boundary(record("d", 5))
+        assert await store.get(["a"]) == {"a": summary("a", "ours")}
+        assert await store.find_boundary(["d"]) == [record("d", 5)]
 
 
 class TestUse:
