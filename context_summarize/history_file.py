@@ -7,7 +7,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .journal import Journal, Loaded, repaired, same_after_filtering
+from .host_copy import repaired, same_after_filtering
+from .journal import Journal, Loaded
 from .types import JsonRow
 
 _LOAD_SECONDS = 30.0

@@ -33,6 +33,7 @@ LEVELS = {
     "redact": 20,
     "recall_words": 20,
     "rules": 20,
+    "host_copy": 20,
     "journal": 20,
     "store": 20,
     "sqlite_store": 21,
