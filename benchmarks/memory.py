@@ -33,7 +33,7 @@ from benchmarks.peers import Row, text_of
 from context_summarize import SummarizingContextManager
 from context_summarize.history import measure
 from context_summarize.offline import OfflineProvider
-from context_summarize.replay import CountedProvider
+from context_summarize.providers import CountedProvider
 from context_summarize.store import MemoryStore
 from context_summarize.stores import open_store
 from context_summarize.testing import ScriptedProvider

@@ -37,7 +37,8 @@ from context_summarize.messages import analyse
 from context_summarize.offline import OfflineProvider
 from context_summarize.openai_compatible import NAME as OPENAI_COMPATIBLE
 from context_summarize.openai_compatible import make_provider
-from context_summarize.replay import CountedProvider, mounted_provider, read_session
+from context_summarize.providers import CountedProvider, mounted_provider
+from context_summarize.replay import read_session
 from context_summarize.store import MemoryStore
 from context_summarize.tokens import TokenCounter
 from context_summarize.types import JsonRow

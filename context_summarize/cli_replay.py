@@ -20,7 +20,9 @@ from .host import Window, provider_window
 from .offline import OfflineProvider
 from .openai_compatible import KEY_ENV, make_provider
 from .openai_compatible import NAME as OPENAI_COMPATIBLE
-from .replay import ReplayResult, mounted_provider, read_session, replay
+from .providers import mounted_provider
+from .replay import read_session, replay
+from .replay_result import ReplayResult
 from .tokens import TokenCounter
 from .types import JsonRow
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from .cli_show import WIDTH, facts, heading, legend, plain, sentence, table
 from .messages import SOURCE, analyse, render_parts
 from .offline import OfflineProvider
-from .replay import ReplayResult
+from .replay_result import ReplayResult
 from .types import JsonRow
 
 _LINES = {False: 3, True: 6}

@@ -18,7 +18,7 @@ from .errors import ContextSummarizeError
 from .messages import analyse, compact_json, render_parts
 from .offline import OfflineProvider
 from .redact import build_redactor
-from .replay import ReplayResult, RequestLine
+from .replay_result import ReplayResult, RequestLine
 from .snapshot import Snapshot, SummaryNode, ViewOrigin
 from .types import JsonRow
 

@@ -17,7 +17,8 @@ import pytest
 
 from context_summarize import Config
 from context_summarize.html_report import ReportUnwritable, render_report, write_report
-from context_summarize.replay import BoundaryLine, ReplayResult, RequestLine, replay
+from context_summarize.replay import replay
+from context_summarize.replay_result import BoundaryLine, ReplayResult, RequestLine
 from context_summarize.snapshot import Snapshot, SummaryNode, ViewOrigin
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from context_summarize.types import Fact, JsonRow, RenderedRow, Summary

@@ -13,7 +13,7 @@ import pytest
 from context_summarize import SummarizingContextManager
 from context_summarize.history import measure
 from context_summarize.offline import OfflineProvider
-from context_summarize.replay import CountedProvider
+from context_summarize.providers import CountedProvider
 from context_summarize.store import MemoryStore
 from context_summarize.tokens import TokenCounter
 from context_summarize.types import JsonRow, Node

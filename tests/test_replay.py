@@ -1,28 +1,16 @@
-"""What a replay reads, counts and checks."""
+"""What a replay reads and tells."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
-from amplifier_core.message_models import ChatResponse, TextBlock
 
 from context_summarize import Config, TemplateError
-from context_summarize.replay import (
-    Audit,
-    CountedProvider,
-    ProviderUnavailable,
-    ReplayResult,
-    SessionFileError,
-    changed_settings,
-    mounted_provider,
-    read_session,
-    replay,
-)
-from context_summarize.testing import ScriptedProvider, assistant, call, result, text_response, tool_session, user
+from context_summarize.replay import SessionFileError, changed_settings, read_session, replay
+from context_summarize.testing import ScriptedProvider, assistant, call, tool_session, user
 
 
 def write(path: Path, *lines: str | bytes) -> Path:
@@ -32,17 +20,6 @@ def write(path: Path, *lines: str | bytes) -> Path:
 
 def scripted(**options) -> ScriptedProvider:
     return ScriptedProvider(context_window=8_000, max_output_tokens=1_000, **options)
-
-
-def install(path: Path, name: str, source: str) -> str:
-    """A distribution in `path` that offers `source` as the provider module `name`; returns the entry point's name."""
-    module = f"replay_test_{name.replace('-', '_')}"
-    (path / f"{module}.py").write_text(source)
-    info = path / f"{module}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[amplifier.modules]\nprovider-{name} = {module}:mount\n")
-    return f"provider-{name}"
 
 
 # --- the file -------------------------------------------------------------------------------------------------------
@@ -221,171 +198,6 @@ async def test_the_rows_given_are_not_changed_and_a_session_without_requests_is_
 
     assert rows == [user("a"), user("b")]
     assert (told.requests, told.stable_share, told.last_view, told.failed) == (0, 1.0, [], None)
-
-
-# --- the checks -----------------------------------------------------------------------------------------------------
-
-
-def audit(*fed) -> tuple[Audit, ReplayResult]:
-    told = ReplayResult(provider="x", budget=1_000)
-    return Audit(list(fed), told, len), told
-
-
-def broken(told: ReplayResult) -> list[tuple[str, int, str | None]]:
-    return [(check.name, check.broken, check.first) for check in told.checks if not check.ok]
-
-
-def test_rows_that_stay_are_counted_against_those_of_the_view_before():
-    watch, told = audit(user("a"))
-
-    watch.view(2, [user("a"), assistant("b")], made_boundary=False)
-    watch.view(3, [user("a"), assistant("b"), user("c")], made_boundary=False)
-    watch.view(4, [user("a"), assistant("changed"), user("c")], made_boundary=True)
-
-    assert (told.stable_rows, told.compared_rows) == (2 + 1, 2 + 3)
-    assert told.requests == 3
-
-
-def test_a_changed_and_a_lost_message_break_the_history():
-    watch, told = audit(user("a"), user("b"), user("c"))
-
-    watch.history([user("a"), user("B")])
-
-    assert broken(told) == [("History intact", 2, "message 2 is not what was added")]
-    watch, told = audit(user("a"))
-    watch.history([])
-    assert broken(told) == [("History intact", 1, "1 messages were added, 0 are kept")]
-
-
-def test_a_result_without_its_call_breaks_the_pairs_once_a_view():
-    watch, told = audit(user("a"))
-
-    watch.view(5, [user("a"), result("1"), result("2")], made_boundary=False)
-
-    assert broken(told) == [("Pairs intact", 1, "the request before row 5, view row 1: result '1' without its call")]
-
-
-def test_a_row_that_the_host_refuses_is_named():
-    watch, told = audit(user("a"))
-
-    watch.view(5, [user("a"), {"role": "assistant", "content": None}], made_boundary=False)
-
-    [(name, count, first)] = broken(told)
-    assert (name, count) == ("Valid rows", 1)
-    assert first is not None
-    assert first.startswith("the request before row 5, view row 1: 2 validation errors for Message content")
-    assert "\n" not in first
-
-
-@pytest.mark.parametrize(
-    "first", [assistant("b"), {"role": "user", "content": [{"type": "tool_result", "tool_call_id": "1", "output": ""}]}]
-)
-def test_a_view_opens_with_a_user_message_where_the_history_does_or_a_boundary_was_made(first):
-    system = {"role": "system", "content": "s"}
-
-    for fed, made_boundary, wrong in ((user("a"), False, 1), (assistant("a"), True, 1), (assistant("a"), False, 0)):
-        watch, told = audit(system, fed)
-        watch.view(3, [system, first], made_boundary=made_boundary)
-        assert told.checks[2].broken == wrong
-    watch, told = audit(system)
-    watch.view(3, [system], made_boundary=True)
-    assert told.checks[2].ok
-
-
-def test_the_first_problem_is_kept_and_views_over_the_budget_are_counted():
-    watch, told = audit(user("a"))
-
-    watch.view(2, [user("x" * 1_100)], made_boundary=False)
-    watch.view(4, [user("x" * 1_200)], made_boundary=False)
-    watch.view(6, [user("x" * 997)], made_boundary=False)
-
-    assert broken(told) == [("Within budget", 2, "the request before row 2 holds 1,103 tokens, the budget is 1,000")]
-    assert told.largest_view == 1_203
-    assert told.failed is told.checks[4]
-
-
-# --- the provider ---------------------------------------------------------------------------------------------------
-
-
-async def test_a_counted_provider_counts_and_is_the_one_it_wraps_in_all_else():
-    silent = ChatResponse(content=[TextBlock(text="x")])
-    provider = ScriptedProvider([text_response("four"), silent, AuthenticationError("no")], name="mine")
-    counted = CountedProvider(provider)
-
-    await counted.complete(None)
-    await counted.complete(None, model="m")
-    with pytest.raises(AuthenticationError):
-        await counted.complete(None)
-
-    assert (counted.calls, counted.failed, counted.output_tokens) == (3, 1, 1)
-    assert provider.options == [{}, {"model": "m"}, {}]
-    assert counted.name == "mine"
-    assert counted.get_info().defaults["context_window"] == 40_000
-
-
-async def test_a_call_that_is_cancelled_counts_as_failed():
-    gate = asyncio.Event()
-    counted = CountedProvider(ScriptedProvider(gate=gate))
-    asked = asyncio.create_task(counted.complete(None))
-    await asyncio.sleep(0)
-
-    asked.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asked
-
-    assert counted.failed == 1
-
-
-async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
-    name = install(
-        tmp_path,
-        "clean",
-        "cleaned = []\n"
-        "async def mount(coordinator, config):\n"
-        "    await coordinator.mount('providers', 'the provider', name='clean')\n"
-        "    async def cleanup(): cleaned.append(config)\n"
-        "    return cleanup\n",
-    )
-
-    async with mounted_provider(name) as mounted:
-        assert mounted == ("clean", "the provider")
-        import replay_test_clean  # type: ignore[import-not-found]
-
-        assert replay_test_clean.cleaned == []
-    assert replay_test_clean.cleaned == [{}]
-
-
-@pytest.mark.parametrize(
-    ("name", "source", "says"),
-    [
-        ("silent", "async def mount(coordinator, config): pass", "provider-silent mounted no provider; is its key set"),
-        (
-            "raising",
-            "async def mount(coordinator, config): 1 / 0",
-            "provider-raising does not mount: ZeroDivisionError",
-        ),
-        ("broken", "import no_such_module", "provider-broken does not mount: ModuleNotFoundError"),
-    ],
-)
-async def test_a_provider_that_does_not_mount_says_why(tmp_path, monkeypatch, name, source, says):
-    monkeypatch.syspath_prepend(tmp_path)
-
-    with pytest.raises(ProviderUnavailable, match=says):
-        async with mounted_provider(install(tmp_path, name, source)):
-            pass
-
-
-async def test_an_unknown_provider_is_answered_with_the_installed_ones(tmp_path, monkeypatch):
-    with pytest.raises(ProviderUnavailable, match=r"no provider module 'nix'; only offline \(built in\) is installed"):
-        async with mounted_provider("nix"):
-            pass
-
-    monkeypatch.syspath_prepend(tmp_path)
-    install(tmp_path, "listed", "")
-    with pytest.raises(ProviderUnavailable, match=r"installed: offline \(built in\), provider-listed"):
-        async with mounted_provider("nix"):
-            pass
 
 
 async def test_a_call_that_stays_open_at_the_end_is_no_problem():

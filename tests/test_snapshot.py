@@ -8,7 +8,8 @@ from amplifier_core.llm_errors import AuthenticationError
 
 from context_summarize import Config
 from context_summarize.messages import content_text
-from context_summarize.replay import ReplayResult, replay
+from context_summarize.replay import replay
+from context_summarize.replay_result import ReplayResult
 from context_summarize.snapshot import Snapshot, SummaryNode, ViewOrigin
 from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
 from context_summarize.types import JsonRow

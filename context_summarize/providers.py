@@ -1,0 +1,82 @@
+"""Providers for replays and benchmarks: installed ones mounted outside any session, and one that counts its calls."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from importlib.metadata import entry_points
+from typing import Any
+
+from .errors import ContextSummarizeError
+
+PROVIDER_GROUP = "amplifier.modules"
+_KERNEL_SECONDS = 0.2
+"""A process that ends sooner after the loop may crash in a thread of amplifier-core's kernel."""
+
+
+class ProviderUnavailable(ContextSummarizeError):
+    """The named provider is not installed or does not mount; the text says which are installed."""
+
+
+class CountedProvider:
+    """A provider that counts the calls that go through it; in all else it is the one it wraps."""
+
+    def __init__(self, provider: Any) -> None:
+        self._provider = provider
+        self.calls = 0
+        self.failed = 0
+        self.input_tokens = 0
+        self.output_tokens = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._provider, name)
+
+    async def complete(self, request: Any, **kwargs: Any) -> Any:
+        """The provider's own answer."""
+        self.calls += 1
+        try:
+            response = await self._provider.complete(request, **kwargs)
+        except BaseException:  # a call that ran out of time is cancelled
+            self.failed += 1
+            raise
+        usage = getattr(response, "usage", None)
+        self.input_tokens += getattr(usage, "input_tokens", None) or 0
+        self.output_tokens += getattr(usage, "output_tokens", None) or 0
+        return response
+
+
+@asynccontextmanager
+async def mounted_provider(name: str) -> AsyncIterator[tuple[str, Any]]:
+    """(name, provider) of an installed Amplifier provider module, mounted outside any session; cleaned up at the end.
+
+    Args:
+        name: the module's entry point in the group `amplifier.modules`, such as `provider-openai`.
+
+    Raises:
+        ProviderUnavailable: it is not installed, cannot be loaded, or mounts no provider.
+    """
+    found = {entry.name: entry for entry in entry_points(group=PROVIDER_GROUP)}
+    if name not in found:
+        installed = ", ".join(sorted(entry for entry in found if entry.startswith("provider-")))
+        known = f"installed: offline (built in), {installed}" if installed else "only offline (built in) is installed"
+        raise ProviderUnavailable(f"no provider module {name!r}; {known}")
+
+    from amplifier_core.testing import MockCoordinator
+
+    coordinator = MockCoordinator()  # type: ignore[no-untyped-call]
+    try:
+        try:
+            mount = found[name].load()
+            cleanup = await mount(coordinator, {})
+        except Exception as error:
+            raise ProviderUnavailable(f"{name} does not mount: {type(error).__name__}: {error}") from error
+        if callable(cleanup):
+            coordinator.register_cleanup(cleanup)
+        mounted = coordinator.get("providers") or {}
+        if not mounted:
+            raise ProviderUnavailable(f"{name} mounted no provider; is its key set in the environment?")
+        yield next(iter(mounted.items()))
+    finally:
+        await coordinator.cleanup()
+        await asyncio.sleep(_KERNEL_SECONDS)

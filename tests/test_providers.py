@@ -1,0 +1,105 @@
+"""Calls that are counted, and installed providers that are mounted outside any session."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from amplifier_core.llm_errors import AuthenticationError
+from amplifier_core.message_models import ChatResponse, TextBlock
+
+from context_summarize.providers import CountedProvider, ProviderUnavailable, mounted_provider
+from context_summarize.testing import ScriptedProvider, text_response
+
+
+def install(path: Path, name: str, source: str) -> str:
+    """A distribution in `path` that offers `source` as the provider module `name`; returns the entry point's name."""
+    module = f"replay_test_{name.replace('-', '_')}"
+    (path / f"{module}.py").write_text(source)
+    info = path / f"{module}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(f"[amplifier.modules]\nprovider-{name} = {module}:mount\n")
+    return f"provider-{name}"
+
+
+async def test_a_counted_provider_counts_and_is_the_one_it_wraps_in_all_else():
+    silent = ChatResponse(content=[TextBlock(text="x")])
+    provider = ScriptedProvider([text_response("four"), silent, AuthenticationError("no")], name="mine")
+    counted = CountedProvider(provider)
+
+    await counted.complete(None)
+    await counted.complete(None, model="m")
+    with pytest.raises(AuthenticationError):
+        await counted.complete(None)
+
+    assert (counted.calls, counted.failed, counted.output_tokens) == (3, 1, 1)
+    assert provider.options == [{}, {"model": "m"}, {}]
+    assert counted.name == "mine"
+    assert counted.get_info().defaults["context_window"] == 40_000
+
+
+async def test_a_call_that_is_cancelled_counts_as_failed():
+    gate = asyncio.Event()
+    counted = CountedProvider(ScriptedProvider(gate=gate))
+    asked = asyncio.create_task(counted.complete(None))
+    await asyncio.sleep(0)
+
+    asked.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asked
+
+    assert counted.failed == 1
+
+
+async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    name = install(
+        tmp_path,
+        "clean",
+        "cleaned = []\n"
+        "async def mount(coordinator, config):\n"
+        "    await coordinator.mount('providers', 'the provider', name='clean')\n"
+        "    async def cleanup(): cleaned.append(config)\n"
+        "    return cleanup\n",
+    )
+
+    async with mounted_provider(name) as mounted:
+        assert mounted == ("clean", "the provider")
+        import replay_test_clean  # type: ignore[import-not-found]
+
+        assert replay_test_clean.cleaned == []
+    assert replay_test_clean.cleaned == [{}]
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "says"),
+    [
+        ("silent", "async def mount(coordinator, config): pass", "provider-silent mounted no provider; is its key set"),
+        (
+            "raising",
+            "async def mount(coordinator, config): 1 / 0",
+            "provider-raising does not mount: ZeroDivisionError",
+        ),
+        ("broken", "import no_such_module", "provider-broken does not mount: ModuleNotFoundError"),
+    ],
+)
+async def test_a_provider_that_does_not_mount_says_why(tmp_path, monkeypatch, name, source, says):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    with pytest.raises(ProviderUnavailable, match=says):
+        async with mounted_provider(install(tmp_path, name, source)):
+            pass
+
+
+async def test_an_unknown_provider_is_answered_with_the_installed_ones(tmp_path, monkeypatch):
+    with pytest.raises(ProviderUnavailable, match=r"no provider module 'nix'; only offline \(built in\) is installed"):
+        async with mounted_provider("nix"):
+            pass
+
+    monkeypatch.syspath_prepend(tmp_path)
+    install(tmp_path, "listed", "")
+    with pytest.raises(ProviderUnavailable, match=r"installed: offline \(built in\), provider-listed"):
+        async with mounted_provider("nix"):
+            pass
