@@ -8,7 +8,8 @@ import click
 from rich.text import Text
 
 from .cli_show import guarded, one_line, plain, printing, sentence, stderr, table
-from .prompt_sets import check_set, copy_set, find_set, list_sets
+from .prompt_sets import check_set, copy_set, list_sets
+from .prompts import find_set
 
 
 @click.group("prompts", short_help="List, check and copy prompt sets.")

@@ -3,24 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import TemplateError
-from .prompts import (
-    _FILES,
-    PromptTemplate,
-    _check_variables,
-    _folder,
-    _items,
-    _read,
-    _root,
-    _Slots,
-    _split,
-    available_sets,
-    load_prompts,
-)
+from .prompts import available_sets, find_problems, find_set, load_prompts
 
 _ABOUT: Mapping[str, str] = {
     "brief": "Few headings, few words: the least that instructions and frames cost.",
@@ -77,16 +65,7 @@ def check_set(name_or_folder: str, *, root: Path | None = None) -> list[Problem]
         folder = find_set(name_or_folder, root=root)
     except TemplateError as error:
         return [Problem("", str(error))]
-    return [Problem(name, text) for name, slots in _FILES.items() for text in _problems(folder / name, slots)]
-
-
-def find_set(name_or_folder: str, *, root: Path | None = None) -> Path:
-    """The folder of a set, by its name or as a path; what is in it is not looked at.
-
-    Raises:
-        TemplateError: there is no such set or folder.
-    """
-    return _folder(name_or_folder, _root(Path(__file__).parent) if root is None else root)
+    return [Problem(name, text) for name, text in find_problems(folder)]
 
 
 def copy_set(name_or_folder: str, target: str | Path, *, root: Path | None = None) -> Path:
@@ -107,34 +86,3 @@ def copy_set(name_or_folder: str, target: str | Path, *, root: Path | None = Non
         reason = getattr(error, "strerror", None) or error
         raise TemplateError(f"{target}: the set cannot be written there ({reason}); name another folder") from error
     return folder
-
-
-def _problems(path: Path, slots: _Slots) -> Iterator[str]:
-    """What is wrong with one file, each told as `load_prompts` would tell it if it were the only one."""
-    try:
-        header, body = _split(path, _read(path), slots.header)
-        template = PromptTemplate(path, "", "", body)
-        # With every variable allowed and none asked for, only the form of the text is left to be wrong.
-        used = template.variables
-        _check_variables(template, _Slots(frozenset(), used), None)
-    except TemplateError as error:
-        yield str(error)
-        return
-    missing = slots.required - used
-    for name in sorted(used - slots.known):
-        yield from _told(PromptTemplate(path, "", "", f"${{{name}}}"), _Slots(frozenset(), slots.known), None)
-    for name in sorted(missing):
-        yield from _told(PromptTemplate(path, "", "", ""), _Slots(frozenset({name})), None)
-    if "variables" in header:
-        named = set(_items(header["variables"]))
-        for name in sorted(used ^ named):
-            body = f"${{{name}}}" if name in used else ""
-            declared = name if name not in used else ""
-            yield from _told(PromptTemplate(path, "", "", body), _Slots(frozenset(), frozenset({name})), declared)
-
-
-def _told(template: PromptTemplate, slots: _Slots, declared: str | None) -> Iterator[str]:
-    try:
-        _check_variables(template, slots, declared)
-    except TemplateError as error:
-        yield str(error)

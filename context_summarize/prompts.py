@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -93,8 +93,7 @@ def load_prompts(name_or_folder: str, *, root: Path | None = None) -> PromptSet:
     Raises:
         TemplateError: no such set or folder; a file is missing, unreadable or empty; a variable is missing or unknown.
     """
-    root = _root(Path(__file__).parent) if root is None else root
-    folder = _folder(name_or_folder, root)
+    folder = find_set(name_or_folder, root=root)
     templates: dict[str, PromptTemplate] = {}
     rules: tuple[str, ...] = ()
     for file_name, slots in _FILES.items():
@@ -102,6 +101,24 @@ def load_prompts(name_or_folder: str, *, root: Path | None = None) -> PromptSet:
         if "rules" in header:
             rules = tuple(dict.fromkeys(_items(header["rules"].replace("’", "'").lower())))
     return PromptSet(name_or_folder, templates["segment.md"], templates["merge.md"], templates["frame.md"], rules)
+
+
+def find_problems(folder: Path) -> list[tuple[str, str]]:
+    """(file, what is wrong with it and what to do) for all that keeps a folder from being a set; the files in order.
+
+    The first is what `load_prompts` stops at. Of a file whose header or text cannot be read only that is told: what
+    else is wrong with it shows afterwards.
+    """
+    return [(name, text) for name, slots in _FILES.items() for text in _problems(folder / name, slots)]
+
+
+def find_set(name_or_folder: str, *, root: Path | None = None) -> Path:
+    """The folder of a set, by its name or as a path, as `load_prompts` finds it; what is in it is not looked at.
+
+    Raises:
+        TemplateError: there is no such set or folder.
+    """
+    return _folder(name_or_folder, _root(Path(__file__).parent) if root is None else root)
 
 
 def available_sets(*, root: Path | None = None) -> tuple[str, ...]:
@@ -141,11 +158,28 @@ def _folder(name_or_folder: str, root: Path) -> Path:
 
 
 def _load(path: Path, slots: _Slots) -> tuple[PromptTemplate, dict[str, str]]:
+    template, header = _parse(path, slots)
+    for problem in _wrong_variables(template, slots, header.get("variables")):
+        raise TemplateError(problem)
+    return template, header
+
+
+def _problems(path: Path, slots: _Slots) -> Iterator[str]:
+    """All that is wrong with one file."""
+    try:
+        template, header = _parse(path, slots)
+    except TemplateError as error:
+        yield str(error)
+        return
+    yield from _wrong_variables(template, slots, header.get("variables"))
+
+
+def _parse(path: Path, slots: _Slots) -> tuple[PromptTemplate, dict[str, str]]:
+    """The template and its header, before its variables are looked at."""
     text = _read(path)
     header, body = _split(path, text, slots.header)
-    template = PromptTemplate(path, header.get("version", ""), hashlib.sha256(text.encode("utf-8")).hexdigest(), body)
-    _check_variables(template, slots, header.get("variables"))
-    return template, header
+    digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return PromptTemplate(path, header.get("version", ""), digest, body), header
 
 
 def _read(path: Path) -> str:
@@ -203,22 +237,24 @@ def _header(path: Path, lines: list[str], keys: frozenset[str]) -> dict[str, str
     return header
 
 
-def _check_variables(template: PromptTemplate, slots: _Slots, declared: str | None) -> None:
+def _wrong_variables(template: PromptTemplate, slots: _Slots, declared: str | None) -> Iterator[str]:
+    """What is wrong with the variables of a text, and with those that its header names; the gravest first."""
     path = template.path
     if not Template(template.body).is_valid():
-        raise TemplateError(f"{path}: {_bad_dollar(template.body)}; write $$ for a dollar sign, $name for a variable")
+        yield f"{path}: {_bad_dollar(template.body)}; write $$ for a dollar sign, $name for a variable"
+        return
     used = template.variables
     for name in sorted(used - slots.known):
-        raise TemplateError(
+        yield (
             f"{path}: unknown variable ${name}{_nearest(name, slots.known)}; this file takes {_dollars(slots.known)}, "
             "and $$ for a dollar sign"
         )
     for name in sorted(slots.required - used):
-        raise TemplateError(f"{path}: the variable ${name} is missing; this file needs {_dollars(slots.required)}")
+        yield f"{path}: the variable ${name} is missing; this file needs {_dollars(slots.required)}"
     if declared is not None:
         for name in sorted(used.symmetric_difference(_items(declared))):
             where = "used but not named" if name in used else "named but not used"
-            raise TemplateError(f"{path}: ${name} is {where} in the header's variables; correct one of the two")
+            yield f"{path}: ${name} is {where} in the header's variables; correct one of the two"
 
 
 def _bad_dollar(body: str) -> str:
