@@ -35,6 +35,7 @@ LEVELS = {
     "rules": 20,
     "host_copy": 20,
     "journal": 20,
+    "store_guard": 20,
     "store": 20,
     "sqlite_store": 21,
     "layered": 21,

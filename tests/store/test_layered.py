@@ -19,7 +19,7 @@ from context_summarize.layered import MAX_UNWRITTEN, LayeredStore
 from context_summarize.store import MemoryStore
 from context_summarize.types import BoundaryRecord, Summary
 
-LOG = "context_summarize.layered"
+LOG = "context_summarize.store_guard"
 
 
 class SkippingSelector(selectors.SelectSelector):

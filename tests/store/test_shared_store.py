@@ -22,7 +22,7 @@ from tests.store import test_store_contract as contract
 from tests.store.factories import record, summary
 from tests.support.redis_server import RedisServer, free_port, redis_server
 
-LOG = "context_summarize.layered"
+LOG = "context_summarize.store_guard"
 HANG = 0.5
 """Timeout in seconds where the server hangs; far more than one that works takes."""
 
