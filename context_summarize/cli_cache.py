@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 
 import click
 
+from .address import is_shared_address
 from .cli_options import json_option
 from .cli_show import Refused, facts, guarded, plain, print_json, printing, sentence
-from .shared_store import is_shared_address
 from .sqlite_store import SqliteStore, StoreStatistics
 from .stores import MEMORY, cache_path
 

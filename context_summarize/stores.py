@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
+from .address import is_shared_address
 from .errors import StoreUnavailable
 from .layered import LayeredStore
-from .shared_store import SharedStore, is_shared_address
+from .shared_store import SharedStore
 from .sqlite_store import SqliteStore, default_path
 from .store import MemoryStore, SummaryStore
 

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
+from context_summarize.address import is_shared_address, public_address
 from context_summarize.errors import ConfigError, StoreUnavailable
 from context_summarize.layered import LayeredStore
-from context_summarize.shared_store import BATCH, SCHEMES, SharedStore, is_shared_address, public_address
+from context_summarize.servers import SCHEMES
+from context_summarize.shared_store import BATCH, SharedStore
 from context_summarize.store import MemoryStore, SummaryStore
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.store import test_store_contract as contract

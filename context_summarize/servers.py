@@ -1,0 +1,130 @@
+"""The kinds of servers that a store can be on, through py-key-value-aio: Redis, PostgreSQL, MongoDB, Memcached."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from key_value.aio.stores.base import BaseStore
+
+SUMMARIES = "context_summarize_summaries"
+RECORDS = "context_summarize_records"
+"""The collections; servers without collections put the name before each key."""
+
+_TABLE = "context_summarize"
+_DATABASE = "context_summarize"
+
+Close: TypeAlias = Callable[[], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A kind of server: what to import, what to install for it, and how a client is made."""
+
+    module: str
+    install: str
+    connect: Callable[[str], Awaitable[tuple[BaseStore, Close]]]
+
+
+async def _redis(address: str) -> tuple[BaseStore, Close]:
+    from key_value.aio.stores.redis import RedisStore
+    from redis.asyncio import Redis
+    from redis.asyncio.retry import Retry
+    from redis.backoff import NoBackoff
+
+    # Our own client: the library's reads no options from an address, and no encoded password. One retry at once, for a
+    # connection that the server has dropped meanwhile; to wait and try again is not this layer's business.
+    scheme, _, rest = address.partition("://")
+    url = f"{scheme.lower().replace('valkey', 'redis')}://{rest}"
+    client = Redis.from_url(url, decode_responses=True, retry=Retry(NoBackoff(), 1))
+    return RedisStore(client=client), client.aclose
+
+
+async def _postgresql(address: str) -> tuple[BaseStore, Close]:
+    import asyncpg  # type: ignore[import-untyped]
+    from key_value.aio.stores.base import ManagedEntry
+    from key_value.aio.stores.postgresql import PostgreSQLStore
+
+    pool = await asyncpg.create_pool(address, min_size=0, max_size=4)
+
+    class OneQuery(PostgreSQLStore):
+        """Reads many keys at once; the library asks for one after the other."""
+
+        async def _get_managed_entries(self, *, collection: str, keys: Sequence[str]) -> list[ManagedEntry | None]:
+            rows = await pool.fetch(
+                f"SELECT key, value, expires_at FROM {_TABLE} WHERE collection = $1 AND key = ANY($2::text[])",
+                collection,
+                list(keys),
+            )
+            found = {
+                row["key"]: ManagedEntry(value=json.loads(row["value"]), expires_at=row["expires_at"]) for row in rows
+            }
+            return [found.get(key) for key in keys]
+
+    with _quiet():
+        store = OneQuery(pool=pool, table_name=_TABLE)
+    return await _ready(store, pool.close)
+
+
+async def _mongodb(address: str) -> tuple[BaseStore, Close]:
+    from key_value.aio.stores.mongodb import MongoDBStore
+
+    with _quiet():
+        store = MongoDBStore(url=address, db_name=urlsplit(address).path.strip("/") or _DATABASE)
+    return await _ready(store, store.close)
+
+
+async def _memcached(address: str) -> tuple[BaseStore, Close]:
+    from key_value.aio.stores.memcached import MemcachedStore
+
+    place = urlsplit(address)
+    with _quiet():
+        store = MemcachedStore(host=place.hostname or "127.0.0.1", port=place.port or 11211)
+    return store, store.close
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the library's warning that the layout of a store's entries may change: here they are a cache."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        yield
+
+
+async def _ready(store: BaseStore, close: Close) -> tuple[BaseStore, Close]:
+    """Have the store make its tables now, under our lock; what a failure leaves open is closed."""
+    try:
+        for collection in (SUMMARIES, RECORDS):
+            await store.setup_collection(collection=collection)
+    except BaseException:
+        await close()
+        raise
+    return store, close
+
+
+_SHARED = "amplifier-module-context-summarize[shared]"
+_REDIS = Backend("key_value.aio.stores.redis", _SHARED, _redis)
+_POSTGRESQL = Backend("key_value.aio.stores.postgresql", _SHARED, _postgresql)
+_MONGODB = Backend("key_value.aio.stores.mongodb", "py-key-value-aio[mongodb]", _mongodb)
+
+BACKENDS = {
+    "redis": _REDIS,
+    "rediss": _REDIS,
+    "valkey": _REDIS,  # speaks the same protocol
+    "valkeys": _REDIS,
+    "postgresql": _POSTGRESQL,
+    "postgres": _POSTGRESQL,
+    "mongodb": _MONGODB,
+    "mongodb+srv": _MONGODB,
+    "memcached": Backend("key_value.aio.stores.memcached", "py-key-value-aio[memcached]", _memcached),
+}
+"""Scheme of an address → the kind of server."""
+
+SCHEMES = tuple(BACKENDS)
+"""The known beginnings of an address."""
