@@ -10,9 +10,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_summarize import cli_inspect
+from context_summarize import cli_inspect, cli_survey
 from context_summarize.cli import main
-from context_summarize.cli_inspect import shared_cells
+from context_summarize.cli_survey import shared_cells
 from context_summarize.testing import assistant, result, tool_session, user
 from context_summarize.testing import call as made_call
 
@@ -113,8 +113,8 @@ def test_digests_are_marked_and_cost_nothing(session):
 
 def test_many_segments_and_summaries_are_counted_rather_than_listed(session, monkeypatch):
     """The middle of the table and the leaves of the tree give way."""
-    monkeypatch.setattr(cli_inspect, "_MOST_SEGMENTS", 5)
-    monkeypatch.setattr(cli_inspect, "_MOST_NODES", 3)
+    monkeypatch.setattr(cli_survey, "_MOST_SEGMENTS", 5)
+    monkeypatch.setattr(cli_survey, "_MOST_NODES", 3)
     data = json.loads(call("inspect", session, *NARROW, "--json").stdout)
 
     told = call("inspect", session, *NARROW)

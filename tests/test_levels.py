@@ -85,6 +85,7 @@ LEVELS = {
     "cli_show": 48,
     "cli_options": 49,
     "cli_result": 49,
+    "cli_survey": 49,
     "cli_cache": 50,
     "cli_inspect": 50,
     "cli_prompts": 50,
@@ -103,7 +104,7 @@ OWNERS = {
     "httpx": {"chat_completions", "openai_compatible"},
     "redis": {"servers"},
     "click": {"cli", "cli_cache", "cli_inspect", "cli_options", "cli_prompts", "cli_replay", "cli_show"},
-    "rich": {"cli_inspect", "cli_prompts", "cli_replay", "cli_result", "cli_show"},
+    "rich": {"cli_prompts", "cli_replay", "cli_result", "cli_show", "cli_survey"},
     "tenacity": {"failures", "summarizer"},
     "tiktoken": {"tokens"},
 }
