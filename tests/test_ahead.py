@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core.llm_errors import ProviderUnavailableError
 
+from benchmarks.field.virtual import run_virtually
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.offline import OfflineProvider
 from context_summarize.testing import ScriptedProvider
@@ -16,7 +17,6 @@ from context_summarize.tokens import TokenCounter
 from context_summarize.view import pairs_intact
 
 from .support.recorder import Recorder, recording
-from .support.virtual import run_virtually
 
 COUNT = TokenCounter().count
 TURN = 1.0

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from benchmarks.field import __main__ as command
-from benchmarks.field import grid, measure, model, report, scenarios, views, virtual
+from benchmarks.field import grid, measure, model, report, scenarios, views
 from benchmarks.field.contestants import FRUGAL, Entry, entries, own
+from benchmarks.field.virtual import run_virtually
 from benchmarks.peers import DoesNotFit, KeepLast, Ours, Row, Terms, text_of
 
 SMALL = scenarios.Scenario(
@@ -57,7 +58,7 @@ def test_virtual_hours_pass_at_once_and_side_by_side(no_hang: Any) -> None:
         await asyncio.gather(nap(3, "late"), nap(1, "early"))
         return asyncio.get_running_loop().time(), order
 
-    assert virtual.run(main()) == (3 * 3600, ["early", "late"])
+    assert run_virtually(main()) == (3 * 3600, ["early", "late"])
 
 
 def test_work_for_a_thread_is_done_before_time_passes(no_hang: Any) -> None:
@@ -75,7 +76,7 @@ def test_work_for_a_thread_is_done_before_time_passes(no_hang: Any) -> None:
         await timer
         return found, at
 
-    assert virtual.run(main()) == ("DONE", 0.0)
+    assert run_virtually(main()) == ("DONE", 0.0)
 
 
 # --- facts and the stand-in ---------------------------------------------------------------------------------------
@@ -113,7 +114,7 @@ def ask(shown: str, *args: Any, seed: int = 0, traits: model.Traits | None = Non
     async def main() -> tuple[str, float]:
         return await stand_in.ask(shown, *args), asyncio.get_running_loop().time()
 
-    return (*virtual.run(main()), stand_in)
+    return (*run_virtually(main()), stand_in)
 
 
 FACTS = [f"FACT-{at:04d}-0A0A" for at in range(400)]
@@ -148,7 +149,7 @@ def test_the_stand_in_refuses_what_its_window_does_not_hold() -> None:
     """As a provider does; the call is counted."""
     stand_in = model.StandIn(len, model.Traits(window=1_000))
     with pytest.raises(DoesNotFit, match="too long"):
-        virtual.run(stand_in.ask("x" * 1_001))
+        run_virtually(stand_in.ask("x" * 1_001))
     assert [call.refused for call in stand_in.calls] == [True]
 
 

@@ -22,6 +22,7 @@ from amplifier_core.testing import MockCoordinator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.field.virtual import run_virtually
 from context_summarize import SummarizingContextManager, history_file, journal, mount
 from context_summarize.history_file import session_path
 from context_summarize.testing import ScriptedProvider, assistant, hook, tool_session, user
@@ -29,7 +30,6 @@ from context_summarize.types import JsonRow
 
 from .support.gated import Gated, answer
 from .support.session import Host
-from .support.virtual import run_virtually
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "keep_recent": 4, "prefetch_threshold": None}
 LARGE = 10**6
@@ -491,6 +491,7 @@ class TestTheEnd:
 
 KILLED = """
 import asyncio, json, os, signal, sys
+from benchmarks.field.virtual import run_virtually
 from context_summarize import SummarizingContextManager
 
 async def prompt():

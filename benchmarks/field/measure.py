@@ -16,7 +16,7 @@ from benchmarks.field.contestants import Entry, FieldTerms
 from benchmarks.field.model import CODE, PROSE, Fact, StandIn, Traits, kind_of, plant
 from benchmarks.field.scenarios import Scenario
 from benchmarks.field.views import HEADS, Count, Counting, Views
-from benchmarks.field.virtual import run
+from benchmarks.field.virtual import run_virtually
 from benchmarks.peers import Contestant, LoopClock, Row, Terms, text_of
 from context_summarize.history import measure
 from context_summarize.tokens import TokenCounter
@@ -341,7 +341,7 @@ def play(entry: Entry, scenario: Scenario, seed: int, traits: Traits, prices: Pr
         result.versions = {name: metadata.version(name) for name in entry.make.packages}
         return result
 
-    return run(main())
+    return run_virtually(main())
 
 
 def _terms(

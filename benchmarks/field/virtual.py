@@ -51,7 +51,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return future
 
 
-def run(main: Coroutine[Any, Any, T]) -> T:
-    """The result of a coroutine in virtual time."""
+def run_virtually(main: Coroutine[Any, Any, T]) -> T:
+    """What `asyncio.run` does, in virtual time."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(main)

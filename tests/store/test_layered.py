@@ -6,7 +6,6 @@ import asyncio
 import functools
 import inspect
 import logging
-import selectors
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.field.virtual import run_virtually
 from context_summarize.layered import MAX_UNWRITTEN, LayeredStore
 from context_summarize.store import MemoryStore
 from context_summarize.types import BoundaryRecord, Summary
@@ -22,34 +22,12 @@ from context_summarize.types import BoundaryRecord, Summary
 LOG = "context_summarize.store_guard"
 
 
-class SkippingSelector(selectors.SelectSelector):
-    """Where a loop would sleep, its clock jumps."""
-
-    now = 0.0
-
-    def select(self, timeout: float | None = None) -> Any:
-        self.now += timeout or 0.0
-        return super().select(0)
-
-
-class SkippingLoop(asyncio.SelectorEventLoop):
-    """A loop whose time passes without anybody waiting; for code without threads and sockets."""
-
-    def __init__(self) -> None:
-        self.skipping = SkippingSelector()
-        super().__init__(self.skipping)
-
-    def time(self) -> float:
-        return self.skipping.now
-
-
 def timeless(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:
-    """Runs a test in a loop of its own whose time is `time()`."""
+    """Runs a test in a loop of its own whose time is `time()` and passes without anybody waiting."""
 
     @functools.wraps(test)
     def run(*args: Any, **kwargs: Any) -> None:
-        with asyncio.Runner(loop_factory=SkippingLoop) as runner:
-            runner.run(test(*args, **kwargs))
+        run_virtually(test(*args, **kwargs))
 
     assert not inspect.iscoroutinefunction(run)
     return run
