@@ -1,4 +1,4 @@
-"""Where the time of a session goes: the recorded session under cProfile, `python -m benchmarks.profile`."""
+"""Where the time of a session goes: the recorded session under cProfile, `python -m benchmarks.hot_path`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def session(rows: list[dict[str, object]], profile: cProfile.Profile) -> f
 
 def main() -> None:
     """Print the functions that take most."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.profile", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hot_path", description=__doc__)
     parser.add_argument("--sort", default="tottime", choices=("tottime", "cumtime", "ncalls"))
     parser.add_argument("--lines", type=int, default=25)
     options = parser.parse_args()
