@@ -12,10 +12,13 @@ from amplifier_core.message_models import ChatRequest, Message
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.boundary import next_index, regular_frontier
 from context_summarize.events import COMPACTION, INCLUDE, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, SUMMARY
-from context_summarize.history import measure
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from context_summarize.tokens import TokenCounter
 from context_summarize.types import JsonRow, Node
+
+from .support.gated import answer
+from .support.recorder import Recorder
+from .support.views import nodes, size
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
 LARGE = 10**6
@@ -23,48 +26,26 @@ COUNT = TokenCounter().count
 FRAME_WORDS = "Summary of messages"
 
 
-def answer(request: ChatRequest) -> str:
-    return f"Goal: look up orders. Part {str(request.messages[1].content).split()[2]}."
-
-
 def wordy(request: ChatRequest) -> str:
     """Nearly as long as what it stands for, and just short enough for the gate."""
     return "word " * int(0.9 * COUNT(str(request.messages[1].content)))
 
 
-class Recorder:
-    """The host's hooks: records events, and raises where it is told to."""
+class Raising(Recorder):
+    """Raises at the events of one name, or at all."""
 
-    def __init__(self, raises: str | None = None) -> None:
-        self.events: list[tuple[str, dict[str, Any]]] = []
-        self.hooks = self
+    def __init__(self, raises: str) -> None:
+        super().__init__()
         self.raises = raises
 
     async def emit(self, name: str, data: dict[str, Any]) -> None:
-        self.events.append((name, data))
+        await super().emit(name, data)
         if self.raises in (name, "all"):
             raise RuntimeError(f"hook on {name}")
-
-    def get(self, mount_point: str) -> dict[str, Any]:
-        return {}
-
-    def of(self, name: str) -> list[dict[str, Any]]:
-        return [data for event, data in self.events if event == name]
-
-    def names(self) -> list[str]:
-        return [name for name, _ in self.events]
 
 
 def manager(recorder: Recorder | None, **settings: Any) -> SummarizingContextManager:
     return SummarizingContextManager(recorder, config=Config.from_mapping({**SMALL, "keep_recent": 4, **settings}))
-
-
-def size(view: list[JsonRow]) -> int:
-    return sum(measure(row, COUNT) for row in view)
-
-
-def nodes(view: list[JsonRow]) -> list[JsonRow]:
-    return [row for row in view if "messages" in (row.get("metadata") or {})]
 
 
 async def crossed(recorder: Recorder, budget: int = 900, **settings: Any) -> list[JsonRow]:
@@ -221,7 +202,7 @@ class TestHooks:
     @pytest.mark.parametrize("raises", [PRE_COMPACT, POST_COMPACT, COMPACTION, INCLUDE, SUMMARY, "all"])
     async def test_a_hook_that_raises_changes_nothing(self, raises: str, caplog: pytest.LogCaptureFixture) -> None:
         """The view is the same, and every event goes out."""
-        quiet, loud = Recorder(), Recorder(raises)
+        quiet, loud = Recorder(), Raising(raises)
         with caplog.at_level(logging.WARNING):
             assert await crossed(loud) == await crossed(quiet)
         assert loud.names() == quiet.names()

@@ -8,15 +8,7 @@ import pytest
 
 from context_summarize.breaker import FAILURES, FIRST_PAUSE, LONGEST_PAUSE, Breaker, Open
 
-
-class Clock:
-    """Moves when it is told."""
-
-    def __init__(self) -> None:
-        self.time = 0.0
-
-    def __call__(self) -> float:
-        return self.time
+from .support.recorder import Clock
 
 
 def breaker() -> tuple[Breaker, Clock]:

@@ -16,40 +16,17 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.digest import DIGEST_LINE
-from context_summarize.history import measure
 from context_summarize.store import MemoryStore
 from context_summarize.summarizer import own_call
 from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
-from context_summarize.tokens import TokenCounter
 from context_summarize.types import BoundaryRecord, JsonRow
 
 from .support.gated import Gated, answer
+from .support.recorder import Recorder
+from .support.views import nodes, size
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
 LARGE = 10**6
-COUNT = TokenCounter().count
-
-
-class Recorder:
-    """Stands where the host's coordinator would: records events, and has providers."""
-
-    def __init__(self, **providers: Any) -> None:
-        self.events: list[tuple[str, dict[str, Any]]] = []
-        self.hooks = self
-        self.providers = providers
-
-    async def emit(self, name: str, data: dict[str, Any]) -> None:
-        self.events.append((name, data))
-
-    def get(self, mount_point: str) -> dict[str, Any]:
-        return self.providers if mount_point == "providers" else {}
-
-    def of(self, name: str) -> list[dict[str, Any]]:
-        return [data for event, data in self.events if event == name]
-
-    @property
-    def boundaries(self) -> int:
-        return len(self.of("context:compaction"))
 
 
 def scripted(**changes: Any) -> ScriptedProvider:
@@ -66,14 +43,6 @@ async def fed(made: SummarizingContextManager, rows: list[JsonRow]) -> Summarizi
     for row in rows:
         await made.add_message(row)
     return made
-
-
-def size(view: list[JsonRow]) -> int:
-    return sum(measure(row, COUNT) for row in view)
-
-
-def nodes(view: list[JsonRow]) -> list[JsonRow]:
-    return [row for row in view if "messages" in (row.get("metadata") or {})]
 
 
 def digests(view: list[JsonRow]) -> int:
@@ -545,14 +514,14 @@ class TestProviders:
     async def test_the_provider_that_is_passed_writes_the_summaries(self) -> None:
         """Not another one that is mounted."""
         passed, mounted = scripted(), scripted()
-        calls = await self.asked(manager(Recorder(main=mounted)), passed, mounted, passed=passed)
+        calls = await self.asked(manager(Recorder({"main": mounted})), passed, mounted, passed=passed)
         assert calls[0] > 0
         assert calls[1] == 0
 
     async def test_else_the_last_one_seen(self) -> None:
         """Of an earlier request."""
         seen, mounted = scripted(), scripted()
-        made = manager(Recorder(main=mounted))
+        made = manager(Recorder({"main": mounted}))
         await made.get_messages_for_request(900, seen)
         calls = await self.asked(made, seen, mounted)
         assert calls[0] > 0
@@ -571,7 +540,7 @@ class TestProviders:
     async def test_summary_provider_and_summary_model(self) -> None:
         """By the name under which it is mounted; the model is named in the request and to complete()."""
         main, small = scripted(), scripted()
-        recorder = Recorder(main=main, small=small)
+        recorder = Recorder({"main": main, "small": small})
         made = manager(recorder, summary_provider="small", summary_model="tiny-1")
         calls = await self.asked(made, main, small, passed=main)
         assert calls[0] == 0
@@ -584,7 +553,7 @@ class TestProviders:
     async def test_a_name_that_is_not_mounted_is_an_error_in_the_log(self, caplog: pytest.LogCaptureFixture) -> None:
         """The session's own provider is used."""
         main = scripted()
-        made = manager(Recorder(main=main), summary_provider="smal")
+        made = manager(Recorder({"main": main}), summary_provider="smal")
         made.check_providers()
         calls = await self.asked(made, main)
         assert calls[0] > 0

@@ -16,18 +16,16 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.digest import DIGEST_LINE
-from context_summarize.history import measure
 from context_summarize.store import MemoryStore
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
-from context_summarize.tokens import TokenCounter
 from context_summarize.types import BoundaryRecord, JsonRow, Summary
 from context_summarize.view import pairs_intact
 
 from .support.gated import Gated, answer
 from .support.recorder import Recorder
+from .support.views import nodes, size
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
-COUNT = TokenCounter().count
 LARGE = 10**6
 Rows = list[JsonRow]
 
@@ -93,14 +91,6 @@ async def settle() -> None:
     """Let what is ready run."""
     for _ in range(100):
         await asyncio.sleep(0)
-
-
-def size(view: Rows) -> int:
-    return sum(measure(row, COUNT) for row in view)
-
-
-def nodes(view: Rows) -> Rows:
-    return [row for row in view if "messages" in (row.get("metadata") or {})]
 
 
 def questions(provider: ScriptedProvider) -> list[str]:

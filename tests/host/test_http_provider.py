@@ -31,6 +31,7 @@ from context_summarize.testing import tool_session
 from context_summarize.types import JsonRow
 from context_summarize.view import pairs_intact
 from tests.support.chat_completions import BASE_URL, ChatCompletionsProvider, answer, failure
+from tests.support.recorder import Clock
 
 SUMMARY = "Goal: the user asked for the state of several orders. State: every one of them was found and shipped."
 ROWS = tool_session(9, size=2_400)
@@ -50,21 +51,6 @@ FENCED = re.compile(r"(?s)\A(=== transcript [0-9a-f]{20} ===)\n(.*)\n\1\Z")
 TOO_LONG = "This model's maximum context length is 3000 tokens. Please reduce the length of the messages."
 
 
-class FakeTime:
-    """A clock that only `sleep` moves."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-        self.slept: list[float] = []
-
-    def clock(self) -> float:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.now += seconds
-
-
 class Coordinator:
     """As much of a coordinator as a manager asks for."""
 
@@ -79,12 +65,12 @@ class Bench:
     """A manager, a provider over HTTP and the route that stands for its server."""
 
     def __init__(self, route: respx.Route, **settings: Any) -> None:
-        self.time = FakeTime()
+        self.clock = Clock()
         self.route = route
         self.coordinator = Coordinator()
         self.provider = ChatCompletionsProvider(context_window=12_000, max_output_tokens=2_000)
         self.manager = SummarizingContextManager(
-            self.coordinator, sleep=self.time.sleep, clock=self.time.clock, **{**SETTINGS, **settings}
+            self.coordinator, sleep=self.clock.sleep, clock=self.clock, **{**SETTINGS, **settings}
         )
 
     async def view(self, rows: list[JsonRow] = ROWS) -> list[JsonRow]:
@@ -254,7 +240,7 @@ class TestWhatMayBeRetried:
         view = await it.view()
 
         assert_summary(view)
-        assert it.time.slept == [7.0]
+        assert it.clock.slept == [7.0]
         assert it.requests[0] == it.requests[1]
         assert len(it.requests) == 2
         [event] = it.events("context-summarize:summary")
@@ -271,7 +257,7 @@ class TestWhatMayBeRetried:
         view = await it.view()
 
         assert_digest(view)
-        assert it.time.slept == []
+        assert it.clock.slept == []
         assert len(it.requests) == 1
         [event] = it.events("context-summarize:failure")
         assert (event["kind"], event["attempts"], event["retry_in_s"]) == ("rate_limit", 1, 600.0)
@@ -286,7 +272,7 @@ class TestWhatMayBeRetried:
         assert_summary(view)
         assert len(it.requests) == 2
         assert it.requests[0] == it.requests[1]
-        [waited] = it.time.slept
+        [waited] = it.clock.slept
         assert 1 <= waited <= 2
 
     @pytest.mark.parametrize(
@@ -311,8 +297,8 @@ class TestWhatMayBeRetried:
         it = bench(retry_attempts=4)
         assert_digest(await it.view())
         assert len(it.requests) == 4
-        assert len(it.time.slept) == 3
-        assert it.time.slept == sorted(it.time.slept), "each wait is longer than the one before"
+        assert len(it.clock.slept) == 3
+        assert it.clock.slept == sorted(it.clock.slept), "each wait is longer than the one before"
         [event] = it.events("context-summarize:failure")
         assert (event["kind"], event["attempts"]) == (kind, 4)
 
@@ -339,7 +325,7 @@ class TestWhatMayNot:
 
         assert_digest(view)
         assert len(it.requests) == 1
-        assert it.time.slept == []
+        assert it.clock.slept == []
         [event] = it.events("context-summarize:failure")
         assert (event["kind"], event["attempts"]) == (kind, 1)
         assert "not-a-key" not in str(it.coordinator.hooks.events)
@@ -386,7 +372,7 @@ class TestTooLarge:
         assert [f"a part of {len(piece)} characters" in merge for piece in pieces] == [True] * len(pieces)
         assert Counter(it.transcripts).most_common(1)[0][1] == 1, "nothing was asked for twice"
         assert it.requests[-1]["max_completion_tokens"] == it.requests[0]["max_completion_tokens"]
-        assert it.time.slept == []
+        assert it.clock.slept == []
         [event] = it.events("context-summarize:summary")
         assert event["attempts"] == len(it.requests)
         assert event["usage"]["input_tokens"] == 900 * (len(it.requests) - 1)

@@ -14,6 +14,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.offline import OfflineProvider
 from context_summarize.tokens import TokenCounter
 
+from ..support.recorder import Recorder
 from .rules import check_fits, check_opening, check_order, check_shape
 from .strategies import histories
 
@@ -27,23 +28,6 @@ slow_ok = settings(
 )
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
-
-
-class Recorder:
-    """Stands where the host's coordinator would, and records the events."""
-
-    def __init__(self) -> None:
-        self.events: list[tuple[str, dict[str, Any]]] = []
-        self.hooks = self
-
-    async def emit(self, name: str, data: dict[str, Any]) -> None:
-        self.events.append((name, data))
-
-    def get(self, mount_point: str) -> dict[str, Any]:
-        return {}
-
-    def count(self, name: str) -> int:
-        return sum(1 for event, _ in self.events if event == name)
 
 
 @given(

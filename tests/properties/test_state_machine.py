@@ -23,7 +23,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens import TokenCounter
 
-from ..support.recorder import Clock
+from ..support.recorder import Clock, Recorder
 from .rules import Rows, check_fits, check_opening, check_order, check_shape
 from .strategies import histories, single, tool_run
 
@@ -35,22 +35,12 @@ FAILURES = ["unavailable", "rate", "auth", "empty", "bug", "cancelled", "too lon
 WINDOW, MOST = 10, 2
 
 
-class Recorder:
-    """A coordinator whose hooks take a while once they have heard."""
-
-    def __init__(self) -> None:
-        self.events: list[tuple[str, dict[str, Any]]] = []
-        self.hooks = self
+class SlowHooks(Recorder):
+    """Hooks that take a while once they have heard."""
 
     async def emit(self, name: str, data: dict[str, Any]) -> None:
-        self.events.append((name, data))
+        await super().emit(name, data)
         await asyncio.sleep(0)
-
-    def get(self, mount_point: str) -> dict[str, Any]:
-        return {}
-
-    def of(self, name: str) -> list[dict[str, Any]]:
-        return [data for event, data in self.events if event == name]
 
 
 class Moody(ScriptedProvider):
@@ -137,7 +127,7 @@ class ManagerMachine(RuleBasedStateMachine):
         self, rows: Rows, keep: int, role: str, wait: float, share: float, derived: bool, prefetch: float | None
     ) -> None:
         """A new session with some history."""
-        self.recorder, self.clock = Recorder(), Clock()
+        self.recorder, self.clock = SlowHooks(), Clock()
         self.wait = wait
         sizes = {} if derived else SMALL
 
@@ -358,10 +348,10 @@ class ManagerMachine(RuleBasedStateMachine):
             await self.patient(task)
             return task.result()
 
-        before = len(self.recorder.of("context:compaction"))
+        before = self.recorder.boundaries
         freed = self.run(work())
         assert freed >= 0
-        if len(self.recorder.of("context:compaction")) > before:
+        if self.recorder.boundaries > before:
             self.before = None
 
     @rule(after=st.integers(0, 60), what=st.sampled_from(["view", "view", "compact", "count"]))
@@ -426,7 +416,7 @@ class ManagerMachine(RuleBasedStateMachine):
         """Rule 5 and 10: announcements are closed, boundaries told once, keys summarised once."""
         if self.manager is None:
             return
-        told = Counter(name for name, _ in self.recorder.events)
+        told = Counter(self.recorder.names())
         pre, post, made = (told[f"context:{name}"] for name in ("pre_compact", "post_compact", "compaction"))
         assert made <= post <= pre
         keys = [data["key"] for data in self.recorder.of("context-summarize:summary")]

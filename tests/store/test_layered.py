@@ -18,6 +18,7 @@ from benchmarks.field.virtual import run_virtually
 from context_summarize.layered import MAX_UNWRITTEN, LayeredStore
 from context_summarize.store import MemoryStore
 from context_summarize.types import BoundaryRecord, Summary
+from tests.support.recorder import Clock
 
 LOG = "context_summarize.store_guard"
 
@@ -91,16 +92,6 @@ class Shaky:
     async def close(self) -> None:
         self.closed += 1
         await self._called("close")
-
-
-class Clock:
-    """Seconds that pass when the test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def make(**options: Any) -> tuple[LayeredStore, Shaky, Clock]:
@@ -204,7 +195,7 @@ class TestBothLayers:
             assert await store.find_boundary(["d"]) == []
             assert await store.is_empty()
             shaky.calls.clear()
-            clock.now += 31
+            clock.time += 31
             assert not await store.is_empty()
             assert shaky.calls == []
         shaky.error = None
@@ -234,7 +225,7 @@ class TestTrouble:
         assert await store.get(["a", "b"]) == {"a": summary("a")}
         assert await store.find_boundary(["d"]) == []
         assert await store.is_empty()
-        clock.now += 29.9
+        clock.time += 29.9
         assert await store.get(["b"]) == {}
         assert shaky.calls == ["get"]
         assert said(caplog) == [
@@ -244,7 +235,7 @@ class TestTrouble:
                 "every 30 s: see that it is there and can be read and written",
             )
         ]
-        clock.now += 0.2
+        clock.time += 0.2
         assert await store.get(["b"]) == {}
         assert await store.get(["b"]) == {}
         assert shaky.calls == ["get", "get"]
@@ -259,7 +250,7 @@ class TestTrouble:
             shaky.error = OSError("nobody there")
             for _ in range(3):
                 await store.get(["a"])
-                clock.now += 31
+                clock.time += 31
             shaky.error = None
             await store.get(["a"])
         assert [level for level, _ in said(caplog)] == ["WARNING", "INFO"] * 2
@@ -345,7 +336,7 @@ class TestTrouble:
         await store.get(["a"])
         shaky.calls.clear()
         shaky.error, shaky.seconds = None, HANGS
-        clock.now += 31
+        clock.time += 31
         waits = []
 
         async def request(at: int) -> None:
@@ -365,7 +356,7 @@ class TestTrouble:
         assert await store.get(["a"]) == {}
         await store.put(summary("b"))
         assert time() == pytest.approx(1.0)
-        clock.now += 31
+        clock.time += 31
         assert await store.get(["a"]) == {}
         await store.close()
         assert time() <= 4.0
@@ -404,12 +395,12 @@ class TestTrouble:
         shaky.seconds, shaky.error = 0.0, OSError("nobody there")
         await store.get(["b"])
         shaky.error = outcome
-        clock.now += 20
+        clock.time += 20
         await slow
         shaky.calls.clear()
         await store.get(["b"])
         assert shaky.calls == []
-        clock.now += 11
+        clock.time += 11
         await store.get(["b"])
         assert shaky.calls == ["get"]
 
@@ -421,7 +412,7 @@ class TestTrouble:
         shaky.seconds = HANGS
         await store.get(["a"])
         shaky.seconds = 0.9
-        clock.now += 31
+        clock.time += 31
         assert await store.get(["a"]) == {"a": summary("a")}
 
 
@@ -436,7 +427,7 @@ class TestWrites:
         await store.put_boundary(record("d"))
         assert await store.get(["a"]) == {"a": summary("a", "new")}
         shaky.error = None
-        clock.now += 31
+        clock.time += 31
         await store.put(summary("b"))
         assert await shaky.kept.get(["a", "b"]) == {"a": summary("a", "new"), "b": summary("b")}
         assert await shaky.kept.find_boundary(["d"]) == [record("d")]
@@ -450,7 +441,7 @@ class TestWrites:
         await store.put(summary("a"))
         await shaky.kept.put(summary("x"))
         shaky.error = None
-        clock.now += 31
+        clock.time += 31
         assert await store.get(["x"]) == {"x": summary("x")}
         assert await shaky.kept.get(["a"]) == {"a": summary("a")}
 
@@ -461,7 +452,7 @@ class TestWrites:
         shaky.error = OSError("nobody there")
         await store.get(["x"])
         shaky.error, shaky.seconds = None, 0.5
-        clock.now += 31
+        clock.time += 31
         trial = asyncio.create_task(store.get(["x"]))
         await settle()
         await store.put(summary("a"))
@@ -479,7 +470,7 @@ class TestWrites:
         for key in keys:
             await store.put(summary(key))
         shaky.error = None
-        clock.now += 31
+        clock.time += 31
         await store.get(["x"])
         assert (await shaky.kept.get(keys)).keys() == set(keys[100:])
         assert (await store.get(keys)).keys() == set(keys)
@@ -530,7 +521,7 @@ class TestWrites:
         shaky.error = OSError("nobody there")
         await store.get(["a"])
         shaky.error, shaky.seconds = None, HANGS
-        clock.now += 31
+        clock.time += 31
         trial = asyncio.create_task(store.get(["a"]))
         await settle()
         trial.cancel()
@@ -538,7 +529,7 @@ class TestWrites:
         await asyncio.sleep(2)
         shaky.seconds = 0.0
         await shaky.kept.put(summary("a"))
-        clock.now += 31
+        clock.time += 31
         assert await store.get(["a"]) == {"a": summary("a")}
 
     @timeless
@@ -550,7 +541,7 @@ class TestWrites:
         for key in "abc":
             await store.put(summary(key))
         for _ in range(4):
-            clock.now += 31
+            clock.time += 31
             await store.get(["x"])
         assert (await shaky.kept.get(["a", "b", "c"])).keys() == {"a", "b", "c"}
         shaky.calls.clear()
@@ -566,7 +557,7 @@ class TestWrites:
             shaky.refuses.add(f"k{at}")
             await store.put(summary(f"k{at}"))
             await store.get(["x"])
-            clock.now += 31
+            clock.time += 31
         assert len(warnings_of(caplog)) == 1
 
 
@@ -667,14 +658,14 @@ def test_whatever_happens_what_was_put_is_got_and_arrives_in_the_end(steps: list
             elif step == "mend":
                 shaky.error, shaky.seconds = None, 0.0
             elif step == "later":
-                clock.now += number
+                clock.time += number
             else:
                 await store.close()
             assert time() - start <= 1.0 + 1e-9
         shaky.error, shaky.seconds = None, 0.0
         await asyncio.sleep(2)
         for _ in range(2):
-            clock.now += 31
+            clock.time += 31
             await store.get(["x"])
         await store.close()
         assert await shaky.kept.get(list("abc")) == model

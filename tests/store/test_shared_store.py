@@ -22,6 +22,7 @@ from context_summarize.store import MemoryStore, SummaryStore
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.store import test_store_contract as contract
 from tests.store.factories import record, summary
+from tests.support.recorder import Clock
 from tests.support.redis_server import RedisServer, free_port, redis_server
 
 LOG = "context_summarize.store_guard"
@@ -49,16 +50,6 @@ async def store(server: RedisServer) -> AsyncIterator[SummaryStore]:
     made = SharedStore(server.address)
     yield made
     await made.close()
-
-
-class Clock:
-    """Seconds that pass when the test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Open:
@@ -239,13 +230,13 @@ async def test_a_server_that_is_down_at_the_start_is_used_when_it_is_there(
         await store.put_boundary(record("d"))
         assert (await store.get(["a", "b"])).keys() == {"a"}
         assert said(caplog) == ["WARNING"]
-        layered.clock.now += 31
+        layered.clock.time += 31
         await store.is_empty()
         assert (await store.get(["a", "b"])).keys() == {"a"}
         assert said(caplog) == ["WARNING"]
         server.start()
         assert (await store.get(["a", "b"])).keys() == {"a"}
-        layered.clock.now += 31
+        layered.clock.time += 31
         assert await store.get(["b"]) == {}
         assert said(caplog) == ["WARNING", "INFO"]
         other = layered(server.address)
@@ -266,7 +257,7 @@ async def test_a_server_that_dies_in_mid_session_is_used_again_when_it_is_back(
         for _ in range(3):
             assert (await store.get(["a", name, "x"])).keys() == {"a", name}
         server.start()
-        layered.clock.now += 31
+        layered.clock.time += 31
         await store.put(summary(f"after {name}"))
         assert (await layered(server.address).get([name, f"after {name}"])).keys() == {name, f"after {name}"}
     assert said(caplog) == ["WARNING", "INFO"] * 2
@@ -306,11 +297,11 @@ async def test_a_server_that_hangs_costs_one_timeout(
         await asyncio.sleep(0.01)
     assert said(caplog) == ["WARNING"]
     assert "no answer within 0.5 s" in caplog.text
-    layered.clock.now += 31
+    layered.clock.time += 31
     assert await store.get(["x"]) == {}  # what is not written tries again, in vain
     assert said(caplog) == ["WARNING"]
     server.thaw()
-    layered.clock.now += 31
+    layered.clock.time += 31
     assert await store.get(["x"]) == {}
     await store.close()  # waits for what is being written
     assert (await layered(server.address).get(names)).keys() == set(names)
@@ -456,7 +447,7 @@ async def test_a_session_serves_every_request_whatever_the_server_does(
     for at in range(40):
         if at in trouble:
             trouble[at]()
-            layered.clock.now += 31
+            layered.clock.time += 31
         for row in rows[4 * at : 4 * at + 4]:
             await context.add_message(row)
         view = await context.get_messages_for_request(token_budget=1_500, provider=provider)

@@ -36,6 +36,15 @@ class Recorder:
         """How many events of this name have come."""
         return len(self.of(name))
 
+    def names(self) -> list[str]:
+        """Names of all events, in order."""
+        return [name for name, _ in self.events]
+
+    @property
+    def boundaries(self) -> int:
+        """How many boundaries there have been."""
+        return self.count("context:compaction")
+
 
 class Clock:
     """Seconds that pass when they are told to, and when somebody sleeps."""
