@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import functools
-import json
 import logging
 import platform
 import re
@@ -30,7 +29,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.peers import AS_THEY_COME, Contestant, Ours, Row, Terms, VirtualClock, text_of
-from benchmarks.peers.check import RECORDING, lossless, no_answer
+from benchmarks.peers.check import lossless, no_answer, recorded
 from context_summarize.tokens import TokenCounter
 from context_summarize.view import pairs_intact
 
@@ -76,7 +75,7 @@ FAULTS = ("none", "empty", "raises", "oversized")
 
 def planted(total: int = ROWS, facts: int = FACTS) -> list[Row]:
     """The first rows of the recording, numbered in their metadata, with facts spread evenly over the user rows."""
-    rows: list[Row] = [json.loads(line) for line in RECORDING.read_text("utf-8").splitlines()[:total]]
+    rows = recorded()[:total]
     users = [at for at, row in enumerate(rows) if row["role"] == "user"]
     facts = min(facts, len(users))
     for number in range(facts):

@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import cProfile
-import json
 import pstats
 import time
-from pathlib import Path
 
+from benchmarks.peers.check import recorded
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens import TokenCounter
-
-RECORDING = Path(__file__).parent.parent / "examples" / "airline-desk.jsonl"
 
 
 async def session(rows: list[dict[str, object]], profile: cProfile.Profile) -> float:
@@ -41,7 +38,7 @@ def main() -> None:
     parser.add_argument("--sort", default="tottime", choices=("tottime", "cumtime", "ncalls"))
     parser.add_argument("--lines", type=int, default=25)
     options = parser.parse_args()
-    rows = [json.loads(line) for line in RECORDING.read_text("utf-8").splitlines()]
+    rows = recorded()
     requests = sum(row["role"] == "assistant" for row in rows)
     profile = cProfile.Profile()
     seconds = asyncio.run(session(rows, profile))
