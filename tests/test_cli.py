@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
@@ -16,7 +15,7 @@ from context_summarize import ContextSummarizeError, __version__, cli_replay
 from context_summarize.cli import main
 from context_summarize.testing import assistant, calls, result, tool_session, user
 
-from .support.cli import EXAMPLE, NARROW, call, plain_terminal, recorded, refusal, store  # noqa: F401
+from .support.cli import EXAMPLE, NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
 
 PROVIDER = """
 from context_summarize.testing import ScriptedProvider
@@ -29,18 +28,6 @@ async def mount(coordinator, config):
 @pytest.fixture
 def session(tmp_path):
     return recorded(tmp_path)
-
-
-def install(path: Path, monkeypatch, name: str, source: str) -> str:
-    """Offer `source` as an installed provider module; returns its entry point's name."""
-    module = f"cli_test_{name}"
-    (path / f"{module}.py").write_text(source)
-    info = path / f"{module}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[amplifier.modules]\nprovider-{name} = {module}:mount\n")
-    monkeypatch.syspath_prepend(path)
-    return f"provider-{name}"
 
 
 def run(*arguments: object) -> Result:

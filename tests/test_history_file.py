@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import subprocess
 import sys
 import tempfile
@@ -80,12 +79,6 @@ def journal_threads() -> list[threading.Thread]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "history.jsonl"
-
-
-@pytest.fixture
-def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The warnings so far."""
-    return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 class TestTheNextSession:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import stat
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -79,12 +78,6 @@ def others(path: Path) -> list[Path]:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "history.jsonl"
-
-
-@pytest.fixture
-def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The warnings so far."""
-    return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 # --- what is written comes back -------------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import pwd
 import shutil
@@ -29,12 +28,6 @@ from .support.gated import answer
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "keep_recent": 4, "prefetch_threshold": None}
 COUNT = TokenCounter().count
 FILE = "context-summarize.sqlite3"
-
-
-@pytest.fixture
-def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    """The warnings so far."""
-    return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
 @pytest.fixture

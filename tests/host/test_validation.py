@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,21 +15,10 @@ import amplifier_module_context_summarize
 import context_summarize
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.events import ALL_EVENTS
+from tests.support.validation import validated
 
 PACKAGES = [Path(str(package.__file__)).parent for package in (context_summarize, amplifier_module_context_summarize)]
 """The package, and the thin one that the source loader looks for."""
-
-COMMAND = """
-import atexit, sys, time
-from importlib.metadata import entry_points
-
-atexit.register(time.sleep, 0.2)
-sys.argv[0] = "amplifier-core"
-[command] = entry_points(group="console_scripts", name="amplifier-core")
-command.load()()
-"""
-"""The console script `amplifier-core`, and the moment that its kernel's thread needs before the interpreter ends: as
-installed it does not wait, and one run in twenty on a busy machine passes and then dies of a signal."""
 
 DESIGNED_EVENTS = {
     "context:pre_compact",
@@ -92,21 +78,7 @@ async def test_the_validator_has_no_error_and_no_warning(package):
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: path.name)
 def test_amplifier_core_validate_context_passes(package, tmp_path):
     """`amplifier-core validate context <package>` exits 0 in a process of its own, in somebody else's folder."""
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "validate", "context", str(package)],
-        cwd=tmp_path,
-        env={**environment, "PYTHONIOENCODING": "utf-8"},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "PASSED" in done.stdout
-    assert list(tmp_path.iterdir()) == []
+    validated("context", package, tmp_path)
 
 
 def test_the_events_are_those_of_the_design():
