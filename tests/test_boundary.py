@@ -16,7 +16,7 @@ from context_summarize.testing import ScriptedProvider, assistant, call, result,
 from context_summarize.tokens import TokenCounter
 from context_summarize.types import JsonRow, Node
 
-from .support.gated import answer
+from .support.gated import Gated, answer
 from .support.recorder import Recorder
 from .support.views import nodes, size
 
@@ -53,6 +53,17 @@ async def crossed(recorder: Recorder, budget: int = 900, **settings: Any) -> lis
     made = manager(recorder, **settings)
     await made.set_messages(tool_session(8))
     return await made.get_messages_for_request(budget, ScriptedProvider(then=answer))
+
+
+async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
+    """A manager whose first boundary was given up while the provider was at work."""
+    made, provider = manager(recorder := Recorder()), Gated()
+    await made.set_messages(tool_session(8))
+    request = asyncio.create_task(made.get_messages_for_request(900, provider))
+    await provider.asked.wait()
+    request.cancel()
+    await asyncio.gather(request, return_exceptions=True)
+    return made, recorder, provider
 
 
 class TestEvents:
@@ -238,34 +249,18 @@ class TestWithdrawn:
 
     async def test_a_cancelled_boundary_is_announced_once(self) -> None:
         """Its retry closes the announcement."""
-        gate, recorder = asyncio.Event(), Recorder()
-        provider = ScriptedProvider(then=answer, gate=gate)
-        made = manager(recorder)
-        await made.set_messages(tool_session(8))
-        request = asyncio.create_task(made.get_messages_for_request(900, provider))
-        while not provider.calls:
-            await asyncio.wait([request], timeout=0.001)
-        request.cancel()
-        await asyncio.gather(request, return_exceptions=True)
+        made, recorder, provider = await cancelled()
         assert [name for name in recorder.names() if name != SUMMARY] == [PRE_COMPACT]
-        gate.set()
+        provider.go.set()
         await made.get_messages_for_request(900, provider)
         assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == len(recorder.of(COMPACTION)) == 1
 
     @pytest.mark.parametrize("how", ["set", "clear"])
     async def test_a_cancelled_boundary_of_a_history_that_is_gone_is_closed(self, how: str) -> None:
         """Who hears that a compaction begins also hears that it is over."""
-        gate, recorder = asyncio.Event(), Recorder()
-        provider = ScriptedProvider(then=answer, gate=gate)
-        made = manager(recorder)
-        await made.set_messages(tool_session(8))
-        request = asyncio.create_task(made.get_messages_for_request(900, provider))
-        while not provider.calls:
-            await asyncio.wait([request], timeout=0.001)
-        request.cancel()
-        await asyncio.gather(request, return_exceptions=True)
+        made, recorder, provider = await cancelled()
         await (made.clear() if how == "clear" else made.set_messages([user("else")]))
-        gate.set()
+        provider.go.set()
         await made.get_messages_for_request(LARGE, provider)
         assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == 1
 
@@ -273,14 +268,11 @@ class TestWithdrawn:
 class TestLate:
     """Summaries that take longer than `wait_seconds`: here none is waited for at all."""
 
-    async def late(
-        self, usage: float
-    ) -> tuple[SummarizingContextManager, Recorder, ScriptedProvider, asyncio.Event, int]:
-        gate, recorder = asyncio.Event(), Recorder()
-        made = manager(recorder, wait_seconds=0)
+    async def late(self, usage: float) -> tuple[SummarizingContextManager, Recorder, Gated, int]:
+        made = manager(recorder := Recorder(), wait_seconds=0)
         await made.set_messages(tool_session(12))
         budget = int(await made.get_token_count() / usage)
-        return made, recorder, ScriptedProvider(then=answer, gate=gate), gate, budget
+        return made, recorder, Gated(), budget
 
     async def landed(self, made: SummarizingContextManager) -> None:
         """Until the work under way has ended."""
@@ -289,11 +281,11 @@ class TestLate:
 
     async def test_a_view_that_fits_is_sent_as_it_is(self) -> None:
         """The work goes on, is kept, and makes the boundary once it is there."""
-        made, recorder, provider, gate, budget = await self.late(0.8)
+        made, recorder, provider, budget = await self.late(0.8)
         for _ in range(3):
             assert await made.get_messages_for_request(budget, provider) == tool_session(12)
         assert [name for name in recorder.names() if name != SUMMARY] == [PRE_COMPACT]
-        gate.set()
+        provider.go.set()
         for _ in range(9):  # merges are asked for when what they join is there
             await self.landed(made)
             view = await made.get_messages_for_request(budget, provider)
@@ -308,11 +300,11 @@ class TestLate:
 
     async def test_one_that_does_not_fit_shows_digests_until_the_next_boundary(self) -> None:
         """Then the texts that have come meanwhile stand in their place, without a second call."""
-        made, recorder, provider, gate, budget = await self.late(1.2)
+        made, recorder, provider, budget = await self.late(1.2)
         view = await made.get_messages_for_request(budget, provider)
         assert size(view) <= budget
         assert recorder.of(POST_COMPACT)[0]["digests"] == len(nodes(view)) > 0
-        gate.set()
+        provider.go.set()
         await self.landed(made)
         assert await made.get_messages_for_request(budget, provider) == view, "nothing changes without a boundary"
         await made.set_messages(tool_session(24))
@@ -323,20 +315,19 @@ class TestLate:
 
     async def test_compact_waits_as_long_as_it_takes(self) -> None:
         """Who asks for it has the time."""
-        made, recorder, provider, gate, _ = await self.late(0.8)
+        made, recorder, provider, _ = await self.late(0.8)
         await made.get_messages_for_request(LARGE, provider)
         compacting = asyncio.create_task(made.compact())
-        while not provider.calls:
-            await asyncio.wait([compacting], timeout=0.001)
+        await provider.asked.wait()
         assert not compacting.done()
-        gate.set()
+        provider.go.set()
         assert await compacting > 0
         assert recorder.of(POST_COMPACT)[0]["digests"] == 0
         await made.close()
 
     async def test_the_announcement_of_a_late_boundary_is_closed_with_its_history(self) -> None:
         """clear() while the work is under way."""
-        made, recorder, provider, _, budget = await self.late(0.8)
+        made, recorder, provider, budget = await self.late(0.8)
         await made.get_messages_for_request(budget, provider)
         await made.clear()
         await made.get_messages_for_request(budget, provider)

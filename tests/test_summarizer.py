@@ -271,6 +271,17 @@ class TestOwnCall:
         assert inside == [True, True]
 
 
+def slow() -> tuple[Clock, ScriptedProvider]:
+    """A provider whose answer takes as long as a key may, by the clock that comes with it."""
+    clock = Clock()
+
+    def answered(request: ChatRequest) -> str:
+        clock.time += TOTAL_DEADLINE
+        return ANSWER
+
+    return clock, ScriptedProvider(then=answered)
+
+
 class TestRetries:
     @pytest.mark.parametrize(
         "error",
@@ -366,25 +377,13 @@ class TestRetries:
 
     async def test_nothing_is_asked_once_the_deadline_is_over(self) -> None:
         """Pieces of one key share it."""
-        clock = Clock()
-
-        def slow(request: ChatRequest) -> str:
-            clock.time += TOTAL_DEADLINE
-            return ANSWER
-
-        provider = ScriptedProvider(then=slow)
+        clock, provider = slow()
         found = await failure(summarizer(clock), provider, job("x" * 16_000), window=4_000)
         assert (found.kind, found.attempts, provider.calls) == ("timeout", 1, 1)
 
     async def test_waiting_for_a_slot_does_not_use_up_the_deadline(self) -> None:
         """The deadline is that of a key's attempts; a key that was never asked for has not failed."""
-        clock = Clock()
-
-        def slow(request: ChatRequest) -> str:
-            clock.time += TOTAL_DEADLINE
-            return ANSWER
-
-        provider = ScriptedProvider(then=slow)
+        clock, provider = slow()
         made = summarizer(clock, max_concurrency=1)
         both = await asyncio.gather(
             made.make(job(), target(provider)), made.make(job(key="k2"), target(provider)), return_exceptions=True

@@ -301,6 +301,13 @@ class TestNodeRow:
 
 
 LONG = "word " * 1_000
+_WRITE = {"name": "write", "arguments": json.dumps({"path": "x", "text": LONG})}
+WRITES: JsonRow = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "a", "type": "function", "function": _WRITE}],
+}
+"""A call in OpenAI's shape."""
 SHAPES: list[Any] = [
     pytest.param(user(LONG), id="text"),
     pytest.param(result("a", LONG), id="result"),
@@ -396,32 +403,14 @@ class TestElidedRow:
     @pytest.mark.parametrize("keep", [10, 60, 300])
     def test_entries_of_the_openai_shape_are_cut_too(self, keep: int) -> None:
         """`function.arguments` is a string."""
-        function = {"name": "write", "arguments": json.dumps({"path": "x", "text": LONG})}
-        row = {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [{"id": "a", "type": "function", "function": function}],
-        }
-        out = elide_row(row, keep, count)
+        out = elide_row(WRITES, keep, count)
         assert out["tool_calls"][0]["function"]["name"] == "write"
         assert len(out["tool_calls"][0]["function"]["arguments"]) < 3_000
 
-    @pytest.mark.parametrize(
-        "keep",
-        [
-            10,
-            300,
-        ],
-    )
+    @pytest.mark.parametrize("keep", [10, 300])
     def test_arguments_of_the_openai_shape_stay_json(self, keep: int) -> None:
         """A provider that reads them would refuse the request."""
-        function = {"name": "write", "arguments": json.dumps({"path": "x", "text": LONG})}
-        row = {
-            "role": "assistant",
-            "content": "",
-            "tool_calls": [{"id": "a", "type": "function", "function": function}],
-        }
-        assert isinstance(json.loads(elide_row(row, keep, count)["tool_calls"][0]["function"]["arguments"]), dict)
+        assert isinstance(json.loads(elide_row(WRITES, keep, count)["tool_calls"][0]["function"]["arguments"]), dict)
 
     def test_an_image_in_a_result_block_never_becomes_text(self) -> None:
         """An image counts by its size rules: as text its base64 would be most of what is kept."""
