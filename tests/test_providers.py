@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
@@ -12,16 +11,7 @@ from amplifier_core.message_models import ChatResponse, TextBlock
 from context_summarize.providers import CountedProvider, ProviderUnavailable, mounted_provider
 from context_summarize.testing import ScriptedProvider, text_response
 
-
-def install(path: Path, name: str, source: str) -> str:
-    """A distribution in `path` that offers `source` as the provider module `name`; returns the entry point's name."""
-    module = f"replay_test_{name.replace('-', '_')}"
-    (path / f"{module}.py").write_text(source)
-    info = path / f"{module}-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[amplifier.modules]\nprovider-{name} = {module}:mount\n")
-    return f"provider-{name}"
+from .support.cli import install
 
 
 async def test_a_counted_provider_counts_and_is_the_one_it_wraps_in_all_else():
@@ -54,9 +44,9 @@ async def test_a_call_that_is_cancelled_counts_as_failed():
 
 
 async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(tmp_path)
     name = install(
         tmp_path,
+        monkeypatch,
         "clean",
         "cleaned = []\n"
         "async def mount(coordinator, config):\n"
@@ -67,10 +57,10 @@ async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeyp
 
     async with mounted_provider(name) as mounted:
         assert mounted == ("clean", "the provider")
-        import replay_test_clean  # type: ignore[import-not-found]
+        import installed_clean  # type: ignore[import-not-found]
 
-        assert replay_test_clean.cleaned == []
-    assert replay_test_clean.cleaned == [{}]
+        assert installed_clean.cleaned == []
+    assert installed_clean.cleaned == [{}]
 
 
 @pytest.mark.parametrize(
@@ -86,10 +76,8 @@ async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeyp
     ],
 )
 async def test_a_provider_that_does_not_mount_says_why(tmp_path, monkeypatch, name, source, says):
-    monkeypatch.syspath_prepend(tmp_path)
-
     with pytest.raises(ProviderUnavailable, match=says):
-        async with mounted_provider(install(tmp_path, name, source)):
+        async with mounted_provider(install(tmp_path, monkeypatch, name, source)):
             pass
 
 
@@ -98,8 +86,7 @@ async def test_an_unknown_provider_is_answered_with_the_installed_ones(tmp_path,
         async with mounted_provider("nix"):
             pass
 
-    monkeypatch.syspath_prepend(tmp_path)
-    install(tmp_path, "listed", "")
+    install(tmp_path, monkeypatch, "listed", "")
     with pytest.raises(ProviderUnavailable, match=r"installed: offline \(built in\), provider-listed"):
         async with mounted_provider("nix"):
             pass
