@@ -85,7 +85,7 @@ class Config:
     summary_share: float = _setting(
         0.25, "Share of the budget that all summaries together may hold before old ones merge."
     )
-    fan_in: int = _setting(5, "Neighbouring summaries that one merge joins (2 or more).")
+    fan_in: int = _setting(6, "Neighbouring summaries that one merge joins (2 or more).")
     min_fold: float = _setting(0.1, "Share of the budget that a boundary must free to be worth making.")
     summary_role: str = _setting(
         "system", "Role of a summary's row: `system`, or `user` for hosts that cache the system block whole."

@@ -27,7 +27,7 @@ DEFAULTS = {
     "segment_tokens": None,
     "summary_tokens": None,
     "summary_share": 0.25,
-    "fan_in": 5,
+    "fan_in": 6,
     "min_fold": 0.1,
     "summary_role": "system",
     "prompts": "default",
