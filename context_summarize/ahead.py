@@ -54,6 +54,11 @@ class Ahead:
         """True while some of that work has not ended."""
         return self._task is not None and not self._task.done()
 
+    async def settled(self, seconds: float) -> None:
+        """Until that work has ended, at most so long."""
+        if self._task is not None:
+            await asyncio.wait([self._task], timeout=seconds)
+
     async def _follow(self, state: ViewState, request: Request) -> None:
         """Merges are planned once the texts below them are there."""
         while self._keys:

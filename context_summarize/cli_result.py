@@ -30,6 +30,7 @@ _FIGURES = (
     "stable_share",
     "provider_calls",
     "failed_calls",
+    "failed_summaries",
     "provider_input_tokens",
     "provider_output_tokens",
     "seconds",
@@ -143,6 +144,13 @@ def _boundary_table(result: ReplayResult, columns: Sequence[str]) -> Table:
     return made
 
 
+def _calls_note(result: ReplayResult) -> str:
+    note = f"for summaries, {result.failed_calls:,} failed"
+    if not result.failed_summaries:
+        return note
+    return f"{note}; {result.failed_summaries:,} summaries could not be had, digests stand for them"
+
+
 def _totals(result: ReplayResult) -> list[tuple[str, str, str]]:
     used = result.largest_view / result.budget
     return [
@@ -150,7 +158,7 @@ def _totals(result: ReplayResult) -> list[tuple[str, str, str]]:
         ("Requests", f"{result.requests:,}", f"in {result.seconds:.1f} s"),
         ("Largest request", f"{result.largest_view:,}", f"tokens of {result.budget:,} allowed ({used:.0%})"),
         ("Rows sent unchanged", f"{result.stable_share:.1%}", "since the request before: a prompt cache has them"),
-        ("Provider calls", f"{result.provider_calls:,}", f"for summaries, {result.failed_calls:,} failed"),
+        ("Provider calls", f"{result.provider_calls:,}", _calls_note(result)),
         ("Provider tokens in", f"{result.provider_input_tokens:,}", "read to summarise"),
         ("Provider tokens out", f"{result.provider_output_tokens:,}", "written as summaries"),
     ]

@@ -337,6 +337,11 @@ def _resolved(path: Path) -> Path:
         raise OSError(str(error)) from None
 
 
+def is_header(line: bytes) -> bool:
+    """True for the first line of a history file, of whatever version."""
+    return line.startswith(_HEADER_START)
+
+
 def _check_header(path: Path) -> bool:
     """True for a history file of ours, False where there is none yet or its header is torn.
 

@@ -360,6 +360,13 @@ class SummarizingContextManager:
         self._paused = False
         self._weighed = None
 
+    async def settle(self) -> None:
+        """Until what is being made ahead of need is there, at most `wait_seconds`.
+
+        For replays and tests: between two requests of a session there is time, between two of theirs there is none.
+        """
+        await self._ahead.settled(self._config.wait_seconds)
+
     async def snapshot(self, view: Sequence[JsonRow]) -> Snapshot:
         """The summaries shown, what they stand for, and where each row of `view`, the last one served, comes from."""
         return await take_snapshot(self._history, self._state, self._store, view, self._count)

@@ -15,6 +15,7 @@ from .config import Config
 from .errors import ContextSummarizeError, MessageError
 from .events import POST_COMPACT, PRE_COMPACT
 from .host import provider_window, request_budget
+from .journal import is_header
 from .manager import SummarizingContextManager
 from .messages import copy_json, normalise
 from .providers import CountedProvider
@@ -34,7 +35,7 @@ class SessionFileError(ContextSummarizeError):
 
 
 def read_session(path: Path) -> list[JsonRow]:
-    """The messages of a JSONL file, one a line; blank lines are skipped.
+    """The messages of a JSONL file, one a line; blank lines are skipped, and so is the header of a `persistence` file.
 
     Raises:
         SessionFileError: the file cannot be read, is empty, or a line is not UTF-8, not JSON or no message.
@@ -47,7 +48,7 @@ def read_session(path: Path) -> list[JsonRow]:
         raise SessionFileError(f"{path} cannot be read: {error.strerror or error}") from None
     rows = []
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        if line.strip():
+        if line.strip() and not (number == 1 and is_header(line)):
             rows.append(_read_line(line, f"{path}, line {number}"))
     if not rows:
         raise SessionFileError(f"{path} holds no messages; expected one JSON message a line")
@@ -122,12 +123,14 @@ async def replay(
                 session.row = number
                 view = await manager.get_messages_for_request(token_budget, provider=counted)
                 audit.view(number, view, made_boundary=bool(session.boundaries))
+                await manager.settle()  # no time passes between its turns; and the same session gives the same views
             await manager.add_message(row)
             await asyncio.sleep(0)  # else Ctrl-C waits for the next provider call
             progress(number, len(session.boundaries))
         result.seconds = clock() - started
         audit.history(await manager.get_messages())
         result.snapshot = await manager.snapshot(result.last_view)
+        result.failed_summaries = (await manager.statistics()).failed
     finally:
         await manager.close()
     result.boundaries = session.boundaries

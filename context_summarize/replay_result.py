@@ -96,6 +96,8 @@ class ReplayResult:
     """Rows of each view that had a next one, summed."""
     provider_calls: int = 0
     failed_calls: int = 0
+    failed_summaries: int = 0
+    """Summaries that could not be had, tries and all: a digest stood for them."""
     provider_input_tokens: int = 0
     provider_output_tokens: int = 0
     seconds: float = 0.0

@@ -149,7 +149,7 @@ async def survey(
     """Run a recording through a manager with the offline provider, and look at what it holds at the end.
 
     Nothing is read from a store or written to a file, and nothing is made in the background: the same recording gives
-    the same survey everywhere.
+    the same survey everywhere, that of `replay` with the offline provider and `prefetch_threshold=none`.
 
     Args:
         rows: messages as `read_session` gives them.

@@ -18,7 +18,8 @@ from .support.cli import NARROW, call, plain_terminal, recorded, refusal, store 
 
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
-    *("stable_share", "provider_calls", "failed_calls", "provider_input_tokens", "provider_output_tokens"),
+    *("stable_share", "provider_calls", "failed_calls", "failed_summaries", "provider_input_tokens"),
+    "provider_output_tokens",
     *("seconds", "ok", "boundaries", "checks"),
 }
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
 
-from context_summarize import Config, TemplateError
+from context_summarize import Config, SummarizingContextManager, TemplateError
+from context_summarize.offline import OfflineProvider
 from context_summarize.replay import SessionFileError, changed_settings, read_session, replay
 from context_summarize.testing import ScriptedProvider, assistant, call, tool_session, user
+from context_summarize.tokens import TokenCounter
 
 
 def write(path: Path, *lines: str | bytes) -> Path:
@@ -206,3 +210,43 @@ async def test_a_call_that_stays_open_at_the_end_is_no_problem():
     told = await replay(rows, provider=scripted(), name="x")
 
     assert told.failed is None
+
+
+async def test_the_same_session_gives_the_same_replay():
+    """What is made ahead is waited for, however busy the machine is."""
+    rows = tool_session(80, size=800)
+
+    async def told():
+        provider = OfflineProvider(TokenCounter().count, context_window=12_000, max_output_tokens=1_000)
+        result = await replay(rows, provider=provider, name="offline")
+        return result.boundaries, result.provider_calls, result.provider_input_tokens, result.largest_view
+
+    first = await told()
+    assert first[0]
+    assert [replace(line, wait_ms=0) for line in first[0]] == [replace(line, wait_ms=0) for line in (await told())[0]]
+    assert first[1:] == (await told())[1:]
+
+
+async def test_answers_that_are_no_summaries_count_as_such():
+    """Nothing was raised, and still no summary came of it."""
+    provider = ScriptedProvider(then="", context_window=12_000, max_output_tokens=1_000)
+
+    told = await replay(tool_session(80, size=800), provider=provider, name="scripted")
+
+    assert told.provider_calls > 0
+    assert (told.failed_calls, told.failed is None) == (0, True)
+    assert told.failed_summaries > 0
+
+
+def test_the_header_of_a_history_on_disk_is_no_message(tmp_path):
+    """A file of `persistence` can be replayed and inspected as it is."""
+    path = tmp_path / "history.jsonl"
+    rows = tool_session(3)
+
+    async def kept():
+        manager = SummarizingContextManager(persistence={"path": str(path)})
+        await manager.set_messages(rows)
+        await manager.close()
+
+    asyncio.run(kept())
+    assert read_session(path) == rows
