@@ -40,21 +40,21 @@ SETTINGS: dict[str, Mapping[str, Any]] = {
         "segment_tokens": 8_192,
         "summary_tokens": 350,
     },
-    "frugal": {
-        "compact_threshold": 0.35,
-        "target_usage": 0.2,
-        "prefetch_threshold": 0.25,
-        "segment_tokens": 8_192,
-        "summary_tokens": 300,
-        "summary_share": 0.2,
-    },
-    "smallest": {
+    "lean": {
         "compact_threshold": 0.3,
         "target_usage": 0.15,
         "prefetch_threshold": 0.2,
         "segment_tokens": 8_192,
         "summary_tokens": 200,
         "summary_share": 0.18,
+    },
+    "frugal": {
+        "compact_threshold": 0.22,
+        "target_usage": 0.1,
+        "prefetch_threshold": 0.12,
+        "summary_tokens": 100,
+        "summary_share": 0.15,
+        "fan_in": 10,
     },
 }
 """Settings of this module beside its defaults, by the name that the report gives them."""
