@@ -6,6 +6,7 @@ import hashlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 from .messages import countable
@@ -17,7 +18,6 @@ from .segments import (
     group_hash,
     merge_node,
     render_group,
-    render_groups,
     segment_key,
 )
 from .tokens import image_tokens
@@ -26,6 +26,7 @@ from .types import Group, JsonRow, Node, RenderedRow, Row, Segment
 ROW_OVERHEAD = 3
 """Tokens that wrap one message, as OpenAI states for its chat models; the meter's constant takes up the rest."""
 Count = Callable[[str], int]
+_REMEMBERED_GROUPS = 256
 
 
 def measure(raw: JsonRow, count: Count) -> int:
@@ -62,6 +63,8 @@ class History:
         self._grouper = Grouper()
         self.segments: list[Segment] = []
         self._segmenter: Segmenter | None = None
+        self._newest: dict[tuple[int, int | None, Redact | None], list[RenderedRow]] = {}
+        """Groups rendered last, cut and redacted; a closed group never changes."""
         self._hashed: tuple[str, int, Any] = ("", 0, hashlib.sha256())
 
     def __len__(self) -> int:
@@ -188,9 +191,9 @@ class History:
         if segmenter is None:
             return
         while segmenter.next_group < len(self.rendered):
-            group = self.rendered_group(segmenter.next_group)
-            rendered = render_group(self.rows, group, number=1, segment_tokens=segmenter.segment_tokens, redact=redact)
-            self.segments += segmenter.feed(cut_length(rendered), group.user)
+            ordinal = segmenter.next_group
+            rendered = self._rendered(ordinal, segmenter.segment_tokens, redact)
+            self.segments += segmenter.feed(cut_length(rendered), self.rendered_group(ordinal).user)
 
     def segmented_until(self) -> int:
         """First rendered group that is in no closed segment."""
@@ -199,9 +202,22 @@ class History:
     def rendered_run(
         self, first_group: int, end_group: int, segment_tokens: int | None, redact: Redact | None
     ) -> tuple[RenderedRow, ...]:
-        """The rendered rows of a run of rendered groups."""
-        groups = [self.rendered_group(at) for at in range(first_group, end_group)]
-        return render_groups(self.rows, groups, segment_tokens=segment_tokens, redact=redact)
+        """The rendered rows of a run of rendered groups, numbered from 1."""
+        rows = chain.from_iterable(self._rendered(at, segment_tokens, redact) for at in range(first_group, end_group))
+        return tuple(RenderedRow(number, row.role, row.name, row.text) for number, row in enumerate(rows, 1))
+
+    def _rendered(self, ordinal: int, segment_tokens: int | None, redact: Redact | None) -> list[RenderedRow]:
+        """One rendered group. A group is asked for when it is cut, for its key and for its text, within a short time."""
+        at = (ordinal, segment_tokens, redact)
+        found = self._newest.get(at)
+        if found is None:
+            group = self.rendered_group(ordinal)
+            found = render_group(self.rows, group, number=1, segment_tokens=segment_tokens, redact=redact)
+            if segment_tokens is not None:  # uncut rows may be of any size
+                while len(self._newest) >= _REMEMBERED_GROUPS:
+                    del self._newest[next(iter(self._newest))]
+                self._newest[at] = found
+        return found
 
     def running_hash(self, seed: str, until: int) -> str:
         """The running hash after the rendered groups [0, until); asked for in rising order, each group is read once."""
