@@ -45,11 +45,11 @@ _NEW = (0, 0, 0)  # application id, schema version, number of tables and indexes
 _WAL_BYTES = 4 * 1024 * 1024  # the log is cut back to this after a large transaction
 _OURS_ALONE = 0o600
 
-_REMADE = "delete it: summaries are made again when they are needed"
 _REMEDIES = {
     sqlite3.SQLITE_BUSY: "another process has held it for {seconds:g} s; end that one, or name another file in `cache`",
-    sqlite3.SQLITE_NOTADB: f"expected an SQLite database; {_REMADE}",
-    sqlite3.SQLITE_CORRUPT: f"the file is damaged; {_REMADE}",
+    # What is there may be anyone's, a history of the user's for one.
+    sqlite3.SQLITE_NOTADB: "the file is no store of summaries; name another one in `cache`",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; delete it: summaries are made again when they are needed",
     sqlite3.SQLITE_FULL: "free space on its disk",
 }
 _OTHER_REMEDY = "see that file and folder can be read and written, or name another file in `cache`"

@@ -377,9 +377,18 @@ class TestTrouble:
         """The error names the file and says what to do; the file is left as it is."""
         noise = random.Random(1).randbytes(20_000)
         fill(path, noise)
-        with pytest.raises(StoreUnavailable, match=r"store\.sqlite3: file is not a database; .* delete it: summaries"):
+        with pytest.raises(StoreUnavailable, match=r"store\.sqlite3: file is not a database; .* no store of summaries"):
             await call(store)
         assert content(path) == noise
+
+    @every_call
+    async def test_a_file_of_another_kind_is_not_to_be_removed(self, store: SqliteStore, path: Path, call) -> None:
+        """A history that was named by mistake holds what cannot be made again."""
+        fill(path, b'{"role": "user", "content": "hello"}\n' * 100)
+        with pytest.raises(StoreUnavailable) as told:
+            await call(store)
+        remedy = str(told.value).rpartition("database; ")[2]
+        assert remedy == "the file is no store of summaries; name another one in `cache`"
 
     @every_call
     async def test_a_file_that_was_cut_off_is_no_store(self, store: SqliteStore, path: Path, call) -> None:
