@@ -204,7 +204,7 @@ class RecallReader:
     # --- by words ---------------------------------------------------------------------------------------------------
 
     def _words(self, text: str, until: int, skip: int, limit: int) -> RecallAnswer:
-        """Excerpts of the rows that hold most of the words, the newest of equals first."""
+        """Excerpts of the rows that hold most of the words, most of them as whole words; the newest of equals first."""
         text = " ".join(text.encode("utf-8", "replace").decode().split())
         words = query_words(text)
         if not words or len(words) > MAX_WORDS or len(text) > MAX_CHARS:
@@ -231,7 +231,11 @@ class RecallReader:
             room -= size
         done = skip + len(blocks)
         found = f"{len(hits)} of {until} messages of this conversation hold at least one of the words {asked}"
-        title = f"{found}; those with most of them, newest first, {skip + 1} to {done}: {_RECORD}" if blocks else found
+        title = (
+            f"{found}; those with most of them, whole words before parts, newest first, {skip + 1} to {done}: {_RECORD}"
+            if blocks
+            else found
+        )
         cursor = f"{until}+{done}:{text}" if done < len(hits) else None
         more = f'\n[One of them whole: {NAME}(messages="{numbers[0]}")]' if numbers else ""
         if cursor is not None:
@@ -242,16 +246,16 @@ class RecallReader:
         """Numbers of the rows up to `until` that hold any of the words, best first; own answers are left out."""
         groups = (self._group(ordinal)[0] for ordinal in range(self._closed + (self._open is not None)))
         rows = (answering for group in groups for answering in self._answering(group))
-        found: list[tuple[int, int]] = []
+        found: list[tuple[int, int, int]] = []
         for number, (row, calls) in zip(range(1, until + 1), rows, strict=False):
             if any(call.name == NAME for call in calls):
                 continue
             names = {call.id: call.name for call in calls}
             text = "\n".join([part for _, part in render_parts(row, names, ())])
-            matched = words_in(_without_own_calls(text), words)
+            matched, whole = words_in(_without_own_calls(text), words)
             if matched:
-                found.append((matched, number))
-        return [number for _, number in sorted(found, reverse=True)]
+                found.append((matched, whole, number))
+        return [number for _, _, number in sorted(found, reverse=True)]
 
     # --- text -------------------------------------------------------------------------------------------------------
 

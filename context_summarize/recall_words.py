@@ -6,6 +6,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 
 MAX_WORDS = 16
@@ -32,18 +33,26 @@ def query_words(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words))
 
 
-def words_in(text: str, words: Sequence[str]) -> int:
-    """How many of the folded words the text holds; a part of a longer word counts."""
+def words_in(text: str, words: Sequence[str]) -> tuple[int, int]:
+    """How many of the folded words the text holds, be it in longer ones, and how many of them as whole words."""
     folded = fold(text)
-    return sum(word in folded for word in words)
+    places = [(folded.find(word), word) for word in words]
+    found = [(at, word) for at, word in places if at >= 0]
+    return len(found), sum(_whole(word).search(folded, at) is not None for at, word in found)
+
+
+@lru_cache(4 * MAX_WORDS)
+def _whole(word: str) -> re.Pattern[str]:
+    """Matches the word where it is no part of a longer one, such as an id that goes on."""
+    return re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
 
 
 def excerpt(text: str, words: Sequence[str]) -> str:
-    """The text around the first place of each word; the whole of a short one."""
+    """The text around the first place of each word, as a whole word where there is one; the whole of a short text."""
     if len(text) <= _WHOLE:
         return text
     folded = fold(text)
-    found = sorted((at, at + len(word)) for word in words if (at := folded.find(word)) >= 0)
+    found = sorted((at, at + len(word)) for word in words if (at := _place(folded, word)) >= 0)
     if len(folded) != len(text):
         # Folding is done character by character, so that places in the folded text can be traced back.
         ends = list(accumulate(len(fold(char)) for char in text))
@@ -56,6 +65,12 @@ def excerpt(text: str, words: Sequence[str]) -> str:
         else:
             spans.append([start, end])
     return "\n[…]\n".join(_piece(text, start, end) for start, end in spans)
+
+
+def _place(folded: str, word: str) -> int:
+    at = folded.find(word)
+    whole = _whole(word).search(folded, at) if at >= 0 else None
+    return whole.start() if whole else at
 
 
 def _piece(text: str, start: int, end: int) -> str:

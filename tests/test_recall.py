@@ -344,6 +344,16 @@ class TestByWords:
         assert answer.messages == (5, 1, 3, 2)
         assert answer.text.startswith('[4 of 5 messages of this conversation hold at least one of the words "apple, p')
 
+    def test_a_whole_word_comes_before_a_part_of_a_longer_one(self):
+        rows = [user(f"order shipped-{at}") for at in range(1, 40)]
+
+        assert ask(rows, words="shipped-3").messages[:3] == (3, 39, 38)
+
+    def test_more_words_count_for_more_than_whole_ones(self):
+        rows = [user("refunds of orders"), user("an order"), user("a refund of orders")]
+
+        assert ask(rows, words="order refund").messages == (3, 1, 2)
+
     def test_a_result_comes_with_its_call_named(self):
         rows = [user("go"), call("a", "lookup", order="77"), result("a", "refund of $12.50", "lookup")]
 
@@ -454,10 +464,26 @@ class TestWords:
         ],
     )
     def test_case_accents_and_forms_do_not_matter(self, text, word):
-        assert words_in(f"a {text} b", query_words(word)) == 1
+        assert words_in(f"a {text} b", query_words(word)) == (1, 1)
+
+    @pytest.mark.parametrize("text", ["shipped-39", "unshipped-3", "x_shipped-3", "shipped-3-b", "re-shipped-3é"])
+    def test_a_word_in_a_longer_one_is_not_whole(self, text):
+        assert words_in(text, ("shipped-3",)) == (1, 0)
+        assert words_in(f"{text}, then (SHIPPED-3).", ("shipped-3",)) == (1, 1)
+
+    def test_a_word_of_any_signs_is_looked_for_as_it_is(self):
+        assert words_in("run a.b* (--all)", ("a.b*", "--all", "a+b", "a.b", "(")) == (4, 3)
+
+    def test_a_long_run_of_parts_is_passed_in_one_go(self, no_hang):
+        assert words_in("a" * 1_000_000, ("a" * 200, "a", "aa")) == (3, 0)
 
     def test_each_word_counts_once_and_punctuation_around_it_is_dropped(self):
         assert query_words("Refund, (refund) “src/a.py”? ...") == ("refund", "src/a.py", "...")
+
+    def test_an_excerpt_shows_the_whole_word_rather_than_a_part(self):
+        text = "shipped-39 " + "filler " * 200 + "shipped-3 at noon" + " filler" * 200
+
+        assert "shipped-3 at noon" in excerpt(text, ("shipped-3",))
 
     def test_an_excerpt_is_found_where_folding_changes_lengths(self):
         text = "ß" * 400 + " ﬁrst ÅNGSTRÖM last " + "ß" * 400
