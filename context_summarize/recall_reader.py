@@ -88,6 +88,8 @@ class RecallReader:
             raise RecallError(f'{text[:40]!r} is no range of messages; write one such as "13-58", or one number')
         first = int(match[1])
         last = int(match[2] or first)
+        if 1 <= last < first and last <= self.total:
+            raise RecallError(f'the range {first}-{last} is reversed; write the lower number first: "{last}-{first}"')
         self._check(first, last)
         return self._range(first, min(last, self.total), first, 0, limit)
 

@@ -105,9 +105,13 @@ class TestByRange:
     def test_what_is_no_range_is_refused_with_an_example(self, text):
         assert 'one such as "13-58"' in refusal(SESSION, messages=text)
 
-    @pytest.mark.parametrize("text", ["0", "41", "5-3", "41-50"])
+    @pytest.mark.parametrize("text", ["0", "41", "5-0", "41-50", "50-41"])
     def test_a_range_that_holds_nothing_is_refused_with_the_numbers_there_are(self, text):
         assert "it has 40, numbered from 1" in refusal(SESSION, messages=text)
+
+    @pytest.mark.parametrize(("text", "says"), [("8-3", '"3-8"'), ("#50 to #40", '"40-50"')])
+    def test_a_reversed_range_is_refused_with_the_way_to_write_it(self, text, says):
+        assert refusal(SESSION, messages=text).endswith(f"is reversed; write the lower number first: {says}")
 
     def test_an_empty_conversation_has_nothing(self):
         assert "has none yet" in refusal([], messages="1")
