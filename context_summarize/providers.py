@@ -11,6 +11,8 @@ from typing import Any
 from .errors import ContextSummarizeError
 
 PROVIDER_GROUP = "amplifier.modules"
+BUILT_IN = ("offline", "openai-compatible")
+"""Names of the providers that need no installed module."""
 _KERNEL_SECONDS = 0.2
 """A process that ends sooner after the loop may crash in a thread of amplifier-core's kernel."""
 
@@ -59,8 +61,9 @@ async def mounted_provider(name: str) -> AsyncIterator[tuple[str, Any]]:
     found = {entry.name: entry for entry in entry_points(group=PROVIDER_GROUP)}
     if name not in found:
         installed = ", ".join(sorted(entry for entry in found if entry.startswith("provider-")))
-        known = f"installed: offline (built in), {installed}" if installed else "only offline (built in) is installed"
-        raise ProviderUnavailable(f"no provider module {name!r}; {known}")
+        raise ProviderUnavailable(
+            f"no provider module {name!r}; built in: {', '.join(BUILT_IN)}; installed: {installed or 'none'}"
+        )
 
     from amplifier_core.testing import MockCoordinator
 

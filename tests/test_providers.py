@@ -8,7 +8,9 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError
 from amplifier_core.message_models import ChatResponse, TextBlock
 
-from context_summarize.providers import CountedProvider, ProviderUnavailable, mounted_provider
+from context_summarize import openai_compatible
+from context_summarize.offline import OfflineProvider
+from context_summarize.providers import BUILT_IN, CountedProvider, ProviderUnavailable, mounted_provider
 from context_summarize.testing import ScriptedProvider, text_response
 
 from .support.cli import install
@@ -81,12 +83,13 @@ async def test_a_provider_that_does_not_mount_says_why(tmp_path, monkeypatch, na
             pass
 
 
-async def test_an_unknown_provider_is_answered_with_the_installed_ones(tmp_path, monkeypatch):
-    with pytest.raises(ProviderUnavailable, match=r"no provider module 'nix'; only offline \(built in\) is installed"):
+async def test_an_unknown_provider_is_answered_with_those_built_in_and_the_installed_ones(tmp_path, monkeypatch):
+    assert (OfflineProvider.name, openai_compatible.NAME) == BUILT_IN
+    with pytest.raises(ProviderUnavailable, match=r"'nix'; built in: offline, openai-compatible; installed: none"):
         async with mounted_provider("nix"):
             pass
 
     install(tmp_path, monkeypatch, "listed", "")
-    with pytest.raises(ProviderUnavailable, match=r"installed: offline \(built in\), provider-listed"):
+    with pytest.raises(ProviderUnavailable, match=r"built in: offline, openai-compatible; installed: provider-listed"):
         async with mounted_provider("nix"):
             pass
