@@ -101,8 +101,8 @@ def replay_command(
     who = _Asked(**asked)
     with guarded():
         who.check()
-        if html is not None and not html.absolute().parent.is_dir():
-            raise Refused(f"{html} cannot be written: there is no folder {html.absolute().parent}")
+        if html is not None:
+            _check_page(html)
         config = read_config(settings, prompts)
         rows = read_session(file)
         with working("Replaying", file.name, len(rows)) as progress:
@@ -120,6 +120,18 @@ def replay_command(
         problem = plain(f"FAILED: {result.failed.name}: {result.failed.first}")
         stderr().print(Text(problem, style="bold red"), soft_wrap=True)
         click.get_current_context().exit(1)
+
+
+def _check_page(html: Path) -> None:
+    """Refuse a page that cannot be written, as far as that shows before the replay."""
+    folder = html.absolute().parent
+    try:
+        if not folder.is_dir():
+            raise Refused(f"{html} cannot be written: there is no folder {folder}")
+        if html.is_dir():
+            raise Refused(f"{html} cannot be written: it is a folder; name a file in it")
+    except OSError as error:
+        raise Refused(f"{html} cannot be written: {error.strerror or error}") from None
 
 
 async def _replay(

@@ -100,9 +100,17 @@ def test_html_into_a_folder_that_is_not_there_is_refused_before_the_replay(tmp_p
     assert "report.html cannot be written: there is no folder" in line
 
 
+def test_html_in_the_place_of_a_folder_is_refused_before_the_replay(tmp_path):
+    """The recording is not even read."""
+    line = refusal("replay", tmp_path / "none.jsonl", "--html", tmp_path)
+
+    assert "cannot be written: it is a folder; name a file in it" in line
+
+
 def test_html_that_cannot_be_written_is_one_line(session, tmp_path):
-    """A folder stands where the page should go."""
-    assert "cannot be written: Is a directory" in refusal("replay", session, "--html", tmp_path)
+    """A name that is too long for the disk, and a disk that is full."""
+    assert "cannot be written: File name too long" in refusal("replay", session, "--html", tmp_path / ("x" * 300))
+    assert "cannot be written: No space left" in refusal("replay", session, "--html", "/dev/full")
 
 
 # --- prompts --------------------------------------------------------------------------------------------------------
