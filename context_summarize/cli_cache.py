@@ -54,6 +54,8 @@ def stats(cache: str | None, as_json: bool) -> None:
         return
     with printing() as out:
         sentence(out, plain(f"Kept summaries: {found.path}"))
+        if not found.path.exists():
+            sentence(out, "There is no such file yet; the first summary that is kept makes it.")
         out.print(facts(_lines(found)))
 
 

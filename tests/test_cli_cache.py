@@ -51,6 +51,7 @@ def test_stats_tell_what_the_file_holds(filled):
     assert data["summaries"] > 0
     assert data["source_tokens"] > data["tokens"] > 0
     assert data["newest"] >= data["oldest"] > 0
+    assert "no such file" not in told.stdout
     assert re.search(rf"^Summaries +{data['summaries']}  {data['tokens']:,} tokens", told.stdout, re.MULTILINE)
     assert re.search(r"^Oldest +20\d\d-\d\d-\d\d \d\d:\d\d  UTC", told.stdout, re.MULTILINE)
 
@@ -62,6 +63,7 @@ def test_no_file_is_an_empty_store_and_none_is_made(tmp_path):
 
     assert told.exit_code == 0
     assert str(default_path()) in told.stdout.replace("\n", "")
+    assert "There is no such file yet" in told.stdout
     assert "Oldest" not in told.stdout
     assert not (tmp_path / "none.sqlite3").exists()
     assert not default_path().parent.exists()
