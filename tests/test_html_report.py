@@ -404,6 +404,15 @@ def test_a_boundary_tells_its_figures_to_the_mouse_and_to_the_keyboard(browser, 
 
 
 @browser_tests
+def test_the_chart_says_what_its_peaks_are(browser, page_of, plain):
+    """They may stand above the budget, though no request does."""
+    caption = "document.querySelector('#chart + p')?.innerText ?? ''"
+
+    assert "just before a boundary, which is not sent" in browser.open(page_of(plain)).evaluate(caption)
+    assert browser.open(page_of(replayed(tool_session(3)))).evaluate(caption).startswith("No boundary")
+
+
+@browser_tests
 @pytest.mark.parametrize("width", [1280, 400])
 def test_hostile_text_is_shown_as_text_and_does_not_run(browser, page_of, hostile, width):
     page = browser.open(page_of(hostile), width=width)

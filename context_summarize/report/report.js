@@ -111,6 +111,9 @@
     if (data.boundaries.some((line) => line.digests)) {
       chart.after(make("p", { class: "quiet" }, "Filled marks: a digest, written by code, stood in for a model's summary."));
     }
+    if (data.boundaries.length) {
+      chart.after(make("p", { class: "quiet" }, "A peak with a mark is the size just before a boundary, which is not sent and may lie above the budget; the size sent is the one to which the line falls there."));
+    }
     showBoundaries();
   }
 
