@@ -207,7 +207,7 @@ class History:
         return tuple(RenderedRow(number, row.role, row.name, row.text) for number, row in enumerate(rows, 1))
 
     def _rendered(self, ordinal: int, segment_tokens: int | None, redact: Redact | None) -> list[RenderedRow]:
-        """One rendered group. A group is asked for when it is cut, for its key and for its text, within a short time."""
+        """One rendered group: asked for when it is cut, for its key and for its text, within a short time."""
         at = (ordinal, segment_tokens, redact)
         found = self._newest.get(at)
         if found is None:
