@@ -208,6 +208,7 @@ async def measure_resume(total: int, folder: Path, runs: int = 5) -> Resume:
                 await manager.get_messages_for_request(provider=provider)
             await manager.add_message(row)
         await manager.get_messages_for_request(provider=provider)
+        await manager.settle()  # what a session has begun ahead when it is left is there when it is taken up again
     # As hosts keep a session: without its system rows, through JSON.
     saved = json.dumps([row for row in rows if row["role"] != "system"])
     del rows
