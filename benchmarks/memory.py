@@ -110,6 +110,7 @@ async def run_session(rows: Sequence[Row], *, provider: Any, manager: Summarizin
     for at, row in enumerate(rows, 1):
         if row["role"] == "assistant":
             view = await manager.get_messages_for_request(provider=provider)
+            await manager.settle()  # between two turns of a session there is time
             run.requests += 1
             run.view_tokens.append(await manager.get_token_count())
             run.over_budget += run.view_tokens[-1] > BUDGET

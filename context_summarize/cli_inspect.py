@@ -28,8 +28,9 @@ def inspect_command(
     """Show how a recording is cut and what a window holds of it, without a model.
 
     FILE.jsonl holds one message a line, as Amplifier's loops store them. The recording is run through the module as
-    `replay` does, with summaries that code writes (the provider `offline`), and what the session holds at its end is
-    shown: the window, what the next boundary would fold, the segments, the tree of summaries.
+    `replay` does, but with nothing made ahead (`prefetch_threshold=none`) and with summaries that code writes (the
+    provider `offline`). What the session holds at its end is shown: the window, what the next boundary would fold,
+    the segments, the tree of summaries.
 
     --json prints an object with file, rows, messages, groups, largest_group, pins, tokens, segment_tokens,
     summary_tokens, segments (a list), unsegmented, largest (a list), use (an object), next (an object), requests,

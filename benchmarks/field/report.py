@@ -130,6 +130,7 @@ AGAINST = (
     ("waiting", "waited", min, "≤ 0.25"),
     ("CPU per request, mean", "cpu_mean", min, "≤ 0.2"),
     ("CPU per request, p50", "cpu_p50", min, "≤ 0.2"),
+    ("CPU per request, mean, counting too", "cpu_whole", min, "≤ 0.2"),
 )
 
 
@@ -188,6 +189,11 @@ READING = """\
   holds no counting: *counting* is what it would add without one, for those that count by themselves. *growth*:
   mean of the last fifth of the requests over that of the first fifth after the first boundary. *memory*: growth
   of the process at its peak.
+* **aim**: what this module is built towards, as a multiple of the best peer's figure. 1.7 times the facts would be
+  97%: more than is left by a summariser that keeps {keep:.0%} of what it reads, once it has read it twice. The price
+  of the cheapest peer is that of requests which hold next to nothing of what was said; only the frugal settings
+  go below it. CPU is not reached: views are handed out as copies, and the exact values beside the
+  summaries are found by code. *counting too*: with what peers that count by themselves take for it, no cache warmed.
 * **over budget**, **broken pairs**, **not a user's row first**: views. **inputs refused**: calls of the
   summariser that its window did not hold.
 * The stand-in keeps each fact that it is shown with a probability of {keep:.0%}, decided by seed, input and
