@@ -25,6 +25,8 @@ class Ahead:
         self._seen: tuple[object, ...] | None = None
         self._begun: int | None = None
         self._task: asyncio.Task[None] | None = None
+        self._late: asyncio.Task[None] | None = None
+        """The task that a wait has given up."""
         self._closed = False
 
     def look(self, state: ViewState, request: Request, version: int, segments: int) -> None:
@@ -55,9 +57,12 @@ class Ahead:
         return self._task is not None and not self._task.done()
 
     async def settled(self, seconds: float) -> None:
-        """Until that work has ended, at most so long."""
-        if self._task is not None:
-            await asyncio.wait([self._task], timeout=seconds)
+        """Until that work has ended, at most so long; what was late once is not waited for again."""
+        task = self._task
+        if task is None or task is self._late:
+            return
+        done, _ = await asyncio.wait([task], timeout=seconds)
+        self._late = None if done else task
 
     async def _follow(self, state: ViewState, request: Request) -> None:
         """Merges are planned once the texts below them are there."""

@@ -160,6 +160,31 @@ async def test_a_request_answered_after_the_end_begins_nothing() -> None:
     assert provider.calls == 0
 
 
+def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> None:
+    """A replay does so between its turns: it takes no time, where a session does."""
+
+    async def settled(seconds: float) -> tuple[list[float], int]:
+        loop = asyncio.get_running_loop()
+        provider = Slow(seconds, 40_000)
+        manager = SummarizingContextManager(clock=loop.time)
+        await manager.set_messages(recording()[:150])
+        await manager.get_messages_for_request(27_000, provider)
+        waits = []
+        for _ in range(2):
+            before = loop.time()
+            await manager.settle()
+            waits.append(loop.time() - before)
+        left = provider.under_way
+        assert provider.asked
+        await manager.close()
+        return waits, left
+
+    assert run_virtually(settled(5)) == ([5, 0], 0)
+    waits, left = run_virtually(settled(10_000))
+    assert waits == [Config().wait_seconds, 0]
+    assert left > 0
+
+
 def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_boundary() -> None:
     """No call is repeated while the session only grows; the boundary shows digests, and later ones summaries."""
     failures: list[Exception | str] = [ProviderUnavailableError("down", provider="main", retryable=False)] * 2
