@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from amplifier_core.testing import MockCoordinator
 
+from context_summarize import SummarizingContextManager
 from context_summarize.recall import RecallAnswer, RecallError, RecallQuery
 from context_summarize.recall_tool import Recaller, RecallTool, mount
+from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
 
 
 class Context:
@@ -103,3 +106,29 @@ async def test_a_setting_is_refused_because_there_are_none():
 def test_any_context_with_recall_will_do():
     assert isinstance(Context(RecallError("")), Recaller)
     assert not isinstance(object(), Recaller)
+
+
+@pytest.mark.parametrize("asked_for", [True, False])
+async def test_a_shortened_result_says_how_to_read_the_whole_of_it(asked_for):
+    """What its mark says is what the tool takes, word for word; without the tool it says nothing of it."""
+    settings: dict[str, Any] = {"keep_recent": 2, "elide_tool_results": 200, "segment_tokens": 8_192, "cache": "memory"}
+    manager = SummarizingContextManager(recall_tool=asked_for, **settings)
+    secret = "the code of the gate is 7142"
+    long = f"{'a line of the log ' * 400}{secret} {'a line of the log ' * 400}"
+    rows = [user("Read the log."), call("c1", "read"), result("c1", long), *tool_session(8)]
+    await manager.set_messages(rows)
+
+    view = await manager.get_messages_for_request(6_000, ScriptedProvider())
+
+    [shown] = [row for row in view if row.get("tool_call_id") == "c1"]
+    assert "characters left out" in shown["content"]
+    assert secret not in shown["content"]
+    found = re.search(r'recall\(messages="([^"]+)"\)', shown["content"])
+    assert (found is not None) == asked_for
+    if found:
+        said = await RecallTool(lambda: manager).execute({"words": "code gate 7142"})
+        assert secret in str(said.output)
+        whole = await RecallTool(lambda: manager).execute({"messages": found[1]})
+        assert whole.success
+        assert "a line of the log" in str(whole.output)
+    await manager.close()
