@@ -166,7 +166,7 @@ def _recording(found: Survey) -> list[tuple[str, str, str]]:
             f"{found.groups:,}",
             f"never cut apart, such as a call and its results; at most {found.largest_group}",
         ),
-        ("Pins", f"{found.pins:,}", "rows marked to stay verbatim: system rows, critical ones"),
+        ("Marked", f"{found.pins:,}", "rows that stay verbatim in any case: system rows, critical ones"),
         ("Segments", f"{len(found.segments):,}", length),
     ]
 
