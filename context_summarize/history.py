@@ -27,6 +27,7 @@ ROW_OVERHEAD = 3
 """Tokens that wrap one message, as OpenAI states for its chat models; the meter's constant takes up the rest."""
 Count = Callable[[str], int]
 _REMEMBERED_GROUPS = 256
+"""Groups rendered last that are kept: more than stand between the frontier and the newest row of most views."""
 
 
 def measure(raw: JsonRow, count: Count) -> int:
@@ -214,7 +215,7 @@ class History:
             group = self.rendered_group(ordinal)
             found = render_group(self.rows, group, number=1, segment_tokens=segment_tokens, redact=redact)
             if segment_tokens is not None:  # uncut rows may be of any size
-                while len(self._newest) >= _REMEMBERED_GROUPS:
+                if len(self._newest) >= _REMEMBERED_GROUPS:
                     del self._newest[next(iter(self._newest))]
                 self._newest[at] = found
         return found

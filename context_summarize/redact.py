@@ -350,20 +350,10 @@ def _applied(rule: _Rule, text: str) -> str:
 
 _WORDS = tuple((word, at) for at, rule in enumerate(_RULES) for word in rule.needs)
 """Words of which a text must hold one, each with the place of its rule."""
-_REMEMBERED_CHARS = 4_000
 
 
 def _known(text: str) -> str:
-    """The text without secrets of known formats. Most rows are rendered several times: short ones are remembered."""
-    return _remembered(text) if len(text) <= _REMEMBERED_CHARS else _cleaned(text)
-
-
-@lru_cache(maxsize=2_048)
-def _remembered(text: str) -> str:
-    return _cleaned(text)
-
-
-def _cleaned(text: str) -> str:
+    """The text without secrets of known formats."""
     low = text.lower()
     for at in sorted({at for word, at in _WORDS if word in low}):
         text = _applied(_RULES[at], text)

@@ -177,17 +177,6 @@ def _header_name(name: object, redact: Redact | None) -> str | None:
     return " ".join((redact(name) if redact else name).split()) or None
 
 
-def render_groups(
-    rows: Sequence[Row], groups: Sequence[Group], *, segment_tokens: int | None, redact: Redact | None = None
-) -> tuple[RenderedRow, ...]:
-    """The rendered rows of a run of groups, numbered from 1."""
-    out: list[RenderedRow] = []
-    for group in groups:
-        if group.rendered:
-            out += render_group(rows, group, number=len(out) + 1, segment_tokens=segment_tokens, redact=redact)
-    return tuple(out)
-
-
 def cut_length(rendered: Sequence[RenderedRow]) -> int:
     """Length for cutting: the UTF-8 byte length of the rendered text; four bytes make one token."""
     # Header line, line break and blank line: the number's width is left out, so that a group has one length

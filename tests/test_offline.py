@@ -14,9 +14,11 @@ from context_summarize.host import Window, provider_window
 from context_summarize.messages import analyse, normalise
 from context_summarize.offline import OfflineProvider
 from context_summarize.prompts import load_prompts
-from context_summarize.segments import Grouper, render_groups
+from context_summarize.segments import Grouper
 from context_summarize.summarizer import Job, Summarizer, Target, numbered
 from context_summarize.testing import tool_session
+
+from .support.rendered import render_groups
 
 SAYS_SO = "(Written by code from the transcript: no model was asked.)"
 

@@ -23,11 +23,12 @@ from context_summarize.recall import (
 )
 from context_summarize.recall_reader import RecallReader
 from context_summarize.recall_words import excerpt, fold, query_words, words_in
-from context_summarize.segments import render_groups
 from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user
 from context_summarize.tokens import TokenCounter
 from context_summarize.types import JsonRow
 from tests.properties.strategies import histories
+
+from .support.rendered import render_groups
 
 COUNT = TokenCounter().count
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -23,11 +23,12 @@ from context_summarize.segments import (
     merge_key,
     merge_node,
     render_group,
-    render_groups,
     segment_key,
 )
 from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user
 from context_summarize.types import Call, Group, JsonRow, Node, RenderedRow, Row, Segment
+
+from .support.rendered import render_groups
 
 
 def analysed(raws: list[JsonRow]) -> list[Row]:
