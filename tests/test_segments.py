@@ -592,3 +592,15 @@ class TestSegmentsOfAHistory:
         plain = tool_session(30, size=300)
         assert len(segments(plain)) > 3
         assert segments([row for raw in plain for row in (raw, hook("h" * 500))]) == segments(plain)
+
+    @pytest.mark.parametrize("turns", [20, 200])
+    def test_a_run_is_rendered_the_same_whatever_was_asked_before(self, turns: int) -> None:
+        """What is remembered of a group is told apart by cut and redaction; of many groups some are forgotten."""
+        raws = tool_session(turns, size=600)
+        history = History()
+        for raw in raws:
+            history.add(analyse(normalise(raw)))
+        for _ in range(2):
+            for size, redact in ((64, None), (None, None), (64, str.upper), (512, None)):
+                expected = render_groups(analysed(raws), grouped(raws)[0], segment_tokens=size, redact=redact)
+                assert history.rendered_run(0, len(history.rendered), size, redact) == expected
