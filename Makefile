@@ -25,10 +25,11 @@ demo: $(VENV)/installed ## replay a real 120,000-token session through a 40,000-
 test: $(VENV)/installed-dev ## run the tests; branch coverage must reach 95 %
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup --cov --cov-branch --cov-fail-under=95
 
-lint: $(VENV)/installed-dev ## ruff and mypy --strict
+lint: $(VENV)/installed-dev ## ruff, mypy --strict and the layers of the folders
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: $(VENV)/installed ## time add_message and views of 1,000 to 100,000 rows
 	$(BIN)/python benchmarks/speed.py

@@ -1,6 +1,6 @@
-"""The package name that Amplifier's source loader looks for; the tool lives in `context_summarize.recall_tool`."""
+"""The package name that Amplifier's source loader looks for; the tool lives in `context_summarize.recall.tool`."""
 
-from context_summarize.recall_tool import mount
+from context_summarize.recall.tool import mount
 
 __amplifier_module_type__ = "tool"
 

@@ -30,8 +30,8 @@ from rich.table import Table
 
 from benchmarks.peers import AS_THEY_COME, Contestant, Ours, Row, Terms, VirtualClock, text_of
 from benchmarks.peers.check import lossless, no_answer, recorded
-from context_summarize.tokens import TokenCounter
-from context_summarize.view import pairs_intact
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.tokens.counter import TokenCounter
 
 ROWS, FACTS, BUDGET = 400, 100, 12_000
 SECONDS_BETWEEN_REQUESTS = 10.0

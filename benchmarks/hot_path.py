@@ -11,7 +11,7 @@ import time
 from benchmarks.peers.check import recorded
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
-from context_summarize.tokens import TokenCounter
+from context_summarize.tokens.counter import TokenCounter
 
 
 async def session(rows: list[dict[str, object]], profile: cProfile.Profile) -> float:

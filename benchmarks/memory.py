@@ -31,13 +31,13 @@ from benchmarks.field.model import CODE, StandIn, Traits, facts_in, plant
 from benchmarks.field.scenarios import recorded
 from benchmarks.peers import Row, text_of
 from context_summarize import SummarizingContextManager
-from context_summarize.history import measure
-from context_summarize.offline import OfflineProvider
-from context_summarize.providers import CountedProvider
-from context_summarize.store import MemoryStore
-from context_summarize.stores import open_store
+from context_summarize.providers.counted import CountedProvider
+from context_summarize.providers.offline import OfflineProvider
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.stores.open import open_store
 from context_summarize.testing import ScriptedProvider
-from context_summarize.tokens import TokenCounter
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure
 
 WINDOW, OUTPUT = 40_000, 4_000
 """Tokens of the provider that all sessions run with."""

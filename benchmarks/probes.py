@@ -29,19 +29,20 @@ from rich.table import Table
 
 from benchmarks.examiner import KINDS, Answer, Examiner, Probe, read_probes
 from context_summarize import Config, ContextSummarizeError, SummarizingContextManager
-from context_summarize.cli_options import MAX_OUTPUT, WINDOW, read_config
-from context_summarize.cli_show import Refused
-from context_summarize.history import measure
-from context_summarize.host import Window, request_budget
-from context_summarize.messages import analyse
-from context_summarize.offline import OfflineProvider
-from context_summarize.openai_compatible import NAME as OPENAI_COMPATIBLE
-from context_summarize.openai_compatible import make_provider
-from context_summarize.providers import CountedProvider, mounted_provider
-from context_summarize.replay import read_session
-from context_summarize.store import MemoryStore
-from context_summarize.tokens import TokenCounter
-from context_summarize.types import JsonRow
+from context_summarize.cli.options import MAX_OUTPUT, WINDOW, read_config
+from context_summarize.cli.terminal import Refused
+from context_summarize.messages.reading import analyse
+from context_summarize.messages.rows import JsonRow
+from context_summarize.providers.counted import CountedProvider
+from context_summarize.providers.installed import mounted_provider
+from context_summarize.providers.offline import OfflineProvider
+from context_summarize.providers.openai_compatible import NAME as OPENAI_COMPATIBLE
+from context_summarize.providers.openai_compatible import make_provider
+from context_summarize.replay.session_files import read_session
+from context_summarize.session.host import Window, request_budget
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure
 
 ROOT = Path(__file__).parents[1]
 PROBES = Path(__file__).with_name("probes.json")

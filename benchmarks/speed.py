@@ -24,8 +24,8 @@ from rich.console import Console
 from rich.table import Table
 
 from context_summarize import SummarizingContextManager
-from context_summarize.offline import OfflineProvider
-from context_summarize.tokens import TokenCounter
+from context_summarize.providers.offline import OfflineProvider
+from context_summarize.tokens.counter import TokenCounter
 
 RECORDING = Path(__file__).parent.parent / "examples" / "airline-desk.jsonl"
 WINDOW, OUTPUT = 60_000, 4_000

@@ -1,10 +1,10 @@
 """An Amplifier context manager for sessions of a whole day: the whole history kept, a summarised view sent."""
 
-from ._version import __version__
-from .config import Config
-from .errors import ConfigError, ContextSummarizeError, MessageError, SummaryUnavailable, TemplateError
-from .manager import SummarizingContextManager
-from .module import mount, on_session_ready
+from context_summarize._version import __version__
+from context_summarize.config import Config
+from context_summarize.errors import ConfigError, ContextSummarizeError, MessageError, SummaryUnavailable, TemplateError
+from context_summarize.module import mount, on_session_ready
+from context_summarize.session.manager import SummarizingContextManager
 
 __amplifier_module_type__ = "context"
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from os import PathLike
 from typing import Any
 
-from .errors import ConfigError
+from context_summarize.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 

@@ -7,7 +7,7 @@ import logging
 from collections import deque
 from typing import Any
 
-from .store import end_tasks
+from context_summarize.background import end_tasks
 
 logger = logging.getLogger(__name__)
 

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from . import recall_tool
-from .config import Config
-from .events import ALL_EVENTS
-from .manager import SummarizingContextManager
-from .stores import open_store
+from context_summarize.config import Config
+from context_summarize.events import ALL_EVENTS
+from context_summarize.recall import tool as recall_tool
+from context_summarize.session.manager import SummarizingContextManager
+from context_summarize.stores.open import open_store
 
 logger = logging.getLogger(__name__)
 

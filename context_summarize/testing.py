@@ -10,7 +10,7 @@ from typing import Any
 from amplifier_core.message_models import ChatRequest, ChatResponse, TextBlock, Usage
 from amplifier_core.models import ProviderInfo
 
-from .types import JsonRow
+from context_summarize.messages.rows import JsonRow
 
 Said = str | ChatResponse
 Answer = Said | Exception | Callable[[ChatRequest], Said | Awaitable[Said]]
@@ -102,9 +102,6 @@ def text_response(text: str, request: ChatRequest | None = None) -> ChatResponse
     wrote = max(1, len(text) // 4)
     usage = Usage(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
     return ChatResponse(content=[TextBlock(text=text)], usage=usage, finish_reason="stop")
-
-
-# --- rows -----------------------------------------------------------------------------------------------------------
 
 
 def user(text: Any) -> JsonRow:

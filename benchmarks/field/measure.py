@@ -18,9 +18,9 @@ from benchmarks.field.scenarios import Scenario
 from benchmarks.field.views import HEADS, Count, Counting, Views
 from benchmarks.field.virtual import run_virtually
 from benchmarks.peers import Contestant, LoopClock, Row, Terms, text_of
-from context_summarize.history import measure
-from context_summarize.tokens import TokenCounter
-from context_summarize.view import pairs_intact
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure
 
 _CONVERSIONS = 20
 """Requests between two looks at what the adapter's conversion costs."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.field.model import facts_in
 from benchmarks.peers import Row, text_of
-from context_summarize.history import measure
+from context_summarize.tokens.measure import measure
 
 Count = Callable[[str], int]
 HEADS = ("system", "developer")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, cast
 
-from context_summarize.history import measure
+from context_summarize.tokens.measure import measure
 
 Row = dict[str, Any]
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from amplifier_core.llm_errors import ContextLengthError
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.store import MemoryStore
+from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider
 
 from .base import DoesNotFit, Row, Terms, text_of

@@ -26,10 +26,10 @@ from amplifier_core.message_models import ChatRequest, Message
 from amplifier_core.testing import EventRecorder
 
 from context_summarize import SummarizingContextManager
-from context_summarize.digest import DIGEST_LINE
+from context_summarize.facts.fallback import DIGEST_LINE
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.rows import JsonRow
 from context_summarize.testing import tool_session
-from context_summarize.types import JsonRow
-from context_summarize.view import pairs_intact
 from tests.support.chat_completions import BASE_URL, ChatCompletionsProvider, answer, failure
 from tests.support.recorder import Clock
 

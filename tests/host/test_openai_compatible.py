@@ -33,10 +33,10 @@ from amplifier_core.message_models import ChatRequest, Message, ToolSpec
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import ConfigError
-from context_summarize.host import provider_window
-from context_summarize.openai_compatible import CONTEXT_WINDOW, OpenAICompatibleProvider, make_provider
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.providers.openai_compatible import CONTEXT_WINDOW, OpenAICompatibleProvider, make_provider
+from context_summarize.session.host import provider_window
 from context_summarize.testing import tool_session
-from context_summarize.view import pairs_intact
 from tests.support import chat_server
 from tests.support.chat_completions import BASE_URL, answer, failure
 

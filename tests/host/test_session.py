@@ -22,9 +22,9 @@ from amplifier_core.testing import MockCoordinator
 
 import context_summarize
 from context_summarize import SummarizingContextManager, mount
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.rows import JsonRow
 from context_summarize.testing import tool_session, user
-from context_summarize.types import JsonRow
-from context_summarize.view import pairs_intact
 from tests.support.session import SUMMARY, Host, is_summary_request
 
 ROOT = Path(__file__).parents[2]
@@ -514,7 +514,7 @@ def test_a_second_checkout_is_used_as_it_stands(tmp_path):
             async with session:
                 print("rows", await session.execute("hello"))
             import context_summarize
-            from context_summarize.prompts import load_prompts
+            from context_summarize.summaries.prompts import load_prompts
             for path in (context_summarize.__file__, load_prompts("default").segment.path):
                 assert Path(path).is_relative_to(checkout), path
             await asyncio.sleep(0.2)

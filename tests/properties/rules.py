@@ -6,8 +6,8 @@ from typing import Any
 
 from amplifier_core.message_models import Message
 
-from context_summarize.history import measure
-from context_summarize.view import pairs_intact
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.tokens.measure import measure
 
 Rows = list[dict[str, Any]]
 

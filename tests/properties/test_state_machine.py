@@ -21,11 +21,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
-from context_summarize.tokens import TokenCounter
-
-from ..support.recorder import Clock, Recorder
-from .rules import Rows, check_fits, check_opening, check_order, check_shape
-from .strategies import histories, single, tool_run
+from context_summarize.tokens.counter import TokenCounter
+from tests.properties.rules import Rows, check_fits, check_opening, check_order, check_shape
+from tests.properties.strategies import histories, single, tool_run
+from tests.support.recorder import Clock, Recorder
 
 RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "60"))
 COUNT = TokenCounter().count

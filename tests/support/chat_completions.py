@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import httpx
 
-from context_summarize.openai_compatible import OpenAICompatibleProvider
+from context_summarize.providers.openai_compatible import OpenAICompatibleProvider
 
 BASE_URL = "http://127.0.0.1:9/v1"
 """Loopback, and a port where nobody listens: a request that is not mocked fails and goes nowhere."""

@@ -23,9 +23,9 @@ from amplifier_core.message_models import (
 )
 
 from context_summarize.events import ALL_EVENTS
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.rows import JsonRow
 from context_summarize.testing import ScriptedProvider, text_response
-from context_summarize.types import JsonRow
-from context_summarize.view import pairs_intact
 
 Mount = Callable[[Any, dict[str, Any]], Awaitable[Any]]
 

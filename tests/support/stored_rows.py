@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from context_summarize.types import JsonRow
+from context_summarize.messages.rows import JsonRow
 
 
 def user(text: str, **more: Any) -> JsonRow:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from context_summarize.history import measure
-from context_summarize.tokens import TokenCounter
-from context_summarize.types import JsonRow
+from context_summarize.messages.rows import JsonRow
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure
 
 COUNT = TokenCounter().count
 

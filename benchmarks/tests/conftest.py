@@ -1,0 +1,5 @@
+"""The fixtures of the project's tests, for the tests of the benchmarks."""
+
+from tests.conftest import amplifier_home, no_hang
+
+__all__ = ["amplifier_home", "no_hang"]

@@ -1,0 +1,260 @@
+"""What `context-summarize inspect` prints: a survey as figures, a bar and a tree, or as the object of `--json`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+from rich.tree import Tree
+
+from context_summarize.cli.terminal import WIDTH, facts, heading, one_line, plain, sentence, table
+from context_summarize.replay.inspection import RowLine, SegmentLine, Survey, WindowUse
+from context_summarize.session.snapshot import SummaryNode
+
+_MOST_SEGMENTS = 40
+_FIRST_SEGMENTS = 3
+_MOST_NODES = 80
+"""Where a tree holds more, summaries of messages are counted below the one that they were joined into."""
+_NAME = 30
+"""Characters of a tool's name."""
+_PARTS = (
+    # (part, mark, mark in ASCII, style, what it is)
+    ("system", "█", "S", "cyan", "the host's system rows"),
+    ("pins", "▓", "P", "green", "first and newest user message, rows marked critical"),
+    ("summaries", "▒", "s", "magenta", "in place of older messages"),
+    ("verbatim", "░", "v", "blue", "the newest messages"),
+    ("free", "·", ".", "dim", "until a request is full"),
+    ("reserved", " ", " ", "dim", "for the answer, and a margin"),
+)
+
+
+def as_data(name: str, found: Survey) -> dict[str, Any]:
+    """A survey as the object that `--json` prints."""
+    figures = {key: value for key, value in asdict(found).items() if key != "tree"}
+    return {"file": name, **figures, "tree": [_node_data(node) for node in found.tree]}
+
+
+def _node_data(node: SummaryNode) -> dict[str, Any]:
+    made = node.summary
+    return {
+        "key": node.key,
+        "level": node.level,
+        "first": node.first,
+        "last": node.last,
+        "rest": node.rest,
+        "source_tokens": made.source_tokens if made else None,
+        "tokens": made.tokens if made else None,
+        "coverage": round(made.coverage, 4) if made else None,
+        "digest": made is None or made.digest,
+        "children": [_node_data(child) for child in node.children],
+    }
+
+
+def print_survey(out: Console, name: str, found: Survey) -> None:
+    """Print a survey: the window, the recording, the next boundary, segments, the tree, what it costs."""
+    use = found.use
+    out.print()
+    sentence(
+        out,
+        f"{plain(name)}: {found.rows:,} rows, {found.tokens:,} tokens in all, seen through a window of {use.window:,} "
+        f"tokens, {use.budget:,} of them for a request.",
+    )
+    heading(out, "Window", "What the next request would hold, at the end of the recording.")
+    _print_window(out, use)
+    heading(
+        out, "Next boundary", "What will be folded when the request has grown to the threshold, as far as is known."
+    )
+    _print_next(out, found)
+    heading(out, "Recording", "Messages are rows that can be summarised; the others are the host's own.")
+    out.print(facts(_recording(found)))
+    heading(out, "Largest rows", "A long tool result fills a window faster than many turns.")
+    out.print(_largest_table(found.largest))
+    heading(out, "Segments", "Stretches of messages that get a summary each. ~ is the size that one is asked to have.")
+    _print_segments(out, found)
+    heading(
+        out,
+        "Summaries",
+        "Level, messages, tokens from → to, and the share of exact values (ids, amounts, paths) that is still there. "
+        "The texts are the offline provider's, which is no model.",
+    )
+    _print_tree(out, found)
+    heading(
+        out,
+        "Cost",
+        "What the summaries of the whole session take from a provider, by the offline provider's texts. A model's own "
+        "lengths differ somewhat.",
+    )
+    out.print(facts(_cost(found)))
+
+
+def _print_window(out: Console, use: WindowUse) -> None:
+    ascii_only = out.options.ascii_only
+    width = min(out.width, WIDTH) - 2
+    sizes = [max(0, getattr(use, part)) for part, *_ in _PARTS]
+    bar = Text("[", no_wrap=True, overflow="crop")
+    for cells, (_, mark, in_ascii, style, _) in zip(shared_cells(sizes, width), _PARTS, strict=True):
+        bar.append((in_ascii if ascii_only else mark) * cells, style)
+    out.print(bar.append("]"))
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    for justify in ("left", "left", "right", "right"):
+        grid.add_column(justify=justify, no_wrap=True)
+    grid.add_column(style="dim")
+    for part, mark, in_ascii, style, about in _PARTS:
+        size = getattr(use, part)
+        grid.add_row(
+            Text(in_ascii if ascii_only else mark, style), part, f"{size:,}", f"{size / use.window:.0%}", about
+        )
+    out.print(grid)
+
+
+def shared_cells(sizes: Sequence[int], width: int) -> list[int]:
+    """`width` cells shared out by size; what is there at all gets one, and the largest gives way for it."""
+    total = sum(sizes) or 1
+    ends = [round(width * sum(sizes[: at + 1]) / total) for at in range(len(sizes))]
+    cells = [end - before for before, end in zip([0, *ends], ends, strict=False)]
+    for at, size in enumerate(sizes):
+        if size and not cells[at]:
+            cells[at] = 1
+            cells[cells.index(max(cells))] -= 1
+    return cells
+
+
+def _print_next(out: Console, found: Survey) -> None:
+    coming, use = found.next, found.use
+    used = use.budget - use.free
+    if use.threshold is None:
+        when = f"when a request does not fit {use.budget:,} tokens (auto_compact is off)"
+    else:
+        when = f"at {use.threshold:,} tokens"
+    lines = [("When", f"{used:,}", f"tokens now, a boundary is made {when}")]
+    if coming.first is not None:
+        lines.append(
+            ("Folded", f"{coming.first:,} to {coming.last:,}", f"messages, {_count(coming.segments, 'segment')}")
+        )
+    if coming.merged:
+        lines.append(("Merged", f"{coming.merged:,}", "summaries joined from several older ones"))
+    if coming.shortened:
+        lines.append(("Shortened", f"{coming.shortened:,}", "long rows cut to head and tail"))
+    if len(lines) == 1:
+        lines.append(("Folded", "nothing", "no further segment is closed yet"))
+    else:
+        lines += [
+            ("Freed", f"{coming.freed:,}", "tokens, if it were made now"),
+            ("Provider calls", f"{coming.calls:,}", _takes(coming.input_tokens, coming.output_tokens)),
+        ]
+    out.print(facts(lines))
+
+
+def _takes(read: int, wrote: int) -> str:
+    return f"about {read:,} tokens in and {wrote:,} out" if read else "for summaries"
+
+
+def _recording(found: Survey) -> list[tuple[str, str, str]]:
+    length = f"of about {found.segment_tokens:,} tokens; each summary about {found.summary_tokens:,}"
+    return [
+        ("Rows", f"{found.rows:,}", f"{found.tokens:,} tokens"),
+        ("Messages", f"{found.messages:,}", f"{found.unsegmented:,} of them too new for a segment"),
+        (
+            "Groups",
+            f"{found.groups:,}",
+            f"never cut apart, such as a call and its results; at most {found.largest_group}",
+        ),
+        ("Marked", f"{found.pins:,}", "rows that stay verbatim in any case: system rows, critical ones"),
+        ("Segments", f"{len(found.segments):,}", length),
+    ]
+
+
+def _largest_table(rows: Sequence[RowLine]) -> Table:
+    made = table()
+    made.add_column("Row", justify="right", no_wrap=True)
+    made.add_column("Message", justify="right", no_wrap=True)
+    made.add_column("Tokens", justify="right", no_wrap=True)
+    made.add_column("What", no_wrap=True)
+    for row in rows:
+        what = one_line(f"{row.role} {row.tool or ''}"[:_NAME])
+        made.add_row(f"{row.row:,}", f"{row.message or '':,}" if row.message else "", f"{row.tokens:,}", Text(what))
+    return made
+
+
+def _print_segments(out: Console, found: Survey) -> None:
+    if not found.segments:
+        sentence(out, "None: the recording is too short. A smaller --window shows some.")
+        return
+    made = table()
+    made.add_column("Index", justify="right", no_wrap=True)
+    made.add_column("Messages", justify="right", no_wrap=True)
+    made.add_column("Tokens → summary", justify="right", no_wrap=True)
+    made.add_column("Shown as", no_wrap=True)
+    segments = found.segments
+    hidden = len(segments) - _MOST_SEGMENTS
+    for at, line in enumerate(segments):
+        if hidden > 0 and at == _FIRST_SEGMENTS:
+            made.add_row("…", "", f"{hidden:,} more", "")
+        if hidden <= 0 or not _FIRST_SEGMENTS <= at < _FIRST_SEGMENTS + hidden:
+            made.add_row(*_segment_cells(line))
+    out.print(made)
+
+
+def _segment_cells(line: SegmentLine) -> tuple[str, str, str, str]:
+    size = f"{line.summary_tokens:,}" if line.folded else f"~{line.summary_tokens:,}"
+    span = f"{line.first:,} to {line.last:,}"
+    return str(line.index), span, f"{line.tokens:,} → {size}", "summary" if line.folded else "verbatim"
+
+
+def _print_tree(out: Console, found: Survey) -> None:
+    if not found.tree:
+        sentence(out, "None: the session ends without a boundary.")
+        return
+    whole = sum(map(_nodes_in, found.tree)) <= _MOST_NODES
+    root = Tree(Text(f"messages 1 to {found.tree[-1].last:,}", style="bold"), guide_style="dim")
+    for node in found.tree:
+        _grow(root, node, whole=whole)
+    out.print(root)
+
+
+def _nodes_in(node: SummaryNode) -> int:
+    return 1 + sum(map(_nodes_in, node.children))
+
+
+def _grow(parent: Tree, node: SummaryNode, *, whole: bool) -> None:
+    branch = parent.add(_node_label(node))
+    leaves = sum(child.level == 0 for child in node.children)
+    for child in node.children:
+        if whole or child.level:
+            _grow(branch, child, whole=whole)
+    if leaves and not whole:
+        branch.add(Text(f"{_count(leaves, 'summary', 'summaries')} of level 0", style="dim"))
+
+
+def _node_label(node: SummaryNode) -> Text:
+    label = Text(f"level {node.level}", style="magenta", no_wrap=True, overflow="ellipsis")
+    label.append(f"  {node.first:,} to {node.last:,}  ", style="default")
+    made = node.summary
+    if made is None:
+        return label.append("digest, not kept", style="yellow")
+    label.append(f"{made.source_tokens:,} → {made.tokens:,}", style="bold default")
+    label.append(f"  {made.coverage:.0%}", style="default")
+    if made.digest:
+        label.append("  digest", style="yellow")
+    return label.append("  rest", style="dim") if node.rest else label
+
+
+def _cost(found: Survey) -> list[tuple[str, str, str]]:
+    return [
+        ("Boundaries", f"{found.boundaries:,}", f"in {_count(found.requests, 'request')}"),
+        ("Provider calls", f"{found.calls:,}", "for summaries"),
+        (
+            "Tokens in",
+            f"{found.input_tokens:,}",
+            f"{found.input_tokens / (found.tokens or 1):.2f} for each of the recording",
+        ),
+        ("Tokens out", f"{found.output_tokens:,}", "written as summaries"),
+    ]
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,75 @@
+"""`context-summarize prompts`: the prompt sets there are, what is wrong with one, a copy to start from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+from rich.text import Text
+
+from context_summarize.cli.terminal import guarded, one_line, plain, printing, sentence, stderr, table
+from context_summarize.summaries.prompt_sets import check_set, copy_set, list_sets
+from context_summarize.summaries.prompts import find_set
+
+
+@click.group("prompts", short_help="List, check and copy prompt sets.")
+def prompts_group() -> None:
+    """List, check and copy prompt sets.
+
+    A set is a folder with three short files: segment.md and merge.md tell the model how to summarise, frame.md is what
+    a summary stands in when the agent reads it.
+    """
+
+
+@prompts_group.command("list", short_help="The sets that come with the package.")
+def list_command() -> None:
+    """List the sets that come with the package."""
+    with guarded():
+        sets = list_sets()
+    made = table()
+    made.add_column("Set", no_wrap=True)
+    made.add_column("Version", no_wrap=True)
+    made.add_column("Words", justify="right", no_wrap=True)
+    made.add_column("For")
+    for info in sets:
+        made.add_row(*map(Text, (info.name, info.version, str(info.words), info.about)))
+    with printing() as out:
+        out.print(made)
+        out.print()
+        sentence(out, "Words: how long the instruction for one summary is. Use a set with `prompts: NAME`.")
+
+
+@prompts_group.command("check", short_help="Tell every problem of a set.")
+@click.argument("name", metavar="SET")
+@click.pass_context
+def check_command(context: click.Context, name: str) -> None:
+    """Tell every problem of a set, one a line. SET is a name or a folder.
+
+    Exit status: 0 none, 1 there are problems, 2 there is no such set.
+    """
+    with guarded():
+        folder = find_set(name)
+        problems = check_set(name)
+    with printing() as out:
+        for problem in problems:
+            out.print(Text(one_line(problem.text)), soft_wrap=True)
+        if not problems:
+            out.print(Text(plain(f"{folder}: no problems")), soft_wrap=True)
+    if problems:
+        stderr().print(f"FAILED: {len(problems)} problem{'s' if len(problems) > 1 else ''}", style="bold red")
+        context.exit(1)
+
+
+@prompts_group.command("copy", short_help="Copy a set, to be changed.")
+@click.argument("name", metavar="SET")
+@click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER")
+def copy_command(name: str, folder: Path) -> None:
+    """Copy the three files of a set into a new folder, to be changed there. Nothing is overwritten.
+
+    Exit status: 0, or 2 where there is no such set or the folder exists.
+    """
+    with guarded():
+        made = copy_set(name, folder)
+    with printing() as out:
+        out.print(Text(plain(f"{made}: segment.md, merge.md, frame.md")), soft_wrap=True)
+        sentence(out, "Change them, look with `prompts check`, and name the folder in the setting `prompts`.")

@@ -1,0 +1,207 @@
+"""What `context-summarize replay` prints: a result as text, or as the object of `--json`."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from context_summarize.cli.terminal import WIDTH, facts, heading, legend, plain, sentence, table
+from context_summarize.messages.reading import analyse
+from context_summarize.messages.rows import SOURCE, JsonRow
+from context_summarize.messages.text import render_parts
+from context_summarize.providers.offline import OfflineProvider
+from context_summarize.replay.result import ReplayResult
+
+_LINES = {False: 3, True: 6}
+"""Lines that `--show-view` gives to the text of a row, and of a summary; further lines to its calls."""
+_FIGURES = (
+    "provider",
+    "window",
+    "budget",
+    "messages",
+    "history_tokens",
+    "requests",
+    "largest_view",
+    "stable_share",
+    "provider_calls",
+    "failed_calls",
+    "failed_summaries",
+    "provider_input_tokens",
+    "provider_output_tokens",
+    "seconds",
+)
+
+
+def as_data(name: str, result: ReplayResult, *, show_view: bool) -> dict[str, Any]:
+    """A replay as the object that `--json` prints."""
+    data = {"file": name, **{key: getattr(result, key) for key in _FIGURES}, "ok": result.failed is None}
+    data["boundaries"] = [asdict(line) for line in result.boundaries]
+    data["checks"] = [{**asdict(check), "ok": check.ok} for check in result.checks]
+    return {**data, "last_view": result.last_view} if show_view else data
+
+
+_ROLE_STYLES = {
+    "system": "cyan",
+    "developer": "cyan",
+    "user": "bold green",
+    "assistant": "bold blue",
+    "tool": "yellow",
+    "function": "yellow",
+}
+_REASONS = {"threshold": "filling", "must_fit": "must fit", "manual": "asked"}
+_COLUMNS = {
+    "Row": "the assistant message whose request it was",
+    "Before → after": "tokens of the request",
+    "Folded": "stretches of older messages that a summary now stands for; with 0, long rows were shortened instead",
+    "Merged": "summaries that were joined from several older ones",
+    "Cached": "summaries that were there already and cost no call",
+    "Digests": "stand-ins for summaries that the provider did not give, written by code",
+    "Waited": "milliseconds that the request waited for its summaries",
+    "Why": "filling: past the threshold; must fit: it would not have fitted",
+}
+_ENOUGH = 1_000
+"""Columns in which any table has room."""
+_LESS = ("Cached", "Merged", "Digests", "Waited")
+"""Columns that a narrow terminal does without, the first ones first."""
+
+
+def print_result(out: Console, name: str, result: ReplayResult, *, show_view: bool = False) -> None:
+    """Print a replay: what was replayed, the last view if asked for, boundaries, totals, checks."""
+    out.print()
+    through = f"requests of at most {result.budget:,} tokens"
+    if result.window is not None:
+        through = f"a window of {result.window:,} tokens, {result.budget:,} of them for a request"
+    sentence(
+        out,
+        f"{plain(name)}: {result.messages:,} messages, {result.history_tokens:,} tokens in all, replayed through "
+        f"{through}.",
+    )
+    sentence(out, _who(result))
+    if not result.requests:
+        sentence(out, "It holds no assistant message, so there was no request to look at.")
+    if show_view and result.last_view:
+        heading(out, "Last request", "What an agent would have sent last. ◆ marks a summary of older messages.")
+        out.print(_view_table(result.last_view, out.width))
+    heading(
+        out,
+        "Boundaries",
+        "At each of these requests the conversation had grown too large, and its older part was replaced by "
+        "summaries. In between, a request only grows at its end.",
+    )
+    if result.boundaries:
+        _print_boundaries(out, result)
+    else:
+        sentence(out, "None: no request grew that large. A smaller --window shows some.")
+    heading(out, "Totals", "The whole session. An agent makes one request for each assistant message.")
+    out.print(facts(_totals(result)))
+    heading(out, "Checks", "What must hold whatever is summarised. If one fails, the command exits with 1.")
+    out.print(_check_table(result))
+
+
+def _who(result: ReplayResult) -> str:
+    if result.provider == OfflineProvider.name:
+        return (
+            "Provider: offline. It is no model: code picks exact words, ids and results out of the messages, without a "
+            "key or network. A model writes better summaries (--provider)."
+        )
+    return f"Provider: {plain(result.provider)}."
+
+
+def _print_boundaries(out: Console, result: ReplayResult) -> None:
+    """The table, with as many of its columns as the terminal has room for, and what they mean."""
+    columns = list(_COLUMNS)
+    for less in ("", *_LESS):
+        columns = [title for title in columns if title != less]
+        made = _boundary_table(result, columns)
+        if out.measure(made, options=out.options.update(width=_ENOUGH)).maximum <= out.width:
+            break
+    out.print(made)
+    out.print()
+    out.print(legend([(title, _COLUMNS[title]) for title in columns]))
+
+
+def _boundary_table(result: ReplayResult, columns: Sequence[str]) -> Table:
+    made = table()
+    for title in columns:
+        made.add_column(title, justify="left" if title == "Why" else "right", no_wrap=True)
+    for line in result.boundaries:
+        cells: dict[str, str | Text] = {
+            "Row": f"{line.row:,}",
+            "Before → after": f"{line.before_tokens:,} → {line.after_tokens:,}",
+            "Folded": str(line.segments),
+            "Merged": str(line.merged),
+            "Cached": str(line.from_cache),
+            "Digests": Text(str(line.digests), style="yellow" if line.digests else ""),
+            "Waited": f"{line.wait_ms:,} ms",
+            "Why": _REASONS.get(line.reason, line.reason),
+        }
+        made.add_row(*(cells[title] for title in columns))
+    return made
+
+
+def _calls_note(result: ReplayResult) -> str:
+    note = f"for summaries, {result.failed_calls:,} failed"
+    if not result.failed_summaries:
+        return note
+    return f"{note}; {result.failed_summaries:,} summaries could not be had, digests stand for them"
+
+
+def _totals(result: ReplayResult) -> list[tuple[str, str, str]]:
+    used = result.largest_view / result.budget
+    return [
+        ("Messages", f"{result.messages:,}", f"{result.history_tokens:,} tokens, all of them kept"),
+        ("Requests", f"{result.requests:,}", f"in {result.seconds:.1f} s"),
+        ("Largest request", f"{result.largest_view:,}", f"tokens of {result.budget:,} allowed ({used:.0%})"),
+        ("Rows sent unchanged", f"{result.stable_share:.1%}", "since the request before: a prompt cache has them"),
+        ("Provider calls", f"{result.provider_calls:,}", _calls_note(result)),
+        ("Provider tokens in", f"{result.provider_input_tokens:,}", "read to summarise"),
+        ("Provider tokens out", f"{result.provider_output_tokens:,}", "written as summaries"),
+    ]
+
+
+def _check_table(result: ReplayResult) -> Table:
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(style="dim")
+    for check in result.checks:
+        verdict = Text("ok", style="bold green") if check.ok else Text("FAILED", style="bold red")
+        count = f"{check.checked:,}" if check.ok else f"{check.broken:,} of {check.checked:,}"
+        grid.add_row(check.name, verdict, f"{count} {check.unit}", check.meaning)
+    return grid
+
+
+def _view_table(rows: Sequence[JsonRow], width: int) -> Table:
+    """The rows of a view, each on a few lines."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(justify="right", style="dim", no_wrap=True)
+    grid.add_column(no_wrap=True)
+    grid.add_column()
+    room = max(20, min(width, WIDTH) - 20)
+    for at, row in enumerate(rows, 1):
+        marks = row.get("metadata") or {}
+        label = Text(row["role"], style=_ROLE_STYLES.get(row["role"], ""))
+        summary = marks.get("source") == SOURCE and "messages" in marks
+        if summary:
+            label = Text("◆ summary\n{} to {}".format(*marks["messages"]), style="bold magenta")
+        analysed = analyse(row)
+        parts = render_parts(analysed, {call_id: call_id for call_id in analysed.result_ids}, ())
+        texts = [text for _, text in parts]
+        said, calls = texts[: len(texts) - len(analysed.calls)], texts[len(texts) - len(analysed.calls) :]
+        lines = _cut("\n".join(said), room, _LINES[summary])
+        lines += [line for text in calls[:3] for line in _cut(text, room, 1)]
+        lines += [f"and {len(calls) - 3} more calls"] if len(calls) > 3 else []
+        grid.add_row(str(at), label, Text("\n".join(lines)) if lines else Text("(empty)", style="dim"))
+    return grid
+
+
+def _cut(text: str, width: int, most: int) -> list[str]:
+    """The first lines of a text."""
+    return textwrap.wrap(plain(text[: 2 * most * width]), width, max_lines=most, placeholder=" …")

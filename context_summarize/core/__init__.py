@@ -1,0 +1,1 @@
+"""Pure functions and values: groups, segments, keys, nodes, history, plan, view. Nothing here awaits."""

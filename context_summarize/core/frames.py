@@ -1,0 +1,106 @@
+"""The row that stands for a summary, and what it tells the model of reading the originals back."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import replace
+
+from context_summarize.core.history import History
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.view_state import ShownNode
+from context_summarize.facts.directives import format_rules
+from context_summarize.facts.ledger import format_ledger
+from context_summarize.messages.rows import SOURCE, JsonRow
+from context_summarize.tokens.measure import Count, measure
+from context_summarize.transcript.forged import Frame, quoted
+
+CONTINUES = "(The conversation so far is summarised in the notes above; it goes on below.)"
+
+
+def node_text(summary: Summary) -> str:
+    """Text, standing rules and ledger as they are shown; what there is not takes no room."""
+    parts = (summary.text, format_rules(summary.rules, summary.text), format_ledger(summary.ledger))
+    return "\n\n".join(part for part in parts if part)
+
+
+def one_line(history: History, node: Node) -> str:
+    """What is left of a node where even its summary does not fit."""
+    first, last = history.message_range(node.first_group, node.end_group)
+    return f"[messages {first}–{last} of the conversation, {last - first + 1} in all: no room for a summary]"
+
+
+def show_node(history: History, node: Node, summary: Summary, frame: Frame, role: str, count: Count) -> ShownNode:
+    """The row that stands for a node, and its size."""
+    first, last = history.message_range(node.first_group, node.end_group)
+    content = frame(
+        text=quoted(node_text(summary), frame),
+        first=str(first),
+        last=str(last),
+        count=str(last - first + 1),
+        level=str(node.level),
+        recall=frame_hint(node.key) if history.recall else "",
+    )
+    return _shown(node, summary, content, (first, last), role, count)
+
+
+def one_line_size(history: History, node: Node, role: str, count: Count) -> int:
+    """Tokens of a node's row as a single line."""
+    return measure({"role": role, "content": one_line(history, node)}, count)
+
+
+def show_one_line(history: History, shown: ShownNode, count: Count) -> ShownNode:
+    """The same node as a single line: range and count."""
+    span = history.message_range(shown.node.first_group, shown.node.end_group)
+    line = _shown(shown.node, shown.summary, one_line(history, shown.node), span, shown.row["role"], count)
+    return replace(line, line=True)
+
+
+def _shown(node: Node, summary: Summary, content: str, span: tuple[int, int], role: str, count: Count) -> ShownNode:
+    metadata = {
+        "source": SOURCE,
+        "ephemeral": True,
+        "key": node.key,
+        "level": node.level,
+        "messages": [span[0], span[1]],
+    }
+    row: JsonRow = {"role": role, "content": content, "metadata": metadata}
+    return ShownNode(node, summary, row, measure(row, count))
+
+
+def opening_row() -> JsonRow:
+    """What a view opens with where it would open with an assistant row, which some providers refuse."""
+    return {"role": "user", "content": CONTINUES, "metadata": {"source": SOURCE, "ephemeral": True}}
+
+
+NAME = "recall"
+"""The name of the tool. What it returned is not searched again."""
+
+ID_CHARS = 10
+
+
+def summary_id(key: str) -> str:
+    """The id of a summary, as a frame shows it."""
+    return key[:ID_CHARS]
+
+
+def frame_hint(key: str) -> str:
+    """What a frame says about asking for the originals, with a blank before it."""
+    return f' Originals: {NAME}(summary="{summary_id(key)}").'
+
+
+def row_hint(history: History, index: int) -> str:
+    """What the mark in a shortened row says about asking for the whole; empty for a row without a number."""
+    number = row_number(history, index)
+    return "" if number is None else f'; whole: {NAME}(messages="{number}")'
+
+
+def row_number(history: History, index: int) -> int | None:
+    """The number of a history row, as frames count: rendered rows from 1. None for a row that is not rendered."""
+    if not history.rows[index].rendered:
+        return None
+    ordinal = bisect_right(history.rendered, index, key=lambda at: history.groups[at].start) - 1
+    if ordinal >= 0 and index < history.rendered_group(ordinal).end:
+        start, before = history.rendered_group(ordinal).start, history.rendered_rows[ordinal]
+    else:
+        start, before = history.open_groups()[0].start, history.closed_rows()
+    return before + sum(history.rows[at].rendered for at in range(start, index + 1))

@@ -1,0 +1,231 @@
+"""`History`: every row in order with its groups, sizes and segments; it only grows, and what is cut stays cut."""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from context_summarize.core.groups import Group, Grouper
+from context_summarize.core.rendering import cut_length, group_hash, render_group
+from context_summarize.core.segments import Segment, Segmenter
+from context_summarize.messages.rows import Row
+from context_summarize.redaction.redactor import Redact
+from context_summarize.tokens.measure import Count, measure
+from context_summarize.transcript.rows import RenderedRow
+
+_REMEMBERED_GROUPS = 256
+"""Groups rendered last that are kept: more than stand between the frontier and the newest row of most views."""
+
+
+class History:
+    """Rows as they came, and what follows from them alone.
+
+    Groups are numbered twice: by position among all closed groups, and, where "rendered group" is said, among those
+    that the summariser is shown. Segments, nodes and frontiers count rendered groups, because hosts drop the rest.
+    """
+
+    def __init__(self, *, recall: bool = False) -> None:
+        self.recall = recall
+        """True where summaries and shortened rows tell the model how to ask for the originals."""
+        self.rows: list[Row] = []
+        self.tokens = array("q")
+        """Tokens per row; -1 while not counted."""
+        self.groups: list[Group] = []
+        self.rendered: array[int] = array("q")
+        """Position in `groups` of each rendered group."""
+        self.rendered_rows: array[int] = array("q")
+        """Rendered rows that stand before each rendered group."""
+        self.users: array[int] = array("q")
+        """Rendered groups that are user messages."""
+        self.pins: array[int] = array("q")
+        """History rows that stay verbatim beside their summary."""
+        self.version = 0
+        """Grows with every row."""
+        self._rendered_total = 0
+        self._grouper = Grouper()
+        self.segments: list[Segment] = []
+        self._segmenter: Segmenter | None = None
+        self._newest: dict[tuple[int, int | None, Redact | None], list[RenderedRow]] = {}
+        """Groups rendered last, cut and redacted; a closed group never changes."""
+        self._hashed: tuple[str, int, Any] = ("", 0, hashlib.sha256())
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def add(self, row: Row, tokens: int = -1) -> None:
+        """Append one analysed row; `tokens` -1 leaves the counting for later."""
+        index = len(self.rows)
+        self.rows.append(row)
+        self.tokens.append(tokens)
+        self.version += 1
+        if row.pinned:
+            self.pins.append(index)
+        for group in self._grouper.feed(index, row):
+            self._close(group)
+
+    def _close(self, group: Group) -> None:
+        if group.rendered:
+            if group.user:
+                self.users.append(len(self.rendered))
+            self.rendered.append(len(self.groups))
+            self.rendered_rows.append(self._rendered_total)
+            self._rendered_total += sum(self.rows[i].rendered for i in range(group.start, group.end))
+        self.groups.append(group)
+
+    # --- groups -----------------------------------------------------------------------------------------------------
+
+    def open_groups(self) -> list[Group]:
+        """The run of open calls at the end, as one group, or nothing."""
+        return self._grouper.open_groups()
+
+    def rendered_group(self, ordinal: int) -> Group:
+        """The rendered group of this number."""
+        return self.groups[self.rendered[ordinal]]
+
+    def message_range(self, first_group: int, end_group: int) -> tuple[int, int]:
+        """(first, last) rendered row of a run of rendered groups, counted from 1."""
+        last = self.rendered_rows[end_group] if end_group < len(self.rendered_rows) else self._rendered_total
+        return self.rendered_rows[first_group] + 1, last
+
+    def closed_rows(self) -> int:
+        """How many rendered rows stand in closed groups."""
+        return self._rendered_total
+
+    def row_after(self, ordinal: int, keep_from: int) -> int:
+        """History row at which the verbatim part begins when rendered groups before `ordinal` are folded.
+
+        Rows that are not rendered and follow the last folded one are dropped with it, as far as `keep_from` allows.
+        """
+        if ordinal == 0:
+            return 0
+        end = self.rendered_group(ordinal - 1).end
+        if ordinal < len(self.rendered):
+            following = self.rendered_group(ordinal).start
+        else:
+            open_start = self._grouper.open_start
+            following = len(self.rows) if open_start is None else open_start
+        return max(end, min(following, keep_from))
+
+    def foldable(self, keep_recent: int) -> int:
+        """How many rendered groups lie wholly before the newest `keep_recent` rows; the newest group never does."""
+        bound = len(self.rows) - keep_recent
+        newest_open = self._grouper.open_start is not None
+        most = len(self.rendered) if newest_open else len(self.rendered) - 1
+        return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
+
+    def group_position(self, row: int) -> int:
+        """Position of the first closed group that starts at or after this history row."""
+        return bisect_right(self.groups, row - 1, key=lambda group: group.start)
+
+    def group_of(self, row: int) -> Group | None:
+        """The closed group that holds this row."""
+        at = bisect_right(self.groups, row, key=lambda group: group.start) - 1
+        return self.groups[at] if at >= 0 and self.groups[at].end > row else None
+
+    def row_of(self, ordinal: int) -> int:
+        """History row at which the rendered group of this number starts, or the history ends."""
+        return self.rendered_group(ordinal).start if ordinal < len(self.rendered) else len(self.rows)
+
+    def portable(self, index: int, keep: int) -> tuple[int, int, int, str]:
+        """(rendered group, rendered row within it, keep, hash of the group): a name that hosts' filtering keeps."""
+        ordinal = bisect_right(self.rendered, index, key=lambda at: self.groups[at].start) - 1
+        if ordinal < 0 or not self.rows[index].rendered:
+            return -1, index, keep, ""  # hosts do not save the row: it has no name
+        start = self.rendered_group(ordinal).start
+        return ordinal, sum(self.rows[at].rendered for at in range(start, index)), keep, self._hash_of(ordinal).hex()
+
+    def from_portable(self, named: Sequence[tuple[int, int, int, str]]) -> dict[int, int]:
+        """The inverse of `portable`, in this history; what is not there, or is another row here, is left out."""
+        found: dict[int, int] = {}
+        for ordinal, nth, keep, digest in named:
+            if not 0 <= ordinal < len(self.rendered) or self._hash_of(ordinal).hex() != digest:
+                continue
+            group = self.rendered_group(ordinal)
+            rows = [at for at in range(group.start, group.end) if self.rows[at].rendered]
+            if 0 <= nth < len(rows):  # equal text may come in fewer rows
+                found[rows[nth]] = keep
+        return found
+
+    # --- sizes ------------------------------------------------------------------------------------------------------
+
+    def count_rows(self, first: int, end: int, count: Count) -> None:
+        """Count the rows [first, end) that have not been counted yet."""
+        for index in range(first, end):
+            if self.tokens[index] < 0:
+                self.tokens[index] = measure(self.rows[index].raw, count)
+
+    def uncounted(self, first: int) -> int:
+        """How many rows from `first` on have not been counted."""
+        return sum(1 for tokens in self.tokens[first:] if tokens < 0)
+
+    # --- segments ---------------------------------------------------------------------------------------------------
+
+    @property
+    def sizes(self) -> tuple[int, int] | None:
+        """(segment_tokens, summary_tokens) in force; None before the first view whose budget is known."""
+        at = self._segmenter
+        return (at.segment_tokens, at.summary_tokens) if at else None
+
+    def start_segments(self, segment_tokens: int, summary_tokens: int, *, first_group: int, first_index: int) -> None:
+        """Cut from this rendered group on with these sizes; the first segment gets `first_index`."""
+        self.segments = []
+        self._segmenter = Segmenter(segment_tokens, summary_tokens, first_group=first_group, first_index=first_index)
+
+    def advance_segments(self, redact: Redact | None = None) -> None:
+        """Cut what has come since the last time."""
+        segmenter = self._segmenter
+        if segmenter is None:
+            return
+        while segmenter.next_group < len(self.rendered):
+            ordinal = segmenter.next_group
+            rendered = self._rendered(ordinal, segmenter.segment_tokens, redact)
+            self.segments += segmenter.feed(cut_length(rendered), self.rendered_group(ordinal).user)
+
+    def segmented_until(self) -> int:
+        """First rendered group that is in no closed segment."""
+        return self._segmenter.start if self._segmenter else 0
+
+    def rendered_run(
+        self, first_group: int, end_group: int, segment_tokens: int | None, redact: Redact | None
+    ) -> tuple[RenderedRow, ...]:
+        """The rendered rows of a run of rendered groups, numbered from 1."""
+        rows = chain.from_iterable(self._rendered(at, segment_tokens, redact) for at in range(first_group, end_group))
+        return tuple(RenderedRow(number, row.role, row.name, row.text) for number, row in enumerate(rows, 1))
+
+    def _rendered(self, ordinal: int, segment_tokens: int | None, redact: Redact | None) -> list[RenderedRow]:
+        """One rendered group: asked for when it is cut, for its key and for its text, within a short time."""
+        at = (ordinal, segment_tokens, redact)
+        found = self._newest.get(at)
+        if found is None:
+            group = self.rendered_group(ordinal)
+            found = render_group(self.rows, group, number=1, segment_tokens=segment_tokens, redact=redact)
+            if segment_tokens is not None:  # uncut rows may be of any size
+                if len(self._newest) >= _REMEMBERED_GROUPS:
+                    del self._newest[next(iter(self._newest))]
+                self._newest[at] = found
+        return found
+
+    def running_hash(self, seed: str, until: int) -> str:
+        """The running hash after the rendered groups [0, until); asked for in rising order, each group is read once."""
+        known, at, running = self._hashed
+        if known != seed or at > until:
+            at, running = 0, hashlib.sha256(seed.encode())
+        for ordinal in range(at, until):
+            running.update(self._hash_of(ordinal))
+        self._hashed = (seed, until, running)
+        return str(running.copy().hexdigest())
+
+    def _hash_of(self, ordinal: int) -> bytes:
+        group = self.rendered_group(ordinal)
+        return group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
+
+    def running_hashes(self, seed: str, until: int) -> Iterator[str]:
+        """The running hash after each of the rendered groups [0, until), uncut and unredacted."""
+        running = hashlib.sha256(seed.encode())
+        for ordinal in range(until):
+            running.update(self._hash_of(ordinal))
+            yield running.copy().hexdigest()

@@ -1,0 +1,137 @@
+"""Nodes: the addresses of summaries, the summaries themselves, and the records of compactions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from context_summarize.core.keys import SCHEMA_VERSION, hash_parts
+from context_summarize.facts.fact import Fact
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The address of one summary: what it stands for, not its text."""
+
+    key: str
+    level: int
+    index: int
+    """Position among the regular nodes of its level; -1 for a rest node."""
+    first_group: int
+    end_group: int
+    summary_tokens: int
+    segment_tokens: int = 0
+    """At level 0 the segment length in force, which decides how long tool results were cut; else 0."""
+    children: tuple[Node, ...] = ()
+    """Empty at level 0."""
+    focus: str | None = None
+
+    @property
+    def place(self) -> tuple[str, int, int]:
+        """Key and range: segments of equal text share a key, and so a summary, but not a place in the view."""
+        return self.key, self.first_group, self.end_group
+
+    @property
+    def is_rest(self) -> bool:
+        """True when the node stands for a run that is not (yet) a regular one."""
+        return self.index < 0
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The text of a node, with what is known of how it was made."""
+
+    key: str
+    level: int
+    text: str
+    """The model's words (or the digest's)."""
+    ledger: tuple[Fact, ...]
+    """Exact values that the text does not hold."""
+    tokens: int
+    """Size of text, rules and ledger as shown, in tokens."""
+    source_tokens: int
+    digest: bool = False
+    """Made by code because no model summary could be had; never stored."""
+    provider: str | None = None
+    model: str | None = None
+    usage: dict[str, int] = field(default_factory=dict)
+    cost_usd: str | None = None
+    created: float = 0.0
+    """Seconds since the epoch."""
+    coverage: float = 1.0
+    """Share of the source's identifiers that text and ledger hold, 0…1."""
+    rules: tuple[str, ...] = ()
+    """Standing rules of the user in the user's own words, oldest first; they stand between text and ledger."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryRecord:
+    """A committed boundary, found again by the running hash of the rendered rows before its frontier."""
+
+    digest: str
+    """Running hash of the rendered groups [0, frontier_group)."""
+    frontier_group: int
+    rendered_groups: int
+    """Rendered groups in the history when the boundary was committed."""
+    segment_tokens: int
+    summary_tokens: int
+    nodes: tuple[Node, ...]
+    elided: tuple[tuple[int, int, int, str], ...] = ()
+    """(rendered group, row within the group, tokens kept, hash of the group) of each shortened row."""
+    newest_user: int | None = None
+    """Rendered group of the newest user message when the boundary was made."""
+    created: float = 0.0
+
+
+MOST_GROWTH = 6
+"""A merged summary is at most so many times as long as a segment's."""
+
+
+def merge_key(children: Sequence[Node], template_digest: str, summary_tokens: int) -> str:
+    """The key of a merged summary: the merge template, its length and the keys of its children."""
+    return hash_parts(SCHEMA_VERSION, template_digest, str(summary_tokens), *(child.key for child in children))
+
+
+def merge_node(children: Sequence[Node], *, template_digest: str, summary_tokens: int, index: int) -> Node:
+    """The address of the summary that stands for these neighbours; `index` -1 makes it a rest node."""
+    level = max(child.level for child in children) + 1
+    # A merge halves what it joins, or it would make no room.
+    below = sum(child.summary_tokens for child in children)
+    tokens = min(MOST_GROWTH * summary_tokens, max(summary_tokens, below // 2))
+    key = merge_key(children, template_digest, tokens)
+    first, end = children[0].first_group, children[-1].end_group
+    return Node(key, level, index, first, end, tokens, 0, tuple(children))
+
+
+def expanded(node: Node) -> list[Node]:
+    """The regular nodes that a rest node over nodes stands for; any other node itself."""
+    if not (node.is_rest and node.children):
+        return [node]
+    return [inner for child in node.children for inner in expanded(child)]
+
+
+Place = tuple[str, int, int]
+"""Key and range of a node; see `Node.place`."""
+
+
+def regular_frontier(nodes: Sequence[Node], frontier: int) -> int:
+    """Where regular segments go on: before a rest over rows, else at the frontier."""
+    last = nodes[-1] if nodes else None
+    return last.first_group if last is not None and last.is_rest and not last.children else frontier
+
+
+def next_index(nodes: Sequence[Node], fan_in: int) -> int:
+    """Index of the next regular segment after these nodes."""
+    for node in reversed(nodes):
+        for inner in reversed(expanded(node)):
+            if not inner.is_rest:
+                return int((inner.index + 1) * fan_in**inner.level)
+    return 0
+
+
+def to_make(nodes: Iterable[Node], known: Callable[[Node], bool]) -> Iterator[Node]:
+    """The nodes, and those below them, whose texts are not known: each after those that it is joined from."""
+    for node in nodes:
+        if not known(node):
+            yield from to_make(node.children, known)
+            yield node

@@ -1,0 +1,40 @@
+"""The state of a view: which summaries stand in it, where the verbatim part begins, which rows are shortened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.messages.rows import JsonRow
+
+
+@dataclass(frozen=True, slots=True)
+class ShownNode:
+    """A node with its text and the row that stands for it in the view."""
+
+    node: Node
+    summary: Summary
+    row: JsonRow
+    tokens: int
+    """Size of the row, frame included."""
+    line: bool = False
+    """True when only one line of it is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class ViewState:
+    """What the last boundary decided. Nothing in it changes between boundaries."""
+
+    nodes: tuple[ShownNode, ...] = ()
+    frontier: int = 0
+    """Rendered groups [0, frontier) are represented by nodes and pins."""
+    frontier_row: int = 0
+    """History rows from here on stand verbatim."""
+    elided: Mapping[int, int] = field(default_factory=dict)
+    """History row → tokens kept of it."""
+    newest_user: int | None = None
+    """Rendered group of the newest user message when the boundary was made."""
+    boundary_rows: int = 0
+    """Length of the history at the newest boundary; older rows lose their continuation id."""
+    boundaries: int = 0

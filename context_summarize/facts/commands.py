@@ -1,0 +1,97 @@
+"""Tool calls, commands and error lines in rendered rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from context_summarize.facts.patterns import one_line, shortened
+from context_summarize.transcript.rows import RenderedRow
+
+MAX_ERROR = 200
+MAX_COMMAND = 200
+
+_STRONG_ERROR = re.compile(r"[A-Za-z]\w{0,80}(?:Error|Exception)(?=:)|(?:Error|ERROR|Fatal|FATAL|fatal):")
+_ERROR = re.compile(r"Error(?![a-z])|ERROR|Exception(?![a-z])|Traceback|(?i:\bfailed\b|\bfatal\b|\bdenied\b)")
+_NO_ERROR = re.compile(
+    r"[\s\d:>+|-]{0,40}(?:(?:(?i:raises?)|except|from|import|class|def|catch|throws?|return|assert|if|elif)\b|#|//|\*|\})"
+    r"|Traceback \(most recent call last\):\s*$"
+    r"|(?:[^\n]{0,120}\D)?\b0 (?:failed|errors)\b"
+)
+_EXIT = re.compile(
+    r"(?i:\bexit(?:ed)?(?:[ _-]?(?:with|code|status)){0,3}|\breturn[ _]?code)"
+    r"[\"']?\s{0,2}[:=]?\s{0,2}(-?\d{1,5})(?!\w|\.\d)"
+)
+
+
+def calls_in(text: str) -> Iterator[tuple[str, str]]:
+    """(name, argument text) of every line `call NAME(ARGUMENTS)`."""
+    for line in text.split("\n"):
+        if line.startswith("call ") and line.endswith(")"):
+            name, bracket, arguments = line[5:-1].partition("(")
+            if bracket and name and " " not in name:
+                yield name, arguments
+
+
+def command_of(arguments: str) -> str | None:
+    """The shell command in a call's arguments: `command` or `cmd` beside no path (that would be an editor's verb)."""
+    if '"command"' not in arguments and '"cmd"' not in arguments:
+        return None
+    try:
+        given = json.loads(arguments)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(given, dict) or "path" in given:
+        return None
+    command = given.get("command", given.get("cmd"))
+    if isinstance(command, list) and all(isinstance(part, str) for part in command):
+        command = " ".join(command)
+    return command.strip() or None if isinstance(command, str) else None
+
+
+def outcome_of(result: str) -> str | None:
+    """What a shell result says of its end: `exit N`, else its last error line."""
+    ends = list(_EXIT.finditer(result))
+    if ends:
+        return f"exit {ends[-1][1]}"
+    lines = error_lines(result, strict=False)
+    return lines[-1][:100] if lines else None
+
+
+def commands_in(rows: Sequence[RenderedRow]) -> Iterator[tuple[int, str]]:
+    """(row index, `command → outcome`) of shell calls; the first call's outcome is in the first result, and so on."""
+    calls: list[tuple[int, str | None]] = []
+    for index, row in enumerate(rows):
+        if row.role == "tool" and calls:
+            yield from _closed(calls.pop(0), outcome_of(row.text))
+        elif row.role != "tool":
+            for call in calls:
+                yield from _closed(call, None)
+            calls = [(index, command_of(given)) for _, given in calls_in(row.text)] if row.role == "assistant" else []
+    for call in calls:
+        yield from _closed(call, None)
+
+
+def _closed(call: tuple[int, str | None], outcome: str | None) -> Iterator[tuple[int, str]]:
+    index, command = call
+    if command is not None:
+        command = shortened(one_line(command), MAX_COMMAND)
+        yield index, f"{command} → {outcome}" if outcome else command
+
+
+def error_lines(text: str, *, strict: bool) -> list[str]:
+    """The lines that report an error, at most 200 characters each; `strict` (prose) asks for `SomeError:` itself."""
+    pattern = _STRONG_ERROR if strict else _ERROR
+    found: list[str] = []
+    at = 0
+    while hit := pattern.search(text, at):
+        start = text.rfind("\n", at, hit.start()) + 1 or at
+        end = text.find("\n", hit.end())
+        at = end = len(text) if end < 0 else end
+        if end - start > MAX_ERROR:
+            start = max(start, min(hit.start() - 60, end - MAX_ERROR))
+        line = text[start : start + MAX_ERROR] if end - start > MAX_ERROR else text[start:end]
+        if line.strip() and not _NO_ERROR.match(line.strip()):
+            found.append(line.strip())
+    return found

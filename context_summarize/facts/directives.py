@@ -1,0 +1,223 @@
+"""Standing rules: sentences by which the user binds the rest of a conversation, kept in the user's own words. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+
+from context_summarize.facts.patterns import holds, one_line
+from context_summarize.transcript.rows import RenderedRow
+
+RULES_LINE = "Standing rules, in the user's own words:"
+MAX_RULE = 200
+"""Characters of a rule; of a longer sentence what surrounds the rule's word is kept."""
+
+SCANNED = 40_000
+"""Characters of one message that are searched, half of them at its end: what is longer was pasted."""
+
+_CUT = "[…]"
+_FENCED = re.compile(r"^[ \t]{0,3}(```|~~~)(?:.*\n)(?:(?![ \t]{0,3}\1).*\n)*(?:[ \t]{0,3}\1.*)?", re.M)
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.M)
+_BULLET = re.compile(r"^\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
+_OPENS = re.compile(r"\s*(?:[-*+•–—#>|]\s|\(?\d{1,3}[.)]\s)")
+_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*\s+|[。\uff01\uff1f]+")
+_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[A-Za-z])\.$", re.I)
+_QUOTATION = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|«[^»\n]{1,400}»|„[^“”\n]{1,400}[“”]|`[^`\n]{1,400}`")
+_REQUEST = re.compile(
+    r"(?i)\W*(?:(?:and|so|but|also|please|then|ok(?:ay)?|yes|no)\W+)*(?:can|could|will|would|please)\b"
+)
+
+# English only: the words of a prompt set in another language meet none of these.
+_TOLD_BEFORE = re.compile(
+    r"(?i)(?:\bi(?:'(?:ve|d|m|ll))?|\bi (?:have|had|do|did|am|was|will|would)"
+    r"|\b(?:have|has|had|was|were|as|not|almost|nearly)|'ve)(?:\s+(?:really|actually|just|still|also|simply|certainly|honestly))*\s*$"
+)
+"""The speaker, or a past: "I don't", "we've always", "as always"."""
+_REPORTED_BEFORE = re.compile(r"(?i)\b(?:he|she|it|they|this|that|there|which|who|people)\s*$")
+_TOLD_AFTER = {
+    "do": re.compile(
+        r"(?i)\s*(?:(?:actually|really)\s+)?(?:mind|have|know|remember|recall|need|see|think|understand|want|wish|care|"
+        r"believe|mean|worry)\b"
+    ),
+    "never": re.compile(r"(?i)\s*mind\b"),
+    "must": re.compile(
+        r"(?i)\s*(?:have been|be (?:sorry|some\w*|a (?:mistake|way|misunderstanding)|an (?:error|issue)))\b"
+    ),
+    "whenever": re.compile(r"(?i)\s*(?:you(?:'re| are| can| like| want| wish)|possible|convenient)\b"),
+}
+_WANTED = re.compile(r"(?i)\s*(?:ever\s+)?(?:want|wish|need|expect|like)\s+(?:you|your)\b")
+_WANTED_ALWAYS = re.compile(r"(?i)\s*(?:want|wish|expect)\b")
+
+
+def rule_pattern(words: Sequence[str]) -> re.Pattern[str] | None:
+    """What finds the words of a prompt set as whole words, in any case and with any apostrophe; None for no words."""
+    alternatives = [_word_pattern(word) for word in sorted(words, key=len, reverse=True) if word.strip()]
+    return re.compile("|".join(alternatives), re.I) if alternatives else None
+
+
+def _word_pattern(word: str) -> str:
+    inner = r"\s+".join(re.escape(part).replace("'", "['’]") for part in word.split())
+    # Scripts that write without blanks have no word boundaries.
+    before = r"(?<!\w)" if word[0].isalnum() and ord(word[0]) < 0x2E80 else ""
+    after = r"(?!\w)" if word[-1].isalnum() and ord(word[-1]) < 0x2E80 else ""
+    return f"{before}{inner}{after}"
+
+
+def standing_rules(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str]) -> tuple[str, ...]:
+    """The rules in the user messages of a segment, oldest first, each on one line; a repeated one stands once, last.
+
+    `runs` are its groups. A user message is a group of its own; a row of a user among calls holds results, and so does
+    one that was rendered as a result without a call: tools set no rules.
+    """
+    pattern = rule_pattern(words)
+    if pattern is None:
+        return ()
+    found: list[str] = []
+    for run in runs:
+        if len(run) == 1 and run[0].role == "user" and "[result without a call] " not in run[0].text:
+            found += _rules_of(run[0].text, pattern)
+    return _latest(found)
+
+
+def merge_rules(children: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """The rules of neighbours, oldest first, as one list; a later rule that repeats an older one replaces it."""
+    return _latest([rule for child in children for rule in child])
+
+
+def newest_rules(rules: Sequence[str], max_tokens: int, count: Callable[[str], int]) -> tuple[str, ...]:
+    """The newest rules that fit into `max_tokens` once formatted, oldest first."""
+    first = len(rules)
+    while first and count(format_rules(rules[first - 1 :])) <= max_tokens:
+        first -= 1
+    return tuple(rules[first:])
+
+
+def share_out(
+    nodes: Sequence[Sequence[str]], max_tokens: int, count: Callable[[str], int]
+) -> tuple[tuple[str, ...], ...]:
+    """The rules of the nodes of one view, cut so that all together fit into `max_tokens`: the newest are kept.
+
+    A rule that a later node repeats is left out of the older one. Deterministic, and monotone: what a longer list of
+    nodes leaves out of a node, no still longer one puts back.
+    """
+    room = max_tokens
+    seen: set[str] = set()
+    shares: list[tuple[str, ...]] = []
+    for rules in reversed(nodes):
+        fresh = [rule for rule in rules if _sense(rule) not in seen]
+        kept = newest_rules(fresh, room, count)
+        room = room - count(format_rules(kept)) if len(kept) == len(fresh) else 0
+        seen.update(map(_sense, kept))
+        shares.append(kept)
+    return tuple(reversed(shares))
+
+
+def format_rules(rules: Sequence[str], text: str = "") -> str:
+    """The rules as they follow a summary's text, one a line; those that the text holds word by word are left out."""
+    flat = one_line(text)
+    lines = [f"- {rule}" for rule in rules if not (flat and holds(flat, rule))]
+    return "\n".join([RULES_LINE, *lines]) if lines else ""
+
+
+def rules_room(summary_tokens: int, source_tokens: int | None = None) -> int:
+    """Tokens of rules that one node of any level may keep, and all nodes of a view: about 2 % of the budget.
+
+    A summary of level 0 is asked for in a tenth of a segment, a segment is at least 1/√2 of an eighth of the budget: so
+    9/8 of a level-0 summary is at most 2 % of the budget that the sizes were derived from. Of a node of level 0
+    they are at most half of what it stands for (`source_tokens`).
+    """
+    room = int(summary_tokens * 9 / 8)
+    return room if source_tokens is None else min(room, source_tokens // 2)
+
+
+def _latest(rules: Sequence[str]) -> tuple[str, ...]:
+    kept: dict[str, str] = {}
+    for rule in rules:
+        kept.pop(_sense(rule), None)
+        kept[_sense(rule)] = rule
+    return tuple(kept.values())
+
+
+def _sense(rule: str) -> str:
+    """Equal for rules that differ in case, punctuation and blanks only."""
+    return " ".join(re.findall(r"\w+", rule.replace("’", "'").casefold())) or rule
+
+
+def _rules_of(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
+    if len(text) > SCANNED:
+        text = f"{text[: SCANNED // 2]}\n\n{text[-SCANNED // 2 :]}"
+    if not pattern.search(text):
+        return
+    text = _QUOTED_LINE.sub("", _FENCED.sub("\n\n", text + "\n"))
+    for sentence in _sentences(text):
+        at = _rule_at(sentence, pattern)
+        if at is not None:
+            yield _shortened(sentence, at)
+
+
+def _rule_at(sentence: str, pattern: re.Pattern[str]) -> int | None:
+    """Where the word stands that makes the sentence a rule; None when it only tells or asks something.
+
+    Words in quotation marks are somebody else's. "I don't have it", "it never works" and "as always" tell; "I don't
+    want you to push" is a rule.
+    """
+    if sentence.endswith("?") and not _REQUEST.match(sentence):
+        return None
+    bare = _QUOTATION.sub(lambda match: "\x00" * len(match[0]), sentence).replace("’", "'")
+    for match in pattern.finditer(bare):
+        word, before, after = match[0].lower(), bare[max(match.start() - 80, 0) : match.start()], bare[match.end() :]
+        after = after[:80]
+        if _WANTED.match(after) or (word in ("always", "never") and _WANTED_ALWAYS.match(after)):
+            return match.start()
+        told = next((found for start, found in _TOLD_AFTER.items() if word.startswith(start)), None)
+        if _TOLD_BEFORE.search(before) or (told is not None and told.match(after)):
+            continue
+        if not word.startswith("must") and _REPORTED_BEFORE.search(before):
+            continue
+        return match.start()
+    return None
+
+
+def _sentences(text: str) -> Iterator[str]:
+    """The sentences of a text, each on one line, bullets taken off; a line that goes on in the next one is joined."""
+    for paragraph in _paragraphs(text):
+        start = 0
+        for match in _END.finditer(paragraph):
+            mark = paragraph[start : match.end()].rstrip()
+            following = paragraph[match.end() : match.end() + 1]
+            if match[0].strip() == "." and (following.islower() or _ABBREVIATION.search(mark[-12:])):
+                continue
+            yield mark
+            start = match.end()
+        if rest := paragraph[start:].strip():
+            yield rest
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    lines: list[str] = []
+    for line in text.split("\n"):
+        goes_on = lines and line.strip() and not _OPENS.match(line)
+        if goes_on and (line.lstrip()[0].islower() or lines[-1].endswith((",", ";"))) and lines[-1][-1] not in ".!?:":
+            lines.append(one_line(line))
+            continue
+        if lines:
+            yield " ".join(lines)
+        bare = one_line(_BULLET.sub("", line))
+        lines = [bare] if bare else []
+    if lines:
+        yield " ".join(lines)
+
+
+def _shortened(sentence: str, at: int) -> str:
+    """The sentence, or at most `MAX_RULE` characters of it around the place `at`, cut between words where it can be."""
+    if len(sentence) <= MAX_RULE:
+        return sentence
+    room = MAX_RULE - 2 * (len(_CUT) + 1)
+    start = 0 if at <= room // 2 else at - room // 4
+    end = min(len(sentence), start + room)
+    if start:
+        start = next((i + 1 for i in range(start, min(start + 30, at)) if sentence[i] == " "), start)
+    if end < len(sentence):
+        end = next((i for i in range(end, end - 30, -1) if sentence[i] == " "), end)
+    head, tail = f"{_CUT} " if start else "", f" {_CUT}" if end < len(sentence) else ""
+    return f"{head}{sentence[start:end].strip()}{tail}"

@@ -1,0 +1,130 @@
+"""The exact values of a transcript, in the order of their worth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import log2
+
+from context_summarize.facts.commands import commands_in, error_lines
+from context_summarize.facts.fact import Fact, FactKind
+from context_summarize.facts.patterns import (
+    TOKEN,
+    URL,
+    Found,
+    amounts_in,
+    classify,
+    codes_in,
+    holds,
+    readable,
+    trimmed_url,
+)
+from context_summarize.transcript.rows import RenderedRow
+
+USER_HEAD, USER_TAIL = 160, 75
+"""Characters kept of user words longer than both and the mark between them."""
+IDENTIFIERS: tuple[FactKind, ...] = ("id", "path", "url", "amount")
+
+CUT = " […] "
+
+
+@dataclass(slots=True)
+class _Seen:
+    count: int = 0
+    row: int = 0
+    order: int = 0
+
+
+class _Tally:
+    """Counts facts, and remembers where each was seen last."""
+
+    def __init__(self) -> None:
+        self.seen: dict[tuple[FactKind, str], _Seen] = {}
+        self._order = 0
+
+    def add(self, kind: FactKind, value: str, row: int, times: int = 1) -> None:
+        """Counts one value of row number `row`."""
+        self._order += 1
+        seen = self.seen.setdefault((kind, value), _Seen())
+        seen.count += times
+        seen.row, seen.order = row, self._order
+
+    def join_bare_amounts(self) -> None:
+        """Counts the bare `1250` of a JSON value as the `$1,250` that somebody wrote, when there is one."""
+        amounts = [value for kind, value in self.seen if kind == "amount"]
+        written = {value[1:].strip().replace(",", ""): value for value in amounts if value[0] in "$€£¥"}
+        for value in amounts:
+            if value in written:
+                bare, known = self.seen.pop(("amount", value)), self.seen["amount", written[value]]
+                known.count += bare.count
+                known.row, known.order = max((known.row, known.order), (bare.row, bare.order))
+
+    def ranked(self, rows: int) -> tuple[Fact, ...]:
+        """The facts in the ledger's order, see `extract_facts`."""
+        found = [(score((seen.row + 1) / rows, seen.count), seen.order, key) for key, seen in self.seen.items()]
+        found.sort(key=lambda item: (-item[0], -item[1]))
+        return tuple(Fact(kind, value, self.seen[kind, value].count) for _, _, (kind, value) in found)
+
+
+def extract_facts(rows: Sequence[RenderedRow]) -> tuple[Fact, ...]:
+    """What must not be paraphrased, newest and most repeated first.
+
+    The order: each fact scores `row / rows` of its last occurrence (0…1) plus an eighth for each doubling of its count,
+    at most a half; so sixteen occurrences weigh as much as half a segment of age. Ties: seen later first. The bare
+    number of a JSON amount counts as the written one (`250` as `$250`) when both occur.
+    """
+    tally = _Tally()
+    texts = [readable(row.text) for row in rows]
+    codes = frozenset().union(*map(codes_in, texts))
+    known: dict[str, tuple[Found, ...]] = {}
+    for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
+        _add_identifiers(tally, index, text, codes, known)
+        for line in error_lines(row.text, strict=row.role != "tool"):
+            tally.add("error", line, index)
+        if row.role == "user" and row.text.strip():
+            tally.add("user", head_and_tail(row.text.strip()), index)
+    for index, command in commands_in(rows):
+        tally.add("command", command, index)
+    tally.join_bare_amounts()
+    return tally.ranked(len(rows))
+
+
+def identifiers(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """The facts that `coverage` counts: paths, URLs, ids and amounts."""
+    return tuple(fact for fact in facts if fact.kind in IDENTIFIERS)
+
+
+def coverage(facts: Sequence[Fact], shown: str) -> float:
+    """Share of the identifiers that stand in `shown` as whole words, 0…1; 1.0 when there are none."""
+    wanted = identifiers(facts)
+    return sum(holds(shown, fact.value) for fact in wanted) / len(wanted) if wanted else 1.0
+
+
+def score(place: float, count: int) -> float:
+    return place + min(log2(max(count, 1)), 4.0) / 8
+
+
+def _add_identifiers(
+    tally: _Tally, index: int, text: str, codes: frozenset[str], known: dict[str, tuple[Found, ...]]
+) -> None:
+    """Counts URLs, amounts, ids and paths of one row; `known` keeps what is known of a token."""
+    if "://" in text:
+        for url in map(trimmed_url, URL.findall(text)):
+            if url:
+                tally.add("url", url, index)
+        text = URL.sub(" ", text)
+    for token, times in Counter(TOKEN.findall(text)).items():
+        found = known.get(token)
+        if found is None:
+            found = known[token] = classify(token, codes)
+        for kind, value in found:
+            tally.add(kind, value, index, times)
+    for amount in amounts_in(text):
+        tally.add("amount", amount, index)
+
+
+def head_and_tail(text: str) -> str:
+    if len(text) <= USER_HEAD + len(CUT) + USER_TAIL:
+        return text
+    return text[:USER_HEAD].rstrip() + CUT + text[-USER_TAIL:].lstrip()

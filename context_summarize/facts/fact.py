@@ -1,0 +1,20 @@
+"""One exact value that prose tends to lose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+FactKind: TypeAlias = Literal["user", "path", "url", "id", "amount", "command", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something exact that prose tends to lose."""
+
+    kind: FactKind
+    value: str
+    count: int = 1
+    """How often it occurs in the rows that it was taken from."""
+    said: bool = False
+    """True once the prose of a summary has held it: a model has found it worth writing down."""

@@ -1,0 +1,110 @@
+"""Fallback summaries: what code alone can say of a transcript."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from context_summarize.facts.commands import calls_in
+from context_summarize.facts.extraction import extract_facts, head_and_tail
+from context_summarize.facts.ledger import build_ledger, format_ledger
+from context_summarize.facts.patterns import one_line, shortened
+from context_summarize.tokens.measure import Count
+from context_summarize.transcript.rows import RenderedRow
+
+DIGEST_LINE = "Digest made by code, no model summary was available."
+
+
+def digest_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> str:
+    """All that is said of `rows` where no model could be had: user words, calls, facts; never above `max_tokens`.
+
+    User words get at most two fifths of the room, calls a fifth of what is then left, facts the rest.
+    """
+    facts = extract_facts(rows)
+    text = DIGEST_LINE
+    room = max_tokens - count(text)
+    if asked := _user_lines(rows, room * 2 // 5, count):
+        text += "\nThe user said:\n" + "\n".join(asked)
+    room = max_tokens - count(text)
+    if called := _cut_lines(_call_lines(rows), room // 5, count):
+        text += "\n" + called
+    rest = [fact for fact in facts if not (fact.kind == "user" and asked)]
+    if ledger := format_ledger(build_ledger(rest, text, max_tokens - count(text) - 1, count)):
+        text += "\n" + ledger
+    return _cut_lines(text, max_tokens, count)
+
+
+def join_digests(texts: Sequence[str], max_tokens: int, count: Count) -> str:
+    """The texts of neighbouring nodes, oldest first, as one text of at most `max_tokens`.
+
+    What is too long keeps its head, line-wise. The newest text's share is half as large again as the oldest's; what a
+    short text does not need goes to the others. The digests' first line is said once.
+    """
+    bodies = [text.removeprefix(DIGEST_LINE).strip() for text in texts]
+    head = DIGEST_LINE + "\n\n" if any(text.startswith(DIGEST_LINE) for text in texts) else ""
+    bodies = [body for body in bodies if body]
+    whole = (head + "\n\n".join(bodies)).strip()
+    if count(whole) <= max_tokens:
+        return whole
+    room = max_tokens - count(head) - len(bodies)
+    shares = _shares([count(body) for body in bodies], max(room, 0))
+    cut = [_cut_lines(body, share, count) for body, share in zip(bodies, shares, strict=True)]
+    return _cut_lines((head + "\n\n".join(body for body in cut if body)).strip(), max_tokens, count)
+
+
+def _user_lines(rows: Sequence[RenderedRow], room: int, count: Count) -> list[str]:
+    """User words as lines in the order of the conversation: the newest that fit."""
+    lines: list[str] = []
+    for row in reversed(rows):
+        if row.role != "user" or not row.text.strip():
+            continue
+        line = f"- {one_line(head_and_tail(row.text.strip()))}"
+        room -= count(line + "\n")
+        if room < 0:
+            break
+        lines.append(line)
+    return lines[::-1]
+
+
+def _call_lines(rows: Sequence[RenderedRow]) -> str:
+    """Names with counts on one line, then the newest calls, newest first."""
+    calls = [call for row in rows if row.role == "assistant" for call in calls_in(row.text)]
+    if not calls:
+        return ""
+    totals = Counter(name for name, _ in calls).most_common()
+    counted = ", ".join(f"{one_line(name)} ({times})" if times > 1 else one_line(name) for name, times in totals)
+    newest = [shortened(one_line(f"{name}({arguments}"), 100) + ")" for name, arguments in reversed(calls[-8:])]
+    return "\n".join([f"Calls made: {counted}", f"Newest: {newest[0]}", *(f"Before it: {call}" for call in newest[1:])])
+
+
+def _shares(sizes: Sequence[int], room: int) -> list[int]:
+    """How much of `room` each text gets, see `join_digests`."""
+    weights = {index: 1 + 0.5 * index / max(len(sizes) - 1, 1) for index in range(len(sizes))}
+    shares = [0] * len(sizes)
+    while weights:
+        unit = room / sum(weights.values())
+        content = [index for index, weight in weights.items() if sizes[index] <= unit * weight]
+        if not content:
+            for index, weight in weights.items():
+                shares[index] = int(unit * weight)
+            break
+        for index in content:
+            shares[index] = sizes[index]
+            room -= sizes[index]
+            del weights[index]
+    return shares
+
+
+def _cut_lines(text: str, room: int, count: Count) -> str:
+    """The head of `text` that fits `room`, ending at a line's end unless that would lose half of it."""
+    cut = _cut(text, room, count)
+    if len(cut) < len(text) and text[len(cut)] != "\n":
+        head = cut.rpartition("\n")[0]
+        cut = _cut(head, room, count) if 2 * len(head) >= len(cut) else cut
+    return cut.rstrip() if count(cut.rstrip()) <= room else cut
+
+
+def _cut(text: str, room: int, count: Count) -> str:
+    while text and (size := count(text)) > room:
+        text = text[: min(len(text) - 1, max(len(text) * room // size, 0))]
+    return text

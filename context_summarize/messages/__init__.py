@@ -1,0 +1,1 @@
+"""Row shapes: check, copy, read, view rows. No other folder knows them."""

@@ -1,0 +1,90 @@
+"""The way in: checks a row and copies it deeply."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from context_summarize.errors import MessageError
+from context_summarize.messages.reading import id_of
+from context_summarize.messages.rows import MAX_DEPTH, MAX_INT_BITS, ROLES, JsonRow
+
+_SCALARS = (str, int, float, bool, type(None))
+
+
+def _checked_copy(value: Any, where: str, depth: int) -> Any:
+    kind = type(value)
+    if kind is str or value is None or kind is bool or kind is float:
+        return value
+    if depth > MAX_DEPTH:
+        raise MessageError(f"{where} is nested deeper than {MAX_DEPTH} levels; flatten it or pass it as a JSON string")
+    if isinstance(value, Mapping):
+        out: dict[Any, Any] = {}
+        for key, item in value.items():
+            # Rows from JSON bring their own copy of every key; a day of them is worth sharing.
+            name = sys.intern(key) if type(key) is str else _checked_key(key, where)
+            out[name] = _checked_copy(item, f"{where}.{str(name)[:40]}" if depth < 4 else where, depth + 1)
+        return out
+    if isinstance(value, list):
+        return [_checked_copy(item, where, depth + 1) for item in value]
+    if isinstance(value, tuple):
+        return tuple(_checked_copy(item, where, depth + 1) for item in value)
+    if isinstance(value, int):
+        return _checked_int(value, where)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, float):
+        return value
+    if isinstance(value, BaseModel):
+        return _checked_copy(_dumped(value, where), where, depth + 1)
+    raise MessageError(f"{where} is a {kind.__name__}, which cannot become JSON; pass text, numbers, lists or dicts")
+
+
+def _checked_key(key: Any, where: str) -> Any:
+    if not isinstance(key, _SCALARS):
+        raise MessageError(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
+    return _checked_int(key, f"a key of {where}") if isinstance(key, int) else key
+
+
+def _checked_int(value: int, where: str) -> int:
+    if value.bit_length() > MAX_INT_BITS:
+        raise MessageError(f"{where} is an integer of {value.bit_length()} bits; pass it as a string")
+    return value
+
+
+def _dumped(model: BaseModel, where: str) -> Any:
+    """A pydantic block as data. Its serialisers are foreign code and may raise anything that is a `ValueError`."""
+    try:
+        return model.model_dump(mode="json")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise MessageError(f"{where} is a {type(model).__name__} that cannot become JSON: {error}") from None
+
+
+def normalise(message: Any) -> JsonRow:
+    """Check a row and copy it deeply; pydantic blocks become dicts.
+
+    Raises:
+        MessageError: no dict, no or an unknown role, a tool row without id, or what cannot become JSON.
+    """
+    if not isinstance(message, Mapping):
+        raise MessageError(f"a message must be a dict, got {type(message).__name__}")
+    role = message.get("role")
+    if role is None:
+        raise MessageError(f"a message must have a role; expected one of {', '.join(ROLES)}")
+    if not isinstance(role, str) or role not in ROLES:
+        shown = repr(role)[:60] if isinstance(role, str) else f"of type {type(role).__name__}"
+        hint = f"; did you mean {role.lower()!r}?" if isinstance(role, str) and role.lower() in ROLES else ""
+        raise MessageError(f"unknown role {shown}; expected one of {', '.join(ROLES)}{hint}")
+    given = message.get("tool_call_id")
+    if role == "tool" and not id_of(given):
+        shown = repr(given)[:60] if given is None or isinstance(given, str) else f"a {type(given).__name__}"
+        raise MessageError(f"a tool message needs the id of its call in tool_call_id, got {shown}")
+    try:
+        row: JsonRow = _checked_copy(message, "message", 0)
+    except RecursionError:
+        raise MessageError(f"message is nested deeper than {MAX_DEPTH} levels; flatten it") from None
+    row["role"] = sys.intern(row["role"])
+    return row

@@ -1,0 +1,38 @@
+"""Copies of rows: deep ones, and quick ones of rows whose shape is known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeAlias
+
+from context_summarize.messages.rows import JsonRow
+
+CONTAINERS = (dict, list, tuple)
+Shape: TypeAlias = "tuple[tuple[Any, Shape | None], ...]"
+"""(key or position, shape) of each container within a container; None for a tuple, which is rare."""
+
+
+def copy_json(value: Any) -> Any:
+    """Copy dicts and lists at every depth; text and numbers are shared. For values that `normalise` has passed."""
+    if isinstance(value, dict):
+        return {k: copy_json(v) if isinstance(v, CONTAINERS) else v for k, v in value.items()}
+    if isinstance(value, list):
+        return [copy_json(v) if isinstance(v, CONTAINERS) else v for v in value]
+    if isinstance(value, tuple):
+        return tuple(copy_json(v) for v in value)
+    return value
+
+
+def shape_of(value: JsonRow | list[Any]) -> Shape:
+    """Where the containers within a dict or list stand, so that `copy_shaped` need not look for them again."""
+    items: Iterable[tuple[Any, Any]] = value.items() if isinstance(value, dict) else enumerate(value)
+    found = ((key, item) for key, item in items if isinstance(item, CONTAINERS))
+    return tuple((key, None if isinstance(item, tuple) else shape_of(item)) for key, item in found)
+
+
+def copy_shaped(value: Any, shape: Shape) -> Any:
+    """The same as `copy_json` of a value whose shape is known, without a look at every value in it."""
+    copy = value.copy()
+    for key, inner in shape:
+        copy[key] = copy_json(value[key]) if inner is None else copy_shaped(value[key], inner)
+    return copy

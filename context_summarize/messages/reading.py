@@ -1,0 +1,126 @@
+"""Reads rows: marks, calls, results.
+
+Shapes that occur (roles as `amplifier_core.message_models.Message` has them):
+
+* user: a string, or blocks `text`, `image`, `image_url`, `tool_result` (Anthropic's shape)
+* assistant: a string, or blocks `text`, `thinking`, `redacted_thinking`, `reasoning`, `tool_call`, `tool_use`,
+  beside or instead of `tool_calls` entries `{id, tool, arguments}` or `{id, type, function: {name, arguments}}`
+* tool: `{role, tool_call_id, name?, content}`, one row a result
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, Call, JsonRow, Row
+
+
+def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
+    """What the rest of the package needs to know of a normalised row."""
+    role = raw["role"]
+    metadata = raw.get("metadata")
+    marks: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
+    hook = is_hook(raw)
+    ephemeral = is_ephemeral(raw)
+    critical = marks.get("critical") is True or raw.get("critical") is True
+    host_system = role in ("system", "developer") and not hook and not ephemeral
+    rendered = not (role in ("system", "developer") or hook or ephemeral)
+    calls = tuple(row_calls(raw)) if rendered and role == "assistant" else ()
+    result_ids = tuple(_result_ids(raw)) if rendered and role in ("tool", "user") else ()
+    return Row(
+        raw=raw,
+        role=role,
+        rendered=rendered,
+        user=rendered and role == "user" and not any(block_type(block) == "tool_result" for block in blocks_of(raw)),
+        pinned=(host_system and preserve_system) or (critical and not hook and not ephemeral),
+        ephemeral=ephemeral,
+        calls=calls,
+        result_ids=result_ids,
+    )
+
+
+def is_hook(raw: JsonRow) -> bool:
+    """True for a row that a hook has put in: hosts do not save it."""
+    metadata = raw.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("source") == "hook"
+
+
+def is_ephemeral(raw: JsonRow) -> bool:
+    """True for a row of the moment, which hosts do not save: `ephemeral` is true, in the row or in its metadata."""
+    metadata = raw.get("metadata")
+    return raw.get("ephemeral") is True or (isinstance(metadata, dict) and metadata.get("ephemeral") is True)
+
+
+def id_of(value: Any) -> str:
+    """A call id as text; "" where there is none. Numbers occur in hand-written transcripts."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() <= MAX_INT_BITS:
+        return str(value)
+    return ""
+
+
+def blocks_of(raw: JsonRow) -> Sequence[Any]:
+    content = raw.get("content")
+    return content if isinstance(content, list | tuple) else ()
+
+
+def block_type(block: Any) -> str:
+    kind = block.get("type") if isinstance(block, dict) else None
+    return kind if isinstance(kind, str) else ""
+
+
+def arguments_of(value: Any) -> Any:
+    """Arguments as data: the OpenAI shape carries them as a JSON string."""
+    if isinstance(value, str):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return {} if value is None else value
+
+
+def entry_call(entry: Any) -> Call | None:
+    """One `tool_calls` entry; None where it has no usable id."""
+    if not isinstance(entry, dict) or not id_of(entry.get("id")):
+        return None
+    function = entry.get("function")
+    if isinstance(function, dict):
+        return Call(id_of(entry["id"]), str(function.get("name") or ""), arguments_of(function.get("arguments")))
+    name = entry.get("tool") or entry.get("name") or ""
+    given = entry.get("arguments") if "arguments" in entry else entry.get("input")
+    return Call(id_of(entry["id"]), str(name), arguments_of(given))
+
+
+def row_calls(raw: JsonRow) -> Iterator[Call]:
+    """Calls of an assistant row; one that stands both as block and in `tool_calls` is one call."""
+    in_blocks: list[str] = []
+    for block in blocks_of(raw):
+        if block_type(block) in CALL_BLOCKS and id_of(block.get("id")):
+            call_id = id_of(block["id"])
+            in_blocks.append(call_id)
+            yield Call(call_id, str(block.get("name") or ""), arguments_of(block.get("input")))
+    entries = raw.get("tool_calls")
+    for entry in entries if isinstance(entries, list | tuple) else ():
+        call = entry_call(entry)
+        if call is None:
+            continue
+        if call.id in in_blocks:
+            in_blocks.remove(call.id)
+        else:
+            yield call
+
+
+def _result_ids(raw: JsonRow) -> Iterator[str]:
+    if raw["role"] == "tool":
+        yield id_of(raw["tool_call_id"])
+        return
+    for block in blocks_of(raw):
+        if block_type(block) == "tool_result" and result_block_id(block):
+            yield result_block_id(block)
+
+
+def result_block_id(block: Mapping[str, Any]) -> str:
+    return id_of(block.get("tool_call_id")) or id_of(block.get("tool_use_id"))

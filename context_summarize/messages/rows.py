@@ -1,0 +1,47 @@
+"""The nouns of messages: rows as hosts store them, their calls, and what is known of a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+JsonRow: TypeAlias = dict[str, Any]
+"""A message as the host stores it: role, content and whatever else the host put there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call of an assistant row, whatever shape it came in."""
+
+    id: str
+    name: str
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of one history row without reading its text again."""
+
+    raw: JsonRow
+    role: str
+    rendered: bool
+    """False for system, developer, hook and ephemeral rows: hosts do not save them."""
+    user: bool
+    """A user message: role user, no hook row, no tool result in it."""
+    pinned: bool
+    """Host system and developer rows, and rows marked critical."""
+    ephemeral: bool
+    calls: tuple[Call, ...]
+    result_ids: tuple[str, ...]
+
+
+ROLES = ("system", "developer", "user", "assistant", "function", "tool")
+MAX_DEPTH = 200
+"""Nesting that is kept; deeper rows break the JSON encoder of every host."""
+MAX_INT_BITS = 14_000  # json.dumps refuses integers of more than 4,300 digits
+SOURCE = "context-summarize"
+"""`metadata.source` of the rows that this package makes."""
+NO_RESULT = "no result recorded"
+
+CALL_BLOCKS = ("tool_call", "tool_use")
+TEXT_BLOCKS = ("text", "input_text", "output_text")

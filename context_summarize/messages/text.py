@@ -1,0 +1,95 @@
+"""The public text of rows and blocks, and JSON that is equal for equal data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from context_summarize.messages.images import image_note, is_image
+from context_summarize.messages.reading import block_type, id_of, result_block_id
+from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, TEXT_BLOCKS, Call, Row
+
+
+def compact_json(value: Any) -> str:
+    """JSON with sorted keys, so that equal data gives equal text on every machine."""
+    try:
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return repr(value)
+
+
+def saved_json(value: Any) -> str:
+    """The same without None, which hosts do not save: a key must not change with it."""
+    text = compact_json(value)
+    try:
+        return compact_json(_without_none(value)) if "null" in text else text
+    except RecursionError:
+        return text
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_without_none(item) for item in value if item is not None]
+    return value
+
+
+def content_text(content: Any) -> str:
+    """The public text of a content value: a string, blocks, or data. Thinking is left out, images become a note."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if not isinstance(content, list | tuple):
+        return saved_json(content)
+    parts = (block_text(block) for block in content)
+    return "\n".join(part for part in parts if part)
+
+
+def block_text(block: Any) -> str:
+    if isinstance(block, str):
+        return block
+    kind = block_type(block)
+    if kind in TEXT_BLOCKS:
+        text = block.get("text")
+        return text if isinstance(text, str) else content_text(text)
+    if is_image(block):
+        return image_note(block)
+    if kind in ("thinking", "redacted_thinking", "reasoning"):
+        return ""
+    if kind == "tool_result":
+        return content_text(result_value(block))
+    return saved_json(block)
+
+
+def result_value(block: Mapping[str, Any]) -> Any:
+    return block["output"] if "output" in block else block.get("content")
+
+
+def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[tuple[bool, str]]:
+    """The text of a row as the summariser is shown it, as (is a tool result, text) parts.
+
+    `names` maps the call ids that this row answers to tool names; a result whose id is not in it is an orphan.
+    """
+    raw = row.raw
+    if row.role == "tool":
+        orphan = "" if row.result_ids[0] in names else "[result without a call] "
+        return [(True, orphan + content_text(raw.get("content")))]
+    names = dict(names)
+    parts: list[tuple[bool, str]] = []
+    content = raw.get("content")
+    if isinstance(content, list | tuple):
+        for block in content:
+            if block_type(block) == "tool_result" and row.result_ids:
+                call_id = result_block_id(block)
+                label = f"result of {names.pop(call_id)}: " if call_id in names else "[result without a call] "
+                parts.append((True, label + content_text(result_value(block))))
+            elif not (row.calls and block_type(block) in CALL_BLOCKS and id_of(block.get("id"))):
+                parts.append((False, block_text(block)))
+    else:
+        parts.append((False, content_text(content)))
+    parts.extend((False, f"call {call.name}({saved_json(call.arguments)})") for call in row.calls)
+    parts.extend((False, f"[call {call.name}: {NO_RESULT}]") for call in missing)
+    return [part for part in parts if part[1]]

@@ -1,0 +1,183 @@
+"""Message shapes on the way out: what a view row must look like, so that the host and every provider take it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from amplifier_core.message_models import Message
+from pydantic import ValidationError
+
+from context_summarize.messages.copying import copy_json
+from context_summarize.messages.images import image_source, is_image
+from context_summarize.messages.reading import arguments_of, block_type, entry_call, id_of, result_block_id
+from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, SOURCE, Call, JsonRow, Row
+from context_summarize.messages.text import block_text, compact_json, content_text, result_value
+
+
+def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
+    """A copy of the row that passes the host's `Message`, or None when nothing of it may be shown.
+
+    `answered` names the calls that this row's results answer; results beyond those are orphans and are left out.
+    """
+    raw = row.raw
+    if row.role == "tool" and row.rendered:
+        if not answered:
+            return None
+    elif row.role == "tool":
+        return _as_user_text(raw)
+    keep = list(answered or ())
+    out: JsonRow = {key: copy_json(value) for key, value in raw.items() if key != "content"}
+    out["content"] = _view_content(row, keep)
+    if row.result_ids and row.role == "user" and out["content"] == [] and raw.get("content"):
+        return None
+    if row.role == "tool":
+        out["tool_call_id"] = row.result_ids[0]
+    if "tool_calls" in out:
+        entries = out["tool_calls"] if isinstance(out["tool_calls"], list | tuple) else ()
+        out["tool_calls"] = [_view_entry(entry) for entry in entries if entry_call(entry)]
+        if not (row.calls and out["tool_calls"]):
+            del out["tool_calls"]
+    return _host_safe(out, row)
+
+
+def _view_entry(entry: JsonRow) -> JsonRow:
+    """A `tool_calls` entry with its id as text, as the results name it."""
+    return entry if isinstance(entry["id"], str) else {**entry, "id": id_of(entry["id"])}
+
+
+def _view_content(row: Row, keep: list[str]) -> Any:
+    content = row.raw.get("content")
+    if content is None:
+        return ""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list | tuple):
+        return compact_json(content)
+    out: list[JsonRow] = []
+    for block in content:
+        kind = block_type(block)
+        if kind == "tool_result" and row.result_ids and row.role == "user":
+            call_id = result_block_id(block)
+            if call_id in keep:
+                keep.remove(call_id)
+                out.append(_view_result(block, call_id))
+        elif kind in CALL_BLOCKS and row.calls and id_of(block.get("id")):
+            out.append(_view_call(block))
+        else:
+            out.append(_view_block(block))
+    return out
+
+
+def _view_call(block: Mapping[str, Any]) -> JsonRow:
+    arguments = arguments_of(block.get("input"))
+    out: JsonRow = copy_json(dict(block))
+    out["type"] = "tool_call"
+    out["id"] = id_of(block["id"])
+    out["name"] = str(block.get("name") or "")
+    out["input"] = copy_json(arguments) if isinstance(arguments, dict) else {"value": copy_json(arguments)}
+    return out
+
+
+def _view_result(block: Mapping[str, Any], call_id: str) -> JsonRow:
+    out: JsonRow = copy_json({k: v for k, v in block.items() if k not in ("tool_use_id", "content")})
+    value = result_value(block)
+    out["tool_call_id"] = call_id
+    out["output"] = "" if value is None else copy_json(value)
+    return out
+
+
+def _view_block(block: Any) -> JsonRow:
+    kind = block_type(block)
+    if kind == "text" and isinstance(block.get("text"), str):
+        return copy_json(block)  # type: ignore[no-any-return]
+    if kind == "thinking" and isinstance(block.get("thinking"), str):
+        return copy_json(block)  # type: ignore[no-any-return]
+    if kind == "redacted_thinking" and isinstance(block.get("data"), str):
+        return copy_json(block)  # type: ignore[no-any-return]
+    if kind == "reasoning" and isinstance(block.get("content"), list) and isinstance(block.get("summary"), list):
+        return copy_json(block)  # type: ignore[no-any-return]
+    if kind == "image" and isinstance(block.get("source"), dict):
+        return copy_json(block)  # type: ignore[no-any-return]
+    if is_image(block) and image_source(block)[1]:
+        media_type, data = image_source(block)
+        if data.startswith(("http://", "https://")):
+            return {"type": "image", "source": {"type": "url", "url": data}}
+        return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+    return {"type": "text", "text": block_text(block)}
+
+
+def _as_user_text(raw: JsonRow) -> JsonRow:
+    """A tool row of a hook, or an ephemeral one: it answers no call, so it may not stand as a result."""
+    kept = {"metadata": copy_json(raw["metadata"])} if isinstance(raw.get("metadata"), dict) else {}
+    return {"role": "user", "content": content_text(raw.get("content")), **kept}
+
+
+def _host_safe(out: JsonRow, row: Row) -> JsonRow:
+    """The row itself when the host's `Message` takes it, else the row without what `Message` refuses.
+
+    The rule is the host's: `amplifier_core.message_models.Message(**row)` must not raise. Mended are keys that are
+    no strings, values of the wrong type, and block by block what the host's block models refuse.
+    """
+    if _passes(out):
+        return out
+    wanted: dict[str, type] = {"name": str, "tool_call_id": str, "metadata": dict}
+    safe: JsonRow = {k: v for k, v in out.items() if isinstance(k, str) and isinstance(v, wanted.get(k, object))}
+    if isinstance(safe.get("metadata"), dict):
+        safe["metadata"] = _text_keys(safe["metadata"])
+    if isinstance(safe["content"], list):
+        safe["content"] = [_mended(block, row.role) for block in safe["content"]]
+    if _passes(safe):
+        return safe
+    named = {"tool_call_id": row.result_ids[0]} if row.role == "tool" else {}
+    return {"role": row.role, "content": safe["content"], **named}
+
+
+def _passes(row: JsonRow) -> bool:
+    try:
+        Message(**row)
+    except (ValidationError, TypeError):
+        return False
+    return True
+
+
+def _mended(block: JsonRow, role: str) -> JsonRow:
+    """One block as the host's models take it; text when nothing else helps. Ids, signatures and results stay."""
+    if _passes({"role": role, "content": [block]}):
+        return block
+    kept = {k: v for k, v in block.items() if isinstance(k, str) and k != "visibility"}
+    for name in ("input", "source"):
+        if isinstance(kept.get(name), dict):
+            kept[name] = _text_keys(kept[name])
+    if not isinstance(kept.get("signature", ""), str):
+        del kept["signature"]
+    if _passes({"role": role, "content": [kept]}):
+        return kept
+    return {"type": "text", "text": block_text(block)}
+
+
+def _text_keys(value: dict[Any, Any]) -> dict[str, Any]:
+    return {str(key): item for key, item in value.items()}
+
+
+def synthetic_result(call: Call) -> JsonRow:
+    """The result row that a view gives to an abandoned call."""
+    return {
+        "role": "tool",
+        "tool_call_id": call.id,
+        "name": call.name,
+        "content": NO_RESULT,
+        "metadata": {"source": SOURCE, "synthetic": True},
+    }
+
+
+def without_continuation(row: JsonRow) -> JsonRow:
+    """The row without its server-side continuation id.
+
+    With one, a provider for reasoning models sends `previous_response_id`, and the server restores on its side what
+    compaction has removed.
+    """
+    metadata = row.get("metadata")
+    if isinstance(metadata, dict) and "openai:response_id" in metadata:
+        row["metadata"] = {k: v for k, v in metadata.items() if k != "openai:response_id"}
+    return row

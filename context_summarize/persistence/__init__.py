@@ -1,0 +1,1 @@
+"""The history's own file, and the copy that hosts keep."""

@@ -1,0 +1,1 @@
+"""Providers of this package, and how mounted or installed ones are found."""

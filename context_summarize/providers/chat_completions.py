@@ -1,0 +1,206 @@
+"""The Chat Completions protocol: requests and answers of a provider in its shapes, errors as the host's. Pure."""
+
+from __future__ import annotations
+
+import json
+import time
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from amplifier_core.llm_errors import (
+    AccessDeniedError,
+    AuthenticationError,
+    ConfigurationError,
+    ContentFilterError,
+    ContextLengthError,
+    InvalidRequestError,
+    InvalidToolCallError,
+    LLMError,
+    LLMTimeoutError,
+    NotFoundError,
+    ProviderUnavailableError,
+    QuotaExceededError,
+    RateLimitError,
+)
+from amplifier_core.message_models import ChatRequest, ChatResponse, Message, TextBlock, ToolCall, ToolCallBlock, Usage
+
+from context_summarize.messages.images import image_source, is_image
+from context_summarize.messages.reading import analyse, block_type
+from context_summarize.messages.text import compact_json, content_text, result_value
+
+if TYPE_CHECKING:
+    import httpx
+
+_OPTIONS = ("temperature", "top_p", "stop", "tool_choice", "reasoning_effort")
+_TOO_LONG = frozenset({"context_length_exceeded", "exceed_context_size_error"})
+_FILTERED = frozenset({"content_filter", "content_policy_violation"})
+_DAY = 86_400.0
+_QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
+
+
+def payload_of(request: ChatRequest, model: str) -> dict[str, Any]:
+    """The body of a request, its limit of output tokens aside."""
+    payload: dict[str, Any] = {"model": model, "messages": [row for m in request.messages for row in _wire_rows(m)]}
+    given = {name: getattr(request, name) for name in _OPTIONS}
+    payload |= {name: value for name, value in given.items() if value is not None}
+    if request.tools:
+        payload["tools"] = [
+            {"type": "function", "function": tool.model_dump(include={"name", "description", "parameters"})}
+            for tool in request.tools
+        ]
+    return payload
+
+
+def _wire_rows(message: Message) -> list[dict[str, Any]]:
+    """A message as the protocol has it: calls in a field of their own, each result as a row. Thinking stays here."""
+    raw = message.model_dump()
+    content = raw["content"]
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    results = [block for block in blocks if block_type(block) == "tool_result"]
+    rows = [
+        {"role": "tool", "tool_call_id": block["tool_call_id"], "content": content_text(result_value(block))}
+        for block in results
+    ]
+    said = [block for block in blocks if block_type(block) in ("text", "image")]
+    row: dict[str, Any] = {"role": message.role, "content": _wire_content(said)}
+    if message.role == "assistant":
+        calls = analyse({"role": "assistant", "content": content, "tool_calls": raw.get("tool_calls")}).calls
+    else:
+        calls = ()
+    if calls:
+        row["tool_calls"] = [
+            {
+                "id": call.id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": compact_json(call.arguments)},
+            }
+            for call in calls
+        ]
+    if message.tool_call_id is not None:
+        row["tool_call_id"] = message.tool_call_id
+    return rows if results and not said else [*rows, row]
+
+
+def _wire_content(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
+    """Text as one string, which every server takes; a list only where there are images."""
+    if not any(map(is_image, blocks)):
+        return content_text(blocks)
+    parts: list[dict[str, Any]] = []
+    for block in blocks:
+        if is_image(block):
+            kind, data = image_source(block)
+            url = data if data.startswith(("http://", "https://")) else f"data:{kind};base64,{data}"
+            parts.append({"type": "image_url", "image_url": {"url": url}})
+        else:
+            parts.append({"type": "text", "text": block["text"]})
+    return parts
+
+
+def read_answer(body: dict[str, Any], where: dict[str, Any]) -> ChatResponse:
+    """The host's response for what a server said.
+
+    Raises:
+        LLMError: the answer cannot be read; `InvalidToolCallError` where only a call's arguments cannot.
+    """
+    try:
+        choice = body["choices"][0]
+        said = choice["message"]
+        calls = [_call(call, where) for call in said.get("tool_calls") or ()]
+        text = content_text(said.get("content")) or said.get("refusal") or ""
+        content: list[Any] = [TextBlock(text=text)] if text else []
+        content += [ToolCallBlock(id=call.id, name=call.name, input=call.arguments) for call in calls]
+        return ChatResponse(
+            content=content,
+            tool_calls=calls or None,
+            usage=_usage(body.get("usage")),
+            finish_reason="refusal" if said.get("refusal") else choice.get("finish_reason"),
+            metadata={"model": body["model"]} if body.get("model") else None,
+        )
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+        raise LLMError(f"an answer that cannot be read: {error!r}"[:500], **where) from error
+
+
+def _call(call: dict[str, Any], where: dict[str, Any]) -> ToolCall:
+    function = call["function"]
+    given = function.get("arguments") or "{}"
+    try:
+        arguments = json.loads(given) if isinstance(given, str) else given
+        return ToolCall(id=call["id"], name=function["name"], arguments=arguments)
+    except ValueError as error:
+        message = f"the model called {function.get('name')!r} with arguments that are no JSON object"
+        raise InvalidToolCallError(
+            message, tool_name=function.get("name"), raw_arguments=str(given), **where
+        ) from error
+
+
+def _usage(told: Any) -> Usage | None:
+    """What the server counted; None where it does not tell. Cached tokens are part of the input, as it counts them."""
+    if not isinstance(told, dict):
+        return None
+    read, wrote = told.get("prompt_tokens") or 0, told.get("completion_tokens") or 0
+    return Usage(
+        input_tokens=read,
+        output_tokens=wrote,
+        total_tokens=told.get("total_tokens") or read + wrote,
+        cache_read_tokens=(told.get("prompt_tokens_details") or {}).get("cached_tokens"),
+        reasoning_tokens=(told.get("completion_tokens_details") or {}).get("reasoning_tokens"),
+    )
+
+
+def read_json(response: httpx.Response) -> Any:
+    """The body as data; None where it is none."""
+    try:
+        return response.json()
+    except (ValueError, RecursionError):
+        return None
+
+
+def read_error(response: httpx.Response, told: Any, where: dict[str, Any], api_key: str | None) -> LLMError:
+    """The host's error for a refusal; `told` is the body's `error`, from which code and text are read, if any."""
+    entry = told if isinstance(told, dict) else {}
+    codes = {entry[key] for key in ("code", "type") if isinstance(entry.get(key), str)}
+    status = response.status_code
+    if response.is_success:
+        # Gateways pass on what went wrong behind them under a status of their own.
+        code = entry.get("code")
+        status = code if isinstance(code, int) and 400 <= code < 600 else 502
+    text = str(entry.get("message") or told or response.text or response.reason_phrase)
+    if api_key:
+        text = text.replace(api_key, "[key]")
+    elif status == 401:
+        text = f"{text} (no key was sent)"
+    if 300 <= status < 400:
+        text = f"the server points to {response.headers.get('Location')!r}; correct base_url"
+    kind, extra = _kind(status, codes, response)
+    return kind(f"HTTP {status}: {text}"[:500], status_code=status, **where, **extra)
+
+
+def _kind(status: int, codes: set[str], response: httpx.Response) -> tuple[type[LLMError], dict[str, Any]]:
+    """(kind of error, further arguments of it) for an HTTP status and the codes in its body."""
+    if status == 402 or (status == 429 and codes & _QUOTA):
+        return QuotaExceededError, {}
+    if status == 429:
+        return RateLimitError, {"retry_after": _retry_after(response)}
+    if status >= 500:
+        return ProviderUnavailableError, {"retry_after": _retry_after(response)}
+    if status == 413 or codes & _TOO_LONG:
+        return ContextLengthError, {}
+    if codes & _FILTERED:
+        return ContentFilterError, {}
+    by_status: dict[int, type[LLMError]] = {
+        401: AuthenticationError,
+        403: AccessDeniedError,
+        404: NotFoundError,
+        408: LLMTimeoutError,
+    }
+    return by_status.get(status, ConfigurationError if status < 400 else InvalidRequestError), {}
+
+
+def _retry_after(response: httpx.Response) -> float | None:
+    """Seconds that the server asks to wait, which it may name as a number or as a date."""
+    given = response.headers.get("Retry-After", "")
+    try:
+        seconds = float(given) if given[:1].isdecimal() else parsedate_to_datetime(given).timestamp() - time.time()
+    except (ValueError, OverflowError):
+        return None
+    return min(max(0.0, seconds), _DAY)

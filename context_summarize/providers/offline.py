@@ -1,0 +1,84 @@
+"""An Amplifier provider that needs no model: it answers a summary request from the digest, and says so."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import Any
+
+from amplifier_core.message_models import ChatRequest, ChatResponse, Message, TextBlock, Usage
+from amplifier_core.models import ProviderInfo
+
+from context_summarize.facts.fallback import DIGEST_LINE, digest_text, join_digests
+from context_summarize.messages.text import content_text
+from context_summarize.transcript.rows import parse_rendered
+
+_FENCED = re.compile(r"(?ms)^(=== transcript [0-9a-f]{20} ===)\n(.*)\n\1$")
+_CHILD = re.compile(r"(?m)^## Summary \d+ of \d+\n")
+_WORDS = re.compile(r"at most (\d+) words")
+_SPOKEN = "(Written by code from the transcript: no model was asked.)"
+
+
+class OfflineProvider:
+    """Answers requests for summaries without a model; for replays, demos and tests without a key.
+
+    It reads the fenced transcript of the request and writes down what code can say of it. What it is asked besides
+    is answered with one sentence that says what it is.
+
+    Args:
+        count: tokens of a text; usage is reported by it.
+        context_window, max_output_tokens: tokens, as `get_info().defaults` names them.
+    """
+
+    name = "offline"
+
+    def __init__(
+        self, count: Callable[[str], int], *, context_window: int = 40_000, max_output_tokens: int = 4_000
+    ) -> None:
+        self._count = count
+        self._window = {"context_window": context_window, "max_output_tokens": max_output_tokens}
+        self.calls = 0
+
+    def get_info(self) -> ProviderInfo:
+        """The window, as hosts read it."""
+        return ProviderInfo(id=self.name, display_name="Offline (no model)", defaults=dict(self._window))
+
+    async def list_models(self) -> list[Any]:
+        """No models."""
+        return []
+
+    def parse_tool_calls(self, response: ChatResponse) -> list[Any]:
+        """It never calls a tool."""
+        return response.tool_calls or []
+
+    async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
+        """The digest of the fenced transcript."""
+        del kwargs
+        self.calls += 1
+        await asyncio.sleep(0)
+        system = "\n".join(_said(message) for message in request.messages if message.role == "system")
+        user = next((_said(m) for m in reversed(request.messages) if m.role == "user"), "")
+        text = await asyncio.to_thread(self._answer, system, user)
+        read, wrote = self._count(system) + self._count(user), self._count(text)
+        usage = Usage(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
+        return ChatResponse(content=[TextBlock(text=text)], usage=usage, finish_reason="stop")
+
+    def _answer(self, system: str, user: str) -> str:
+        fenced = _FENCED.search(user)
+        if fenced is None:
+            return "This is the offline provider: it can only shorten a transcript, and none was given."
+        asked = _WORDS.search(system)
+        room = (int(asked.group(1)) if asked else 300) * 4 // 3 - self._count(_SPOKEN)
+        body = fenced.group(2)
+        children = [part.strip() for part in _CHILD.split(body) if part.strip()]
+        if _CHILD.search(body):
+            text = join_digests([child.replace(_SPOKEN, "").strip() for child in children], room, self._count)
+        else:
+            text = digest_text(parse_rendered(body), room, self._count).replace(DIGEST_LINE, "").strip()
+        return f"{_SPOKEN}\n{text}"
+
+
+def _said(message: Message) -> str:
+    content = message.content
+    return content if isinstance(content, str) else content_text([block.model_dump() for block in content])

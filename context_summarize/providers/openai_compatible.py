@@ -1,0 +1,222 @@
+"""An Amplifier provider for every server that speaks Chat Completions: OpenAI, vLLM, llama.cpp, Ollama and others.
+
+It needs httpx, which the extra `openai-compatible` brings and which is imported when a provider is made; nothing is
+opened before its first request.
+Errors are those of the host's taxonomy, and retries are the caller's business.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from amplifier_core.llm_errors import InvalidRequestError, LLMError, LLMTimeoutError, NetworkError
+from amplifier_core.message_models import ChatRequest, ChatResponse, ToolCall
+from amplifier_core.models import ModelInfo, ProviderInfo
+
+from context_summarize.errors import ConfigError
+from context_summarize.providers.chat_completions import payload_of, read_answer, read_error, read_json
+
+if TYPE_CHECKING:
+    import httpx
+
+NAME = "openai-compatible"
+KEY_ENV = "OPENAI_API_KEY"
+CONTEXT_WINDOW = 128_000
+"""Tokens, where neither the caller nor the server names a window."""
+_MOST_OUTPUT = 8_192
+_REQUEST_SECONDS = 600.0
+_CONNECT_SECONDS = 15.0
+_WINDOW_KEYS = ("max_model_len", "context_window", "context_length")
+"""What servers call the window in their list of models: vLLM, Groq, OpenRouter."""
+
+
+def make_provider(
+    base_url: str,
+    model: str,
+    *,
+    context_window: int | None = None,
+    max_output_tokens: int | None = None,
+    key_env: str | None = None,
+) -> OpenAICompatibleProvider:
+    """A provider whose key comes from the environment.
+
+    Args:
+        base_url: where the API begins, with its version: `https://api.openai.com/v1`, `http://127.0.0.1:8000/v1`.
+        context_window, max_output_tokens: tokens; by default what the server says, or 128,000, and a quarter of that
+            up to 8,192.
+        key_env: name of the environment variable that holds the key. By default `OPENAI_API_KEY` for https, and no key
+            for http: it goes to no server in clear text unless it is named.
+
+    Raises:
+        ConfigError: httpx is not installed, the address is none, or the variable that was named is not set.
+    """
+    key = os.environ.get(key_env or KEY_ENV, "").strip()
+    if key_env is not None and not key:
+        raise ConfigError(
+            f"the environment variable {key_env} is not set; set it to the key of {base_url}, or name none"
+        )
+    if key_env is None and urlsplit(base_url).scheme != "https":
+        key = ""
+    return OpenAICompatibleProvider(
+        base_url, model, api_key=key or None, context_window=context_window, max_output_tokens=max_output_tokens
+    )
+
+
+class OpenAICompatibleProvider:
+    """Asks `POST {base_url}/chat/completions`, once for each `complete()`. `close()` it when done.
+
+    Raises:
+        ConfigError: httpx is not installed, or the address is none.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        *,
+        api_key: str | None = None,
+        context_window: int | None = None,
+        max_output_tokens: int | None = None,
+        name: str = NAME,
+    ) -> None:
+        _require_httpx()
+        parts = urlsplit(base_url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ConfigError(
+                f"base_url must be an http or https address such as http://127.0.0.1:8000/v1, got {base_url!r}"
+            )
+        self.name = name
+        self.model = model
+        self._base_url = base_url
+        self._local = parts.hostname in ("localhost", "::1") or parts.hostname.startswith("127.")
+        self._api_key = api_key
+        self._window = context_window
+        self._max_output = max_output_tokens
+        self._limit_field = "max_completion_tokens"
+        self._client: httpx.AsyncClient | None = None
+
+    # --- what hosts ask for -----------------------------------------------------------------------------------------
+
+    def get_info(self) -> ProviderInfo:
+        """The window as far as it is known, as hosts read it."""
+        window, output = self._sizes(self._window)
+        defaults = {"model": self.model, "context_window": window, "max_output_tokens": output}
+        return ProviderInfo(
+            id=self.name, display_name="OpenAI-compatible", credential_env_vars=[KEY_ENV], defaults=defaults
+        )
+
+    async def get_model_info(self) -> ModelInfo:
+        """The model with its window; where none was given, the server is asked for it, once."""
+        if self._window is None:
+            try:
+                found = [model.context_window for model in await self.list_models() if model.id == self.model]
+            except LLMError:
+                found = []  # many servers have no such list; what is wrong otherwise shows with the first request
+            self._window = found[0] if found else CONTEXT_WINDOW
+        return self._info(self.model, self._window)
+
+    async def list_models(self) -> list[ModelInfo]:
+        """The models that the server offers; a window that it does not name is the one that was given.
+
+        Raises:
+            LLMError: of the kind that the host's taxonomy has for what went wrong.
+        """
+        body = await self._ask("GET", "models", self.model, seconds=_CONNECT_SECONDS)
+        entries = body.get("data") if isinstance(body, dict) else None
+        models = []
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, dict) and isinstance(entry.get("id"), str):
+                windows = [entry[key] for key in _WINDOW_KEYS if type(entry.get(key)) is int and entry[key] > 0]
+                models.append(self._info(entry["id"], windows[0] if windows else self._window))
+        return models
+
+    def parse_tool_calls(self, response: ChatResponse) -> list[ToolCall]:
+        """What the response holds."""
+        return response.tool_calls or []
+
+    async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
+        """One answer.
+
+        Raises:
+            LLMError: of the kind that the host's taxonomy has for what went wrong.
+        """
+        model = kwargs.get("model") or request.model or self.model
+        payload = payload_of(request, model)
+        field = self._limit_field  # another request may find out meanwhile
+        try:
+            body = await self._ask("POST", "chat/completions", model, self._limited(payload, request), request.timeout)
+        except InvalidRequestError as error:
+            if field == "max_tokens" or field not in str(error):
+                raise
+            # Older servers know the field by its first name; which one this is needs to be found out once.
+            self._limit_field = "max_tokens"
+            body = await self._ask("POST", "chat/completions", model, self._limited(payload, request), request.timeout)
+        return read_answer(body, {"provider": self.name, "model": model})
+
+    async def close(self) -> None:
+        """Let go of the connections."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    # --- over the wire ----------------------------------------------------------------------------------------------
+
+    def _sizes(self, window: int | None) -> tuple[int, int]:
+        window = window or CONTEXT_WINDOW
+        return window, self._max_output or min(_MOST_OUTPUT, max(1, window // 4))
+
+    def _info(self, model: str, window: int | None) -> ModelInfo:
+        context, output = self._sizes(window)
+        return ModelInfo(id=model, display_name=model, context_window=context, max_output_tokens=output)
+
+    def _limited(self, payload: dict[str, Any], request: ChatRequest) -> dict[str, Any]:
+        room = request.max_output_tokens
+        return payload if room is None else {**payload, self._limit_field: room}
+
+    def _http(self) -> httpx.AsyncClient:
+        if self._client is None:
+            import httpx
+
+            # The environment's proxies are for the world outside; a server on this machine is not behind them.
+            self._client = httpx.AsyncClient(
+                base_url=self._base_url,
+                headers={"Authorization": f"Bearer {self._api_key}"} if self._api_key else {},
+                trust_env=not self._local,
+            )
+        return self._client
+
+    async def _ask(
+        self, method: str, path: str, model: str, payload: Any = None, seconds: float | None = None
+    ) -> dict[str, Any]:
+        """The JSON object that the server answers with."""
+        import httpx
+
+        where: dict[str, Any] = {"provider": self.name, "model": model}
+        timeout = httpx.Timeout(seconds or _REQUEST_SECONDS, connect=min(seconds or _CONNECT_SECONDS, _CONNECT_SECONDS))
+        try:
+            response = await self._http().request(method, path, json=payload, timeout=timeout)
+        except httpx.TimeoutException as error:
+            raise LLMTimeoutError(f"no answer in time from {self._base_url}: {error}", **where) from error
+        except httpx.TransportError as error:
+            raise NetworkError(f"no connection to {self._base_url}: {error}", **where) from error
+        except httpx.RequestError as error:
+            raise LLMError(f"an answer that cannot be read: {error}", **where) from error
+        body = read_json(response)
+        told = body.get("error") if isinstance(body, dict) else None
+        if not response.is_success or (told and not body.get("choices")):
+            raise read_error(response, told, where, self._api_key)
+        if not isinstance(body, dict):
+            raise LLMError(f"an answer that is no JSON object: {response.text[:200]!r}", **where)
+        return body
+
+
+def _require_httpx() -> None:
+    try:
+        import httpx  # noqa: F401
+    except ImportError:
+        raise ConfigError(
+            "the openai-compatible provider needs httpx, which is not installed; "
+            "pip install 'amplifier-module-context-summarize[openai-compatible]'"
+        ) from None

@@ -1,0 +1,1 @@
+"""Summarised messages are read back: query, search, reader, tool."""

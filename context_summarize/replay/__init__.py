@@ -1,0 +1,1 @@
+"""A recording is played, checked, inspected, and told as a page."""

@@ -1,0 +1,97 @@
+"""The checks of a replay: what the manager hands out, measured and held to its promises by the rows alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from amplifier_core.message_models import Message
+
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.rows import JsonRow
+from context_summarize.replay.result import Check, ReplayResult, RequestLine
+from context_summarize.tokens.measure import measure
+
+
+class Audit:
+    """Measures and checks what the manager hands out, by nothing but the rows themselves."""
+
+    def __init__(self, fed: Sequence[JsonRow], result: ReplayResult, count: Callable[[str], int]) -> None:
+        self._fed = fed
+        self._opens = _opens(fed)
+        self._result = result
+        self._count = count
+        self._previous: list[JsonRow] = []
+        self._sizes: list[int] = []
+        self._kept = Check("History intact", "messages", "every message is kept as it was added")
+        self._paired = Check("Pairs intact", "views", "each call is followed by its results")
+        self._opened = Check("User first", "views", "the conversation opens with a user")
+        self._valid = Check("Valid rows", "rows", "Amplifier accepts each row")
+        self._within = Check("Within budget", "views", "no request is too large")
+        result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
+
+    def view(self, number: int, rows: list[JsonRow], *, made_boundary: bool) -> None:
+        """Take in the view that was asked for before row `number`."""
+        result, where = self._result, f"the request before row {number}"
+        same = _equal_prefix(self._previous, rows)
+        if result.requests:
+            result.stable_rows += same
+            result.compared_rows += len(self._previous)
+        result.requests += 1
+        # Rows that are equal to those of the view before were looked at and measured with it.
+        invalid = [
+            f"{where}, view row {at}: {problem}"
+            for at, row in enumerate(rows[same:], same)
+            if (problem := _refused(row)) is not None
+        ]
+        self._valid.note(invalid, len(rows))
+        problems = [] if invalid else pairs_intact(rows)
+        self._paired.note([f"{where}, view {problem}" for problem in problems], broken=1)
+        opens = _opens(rows) or not (made_boundary or self._opens)
+        self._opened.note([] if opens else [f"{where} does not open with a user message"])
+        self._sizes[same:] = [measure(row, self._count) for row in rows[same:]]
+        tokens = sum(self._sizes)
+        result.largest_view = max(result.largest_view, tokens)
+        over = tokens > result.budget
+        self._within.note([f"{where} holds {tokens:,} tokens, the budget is {result.budget:,}"] if over else [])
+        result.request_lines.append(RequestLine(number, tokens, len(rows)))
+        self._previous = result.last_view = rows
+        result.last_sizes = list(self._sizes)
+
+    def history(self, kept: Sequence[JsonRow]) -> None:
+        """Compare what was fed with what the manager says it holds."""
+        fed, result = self._fed, self._result
+        result.messages = len(fed)
+        result.history_tokens = sum(measure(row, self._count) for row in fed)
+        pairs = enumerate(zip(fed, kept, strict=False), 1)
+        changed = [f"message {at} is not what was added" for at, (added, held) in pairs if added != held]
+        if len(kept) != len(fed):
+            changed.append(f"{len(fed):,} messages were added, {len(kept):,} are kept")
+        self._kept.note(changed, len(fed))
+
+
+def _equal_prefix(earlier: Sequence[JsonRow], later: Sequence[JsonRow]) -> int:
+    same = 0
+    for a, b in zip(earlier, later, strict=False):
+        if a != b:
+            break
+        same += 1
+    return same
+
+
+def _opens(rows: Sequence[JsonRow]) -> bool:
+    """True when the first row beside the system's is a user row that is no tool result, or there is none."""
+    first = next((row for row in rows if row["role"] not in ("system", "developer")), None)
+    if first is None:
+        return True
+    content = first.get("content")
+    kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    return first["role"] == "user" and "tool_result" not in kinds
+
+
+def _refused(row: JsonRow) -> str | None:
+    """What the host's own message model says against a row."""
+    try:
+        Message(**row)
+    except (ValueError, TypeError) as error:
+        return " ".join(str(error).split())
+    return None

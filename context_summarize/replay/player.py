@@ -1,0 +1,148 @@
+"""Plays a recorded session through a manager, each request checked."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from context_summarize.config import Config
+from context_summarize.events import POST_COMPACT, PRE_COMPACT
+from context_summarize.messages.copying import copy_json
+from context_summarize.messages.rows import JsonRow
+from context_summarize.providers.counted import CountedProvider
+from context_summarize.replay.audit import Audit
+from context_summarize.replay.result import BoundaryLine, ReplayResult
+from context_summarize.session.host import provider_window, request_budget
+from context_summarize.session.manager import SummarizingContextManager
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.tokens.counter import TokenCounter
+
+_PRIVATE = ("cache", "persistence")
+
+
+async def replay(
+    rows: Sequence[JsonRow],
+    *,
+    provider: Any,
+    name: str,
+    source: str = "",
+    config: Config | None = None,
+    token_budget: int | None = None,
+    progress: Callable[[int, int], None] = lambda rows, boundaries: None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> ReplayResult:
+    """Feed the rows to a new manager, ask for a view before every assistant row, and check every view.
+
+    Summaries are kept in memory, so that a replay finds none of an earlier one, unless `cache` says where else.
+
+    Args:
+        rows: messages as `read_session` gives them.
+        provider: writes the summaries; its window gives the budget.
+        name: the name under which `summary_provider` finds it.
+        source: what is replayed, as a report names it.
+        token_budget: tokens that a request may hold; None = what the provider's window gives.
+        progress: called after every row with the rows fed and the boundaries made so far.
+        clock, sleep: seconds, as the manager takes them.
+
+    Raises:
+        TemplateError: the prompt set of `config` is incomplete.
+    """
+    config = replace(config or Config(), persistence=None)  # what is replayed is no session's history
+    counter = TokenCounter()
+    await counter.load()
+    counted = CountedProvider(provider)
+    window = await provider_window(counted) if token_budget is None else None
+    budget = await request_budget(config, token_budget, counted)
+    result = _blank(config, budget, provider=name, source=source, window=window.context if window else None)
+    session = _Session({name: counted})
+    audit = Audit(copy_json(list(rows)), result, counter.count)
+    manager = SummarizingContextManager(
+        session,
+        config=config,
+        store=MemoryStore() if config.cache in (None, "memory") else None,
+        clock=clock,
+        sleep=sleep,
+    )
+    manager.check_providers()
+    started = clock()
+    try:
+        for number, row in enumerate(rows, 1):
+            if row["role"] == "assistant":
+                session.row = number
+                view = await manager.get_messages_for_request(token_budget, provider=counted)
+                audit.view(number, view, made_boundary=bool(session.boundaries))
+                await manager.settle()  # no time passes between its turns; and the same session gives the same views
+            await manager.add_message(row)
+            await asyncio.sleep(0)  # else Ctrl-C waits for the next provider call
+            progress(number, len(session.boundaries))
+        result.seconds = clock() - started
+        audit.history(await manager.get_messages())
+        result.snapshot = await manager.snapshot(result.last_view)
+        result.failed_summaries = (await manager.statistics()).failed
+    finally:
+        await manager.close()
+    result.boundaries = session.boundaries
+    result.provider_calls, result.failed_calls = counted.calls, counted.failed
+    result.provider_input_tokens, result.provider_output_tokens = counted.input_tokens, counted.output_tokens
+    return result
+
+
+def _blank(config: Config, budget: int, *, provider: str, source: str, window: int | None) -> ReplayResult:
+    """What is known before the first row."""
+    return ReplayResult(
+        provider=provider,
+        budget=budget,
+        source=source,
+        settings=changed_settings(config),
+        redact=config.redact,
+        threshold_tokens=int(config.compact_threshold * budget) if config.auto_compact else None,
+        target_tokens=int(config.target_usage * budget),
+        window=window,
+    )
+
+
+def changed_settings(config: Config) -> dict[str, Any]:
+    """The settings that are not the default's, for readers: an address may hold a password, a path a name."""
+    default = Config()
+    given = {item.name: getattr(config, item.name) for item in fields(config)}
+    changed = {key: value for key, value in given.items() if value != getattr(default, key)}
+    return {key: "…" if key in _PRIVATE and value != "memory" else value for key, value in changed.items()}
+
+
+class _Session:
+    """As much of a coordinator as the manager asks for: the providers by name, and hooks that hear its events."""
+
+    def __init__(self, providers: dict[str, Any]) -> None:
+        self._providers = providers
+        self._reason = ""
+        self.row = 0
+        self.boundaries: list[BoundaryLine] = []
+
+    @property
+    def hooks(self) -> _Session:
+        return self
+
+    def get(self, mount_point: str) -> Any:
+        return self._providers if mount_point == "providers" else None
+
+    async def emit(self, event: str, data: dict[str, Any]) -> None:
+        if event == PRE_COMPACT:
+            self._reason = data["reason"]
+        elif event == POST_COMPACT:
+            self.boundaries.append(
+                BoundaryLine(
+                    row=self.row,
+                    before_tokens=data["tokens"] + data["tokens_saved"],
+                    after_tokens=data["tokens"],
+                    segments=data["segments"],
+                    merged=data["merged"],
+                    from_cache=data["from_cache"],
+                    digests=data["digests"],
+                    wait_ms=data["wait_ms"],
+                    reason=self._reason,
+                )
+            )

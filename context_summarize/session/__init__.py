@@ -1,0 +1,1 @@
+"""The stateful shell: the manager, and what runs behind its methods."""

@@ -1,0 +1,134 @@
+"""What the host's objects say about themselves: the window of a provider, the name under which one is mounted."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from context_summarize.config import Config
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_BUDGET = 200_000
+"""Tokens, where neither argument, provider nor setting names a budget."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A model's window in tokens."""
+
+    context: int
+    output: int
+
+    def budget(self, safety_margin: int) -> int:
+        """Tokens for a request; half the window where output and margin leave nothing."""
+        room = self.context - self.output - safety_margin
+        return room if room > 0 else max(1, self.context // 2)
+
+
+def _positive(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _read(source: Any, name: str) -> int | None:
+    if isinstance(source, Mapping):
+        return _positive(source.get(name))
+    return _positive(getattr(source, name, None))
+
+
+async def provider_window(provider: Any) -> Window | None:
+    """The window of a provider: `get_model_info()`, sync or async, then `get_info().defaults`; None when it has none.
+
+    A provider that raises is no reason to lose a request: it is asked the next way, or its window is not known.
+    """
+    for ask, pick in (("get_model_info", None), ("get_info", "defaults")):
+        method = getattr(provider, ask, None)
+        if not callable(method):
+            continue
+        try:
+            answer = method()
+            if inspect.isawaitable(answer):
+                answer = await answer
+            source = answer if pick is None else getattr(answer, pick, None)
+            context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
+        except Exception:
+            logger.warning("%s of %r failed; its window is not known", ask, type(provider).__name__, exc_info=True)
+            continue
+        if context:
+            return Window(context, output or 0)
+    return None
+
+
+async def request_budget(config: Config, token_budget: int | None, provider: Any | None) -> int:
+    """Tokens that the next request may hold.
+
+    `token_budget` if given; else the provider's window; else `max_tokens`; else 200,000. `max_tokens`, when set, is
+    always an upper bound.
+    """
+    budget = _positive(token_budget)
+    if budget is None and provider is not None:
+        window = await provider_window(provider)
+        budget = window.budget(config.safety_margin) if window else None
+    if budget is None:
+        budget = config.max_tokens or DEFAULT_BUDGET
+    return min(budget, config.max_tokens) if config.max_tokens else budget
+
+
+class Providers:
+    """The providers of a session: those mounted, and the one seen last."""
+
+    def __init__(self, coordinator: Any | None, config: Config) -> None:
+        self._coordinator = coordinator
+        self._config = config
+        self._last: Any | None = None
+        self._warned = False
+
+    def mounted(self) -> dict[str, Any]:
+        """Providers by name; empty before the session is ready and without a coordinator."""
+        if self._coordinator is None:
+            return {}
+        found = self._coordinator.get("providers")
+        return dict(found) if isinstance(found, Mapping) else {}
+
+    def seen(self, provider: Any | None) -> Any | None:
+        """The provider of this request: the one passed, else the last seen, else the first mounted."""
+        if provider is not None:
+            self._last = provider
+        if self._last is not None:
+            return self._last
+        return next(iter(self.mounted().values()), None)
+
+    def summary_provider(self) -> Any | None:
+        """Who writes summaries: `summary_provider` if it is mounted, else the provider of the request."""
+        name = self._config.summary_provider
+        if name is not None:
+            mounted = self.mounted()
+            if name in mounted:
+                return mounted[name]
+            if mounted:
+                self.check()
+        return self.seen(None)
+
+    def check(self) -> None:
+        """Say once, as an error in the log, when `summary_provider` names nothing mounted."""
+        name, mounted = self._config.summary_provider, self.mounted()
+        if name is None or name in mounted or self._warned:
+            return
+        self._warned = True
+        names = ", ".join(sorted(mounted)) or "none"
+        logger.error(
+            "summary_provider %r is not mounted (mounted: %s); the session's own provider writes the summaries",
+            name,
+            names,
+        )
+
+    def name_of(self, provider: Any) -> str:
+        """The name under which a provider is mounted, else its own."""
+        for name, mounted in self.mounted().items():
+            if mounted is provider:
+                return name
+        own = getattr(provider, "name", None)
+        return own if isinstance(own, str) else type(provider).__name__

@@ -1,0 +1,112 @@
+"""What a session holds at a moment, as plain data: the tree of summaries, their sources, where view rows come from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from context_summarize.core.entries import Entry, group_entries, pinned_groups
+from context_summarize.core.history import History
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.view_state import ViewState
+from context_summarize.messages.rows import SOURCE, JsonRow
+from context_summarize.stores.protocol import SummaryStore
+from context_summarize.tokens.measure import Count
+from context_summarize.transcript.rows import RenderedRow
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryNode:
+    """One summary of the tree, with those that it was joined from."""
+
+    key: str
+    level: int
+    first: int
+    last: int
+    """The messages it stands for, counted from 1 as its frame counts them."""
+    rest: bool
+    """True when it stands for a run that is not (yet) a regular segment."""
+    summary: Summary | None
+    """None where its text is not kept: a digest that went into a merge, or one that the store has dropped."""
+    children: tuple[SummaryNode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOrigin:
+    """Where one row of a view comes from."""
+
+    row: int | None = None
+    """Row of the history, counted from 1; None for a summary, and for a row made up to keep the view valid."""
+    whole_tokens: int | None = None
+    """Size of the original where the view shows it shortened; else None."""
+    key: str | None = None
+    """Key of the summary that the row is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The summaries shown and their sources."""
+
+    nodes: tuple[SummaryNode, ...]
+    """The summaries in the view, oldest first."""
+    messages: tuple[RenderedRow, ...]
+    """The messages that they stand for, whole and unredacted, numbered from 1."""
+    origins: tuple[ViewOrigin, ...]
+    """One for each row of the view."""
+
+
+async def take_snapshot(
+    history: History, state: ViewState, store: SummaryStore, view: Sequence[JsonRow], count: Count
+) -> Snapshot:
+    """The tree behind `view`, rows that `state` gave out; texts of merged summaries are looked up in the store."""
+    shown = [node.node for node in state.nodes]
+    below = [child.key for node in shown for child in _below(node)]
+    texts = await store.get(list(dict.fromkeys(below)))
+    texts |= {node.node.key: node.summary for node in state.nodes}
+    return Snapshot(
+        nodes=tuple(_tree(history, node, texts) for node in shown),
+        messages=history.rendered_run(0, state.frontier, None, None),
+        origins=tuple(_origins(history, state, view, count)),
+    )
+
+
+def _below(node: Node) -> Iterator[Node]:
+    for child in node.children:
+        yield child
+        yield from _below(child)
+
+
+def _tree(history: History, node: Node, texts: dict[str, Summary]) -> SummaryNode:
+    first, last = history.message_range(node.first_group, node.end_group)
+    children = tuple(_tree(history, child, texts) for child in node.children)
+    return SummaryNode(node.key, node.level, first, last, node.is_rest, texts.get(node.key), children)
+
+
+def _origins(history: History, state: ViewState, view: Sequence[JsonRow], count: Count) -> Iterator[ViewOrigin]:
+    """Both the view and the entries are in the order of the history, so that one walk over both finds each row."""
+    entries = list(_entries(history, state, count))
+    at = 0
+    for row in view:
+        marks = row.get("metadata")
+        if isinstance(marks, dict) and marks.get("source") == SOURCE:
+            yield ViewOrigin(key=marks.get("key"))
+            continue
+        found = next((place for place in range(at, len(entries)) if entries[place][1] == row), None)
+        if found is None:
+            yield ViewOrigin()
+            continue
+        at = found + 1
+        index, _, size = entries[found]
+        if index is None:
+            yield ViewOrigin()
+        else:
+            whole = history.tokens[index]
+            yield ViewOrigin(index + 1, whole if size < whole else None)
+
+
+def _entries(history: History, state: ViewState, count: Count) -> Iterator[Entry]:
+    """Every row that the view can show verbatim or shortened, in its order."""
+    pins = pinned_groups(history, state.frontier_row, state.frontier, state.newest_user, factory=False)
+    groups = history.groups[history.group_position(state.frontier_row) :]
+    for group in [*pins, *groups, *history.open_groups()]:
+        yield from group_entries(history, group, state, count)

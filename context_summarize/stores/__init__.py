@@ -1,0 +1,1 @@
+"""Where summaries are kept: memory, a file, a server, memory over either."""

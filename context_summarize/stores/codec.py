@@ -1,0 +1,204 @@
+"""Summaries and records of boundaries as JSON text, the form in which every persistent store keeps them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, get_args
+
+from context_summarize.core.nodes import BoundaryRecord, Node, Summary
+from context_summarize.facts.fact import Fact, FactKind
+
+FORMAT = 2
+"""Version of the form below. Any change of a field of a value needs a new one: entries of another are not read."""
+
+_Read: TypeAlias = Callable[[Any], Any]
+"""JSON value → field; raises `DamagedEntry`."""
+
+_KINDS = get_args(FactKind)
+
+
+class DamagedEntry(ValueError):
+    """A stored text is no entry of this format; the text says what is wrong with it. Drop the entry."""
+
+
+class OtherFormat(DamagedEntry):
+    """The entry is of another format version, which another release reads: as good as none, but not to be dropped."""
+
+
+def encode_summary(summary: Summary) -> str:
+    """One summary as ASCII text; `decode_summary` gives back an equal one."""
+    return _encode(summary, _SUMMARY)
+
+
+def decode_summary(text: str) -> Summary:
+    """The summary that `encode_summary` made the text of.
+
+    Raises:
+        OtherFormat: the text comes from another format version.
+        DamagedEntry: the text is anything else, also when it was cut off.
+    """
+    return Summary(**_decode(text, _SUMMARY))
+
+
+def encode_record(record: BoundaryRecord) -> str:
+    """One record of a boundary as ASCII text; `decode_record` gives back an equal one."""
+    return _encode(record, _RECORD)
+
+
+def decode_record(text: str) -> BoundaryRecord:
+    """The record that `encode_record` made the text of.
+
+    Raises:
+        OtherFormat: the text comes from another format version.
+        DamagedEntry: the text is anything else, also when it was cut off.
+    """
+    return BoundaryRecord(**_decode(text, _RECORD))
+
+
+def _encode(value: Any, fields: Mapping[str, _Read]) -> str:
+    entry = {"format": FORMAT, **{name: getattr(value, name) for name in fields}}
+    # ASCII, because a tool's output may hold lone surrogates, which no database takes as text.
+    return json.dumps(entry, ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_bare)
+
+
+def _bare(value: Any) -> list[Any]:
+    # Facts and nodes are many, and a record holds whole trees of them: values in order, without names.
+    return [getattr(value, field.name) for field in dataclasses.fields(value)]
+
+
+def _decode(text: str, fields: Mapping[str, _Read]) -> dict[str, Any]:
+    if not isinstance(text, str) or not text.isascii():
+        raise DamagedEntry(f"expected an entry in ASCII, got {type(text).__name__} that is none")
+    try:
+        entry = _checked(json.loads(text), fields)
+        return {name: _field(name, read, entry[name]) for name, read in fields.items()}
+    except DamagedEntry:
+        raise
+    except (ValueError, RecursionError) as error:  # no JSON, a number of thousands of digits, thousands of brackets
+        raise DamagedEntry(f"expected an entry in JSON, got {len(text)} characters: {error}") from None
+
+
+def _checked(entry: Any, fields: Mapping[str, _Read]) -> dict[str, Any]:
+    if type(entry) is not dict:
+        raise _wrong("an object", entry)
+    version = entry.pop("format", None)
+    if type(version) is not int:
+        raise _wrong("a format version", version)
+    if version != FORMAT:
+        raise OtherFormat(f"expected an entry of format {FORMAT}, got format {version}")
+    if entry.keys() != fields.keys():
+        odd = ", ".join(sorted(entry.keys() ^ fields.keys()))
+        raise DamagedEntry(f"expected the fields of format {FORMAT}, these are missing or unknown: {odd:.200}")
+    return entry
+
+
+def _field(name: str, read: _Read, value: Any) -> Any:
+    try:
+        return read(value)
+    except DamagedEntry as error:
+        raise DamagedEntry(f"field {name}: {error}") from None
+
+
+def _wrong(expected: str, value: object) -> DamagedEntry:
+    return DamagedEntry(f"expected {expected}, got {type(value).__name__}")
+
+
+def _exactly(kind: type, expected: str) -> _Read:
+    def read(value: Any) -> Any:
+        if type(value) is not kind:  # isinstance would let True pass as a number
+            raise _wrong(expected, value)
+        return value
+
+    return read
+
+
+_text = _exactly(str, "text")
+_whole = _exactly(int, "a whole number")
+_flag = _exactly(bool, "true or false")
+
+
+def _number(value: Any) -> float:
+    if type(value) is int and abs(value) < 2**53:
+        return float(value)
+    if type(value) is not float or not math.isfinite(value):
+        raise _wrong("a finite number", value)
+    return value
+
+
+def _kind(value: Any) -> FactKind:
+    if value not in _KINDS:
+        raise _wrong(f"one of {', '.join(_KINDS)}", value)
+    kind: FactKind = value
+    return kind
+
+
+def _or_none(read: _Read) -> _Read:
+    return lambda value: None if value is None else read(value)
+
+
+def _many(read: _Read) -> _Read:
+    def read_all(value: Any) -> tuple[Any, ...]:
+        if type(value) is not list:
+            raise _wrong("a list", value)
+        return tuple(map(read, value))
+
+    return read_all
+
+
+def _row(*reads: _Read) -> _Read:
+    def read_each(value: Any) -> tuple[Any, ...]:
+        if type(value) is not list or len(value) != len(reads):
+            raise _wrong(f"a list of {len(reads)} values", value)
+        return tuple(read(part) for read, part in zip(reads, value, strict=True))
+
+    return read_each
+
+
+def _counts(value: Any) -> dict[str, int]:
+    if type(value) is not dict:
+        raise _wrong("an object", value)
+    return {name: _whole(count) for name, count in value.items()}
+
+
+def _fact(value: Any) -> Fact:
+    return Fact(*_FACT(value))
+
+
+def _node(value: Any) -> Node:
+    return Node(*_NODE(value))
+
+
+_FACT = _row(_kind, _text, _whole, _flag)
+_NODE = _row(_text, _whole, _whole, _whole, _whole, _whole, _whole, _many(_node), _or_none(_text))
+
+_SUMMARY: Mapping[str, _Read] = {
+    "key": _text,
+    "level": _whole,
+    "text": _text,
+    "ledger": _many(_fact),
+    "tokens": _whole,
+    "source_tokens": _whole,
+    "digest": _flag,
+    "provider": _or_none(_text),
+    "model": _or_none(_text),
+    "usage": _counts,
+    "cost_usd": _or_none(_text),
+    "created": _number,
+    "coverage": _number,
+    "rules": _many(_text),
+}
+
+_RECORD: Mapping[str, _Read] = {
+    "digest": _text,
+    "frontier_group": _whole,
+    "rendered_groups": _whole,
+    "segment_tokens": _whole,
+    "summary_tokens": _whole,
+    "nodes": _many(_node),
+    "elided": _many(_row(_whole, _whole, _whole, _text)),
+    "newest_user": _or_none(_whole),
+    "created": _number,
+}

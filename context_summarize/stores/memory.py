@@ -1,0 +1,63 @@
+"""A store in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cachetools import LRUCache
+
+from context_summarize.core.nodes import BoundaryRecord, Summary
+
+
+def _summary_bytes(summary: Summary) -> int:
+    # Object overhead beside the text; the exact figure does not matter, that it is counted does.
+    return (
+        600
+        + 2 * len(summary.text)
+        + sum(150 + 2 * len(fact.value) for fact in summary.ledger)
+        + sum(60 + 2 * len(rule) for rule in summary.rules)
+    )
+
+
+def _record_bytes(record: BoundaryRecord) -> int:
+    return 600 + 400 * len(record.nodes) + 100 * len(record.elided)
+
+
+class MemoryStore:
+    """A store in memory, bounded in bytes, the least recently used going first."""
+
+    def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
+        self._summaries: LRUCache[str, Summary] = LRUCache(max_bytes, getsizeof=_summary_bytes)
+        self._records: LRUCache[str, BoundaryRecord] = LRUCache(max_bytes // 8, getsizeof=_record_bytes)
+
+    async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
+        """The stored summaries among `keys`."""
+        found = ((key, self._summaries.get(key)) for key in keys)
+        return {key: summary for key, summary in found if summary is not None}
+
+    async def put(self, summary: Summary) -> None:
+        """Keep one summary.
+
+        Raises:
+            ValueError: the summary is a digest.
+        """
+        if summary.digest:
+            raise ValueError(f"a digest is never stored, got one for key {summary.key[:12]}")
+        if _summary_bytes(summary) <= self._summaries.maxsize:
+            self._summaries[summary.key] = summary
+
+    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+        """The records with one of these running hashes, in the order given."""
+        return [record for digest in digests if (record := self._records.get(digest)) is not None]
+
+    async def put_boundary(self, record: BoundaryRecord) -> None:
+        """Keep one record."""
+        if _record_bytes(record) <= self._records.maxsize:
+            self._records[record.digest] = record
+
+    async def is_empty(self) -> bool:
+        """True while there is no record of a boundary."""
+        return not self._records
+
+    async def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,175 @@
+"""A store that several machines share, at an address: Redis, PostgreSQL and what else py-key-value-aio speaks."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.errors import ConfigError, StoreUnavailable
+from context_summarize.stores.address import check_address, public_address, secrets_in
+from context_summarize.stores.codec import DamagedEntry, decode_record, decode_summary, encode_record, encode_summary
+from context_summarize.stores.servers import BACKENDS, RECORDS, SCHEMES, SUMMARIES, Close
+
+logger = logging.getLogger(__name__)
+
+if TYPE_CHECKING:
+    from key_value.aio.stores.base import BaseStore
+
+TTL_SECONDS = 90 * 24 * 3600
+"""Entries go so long after they were put."""
+
+BATCH = 500
+"""Keys in one request to the server."""
+
+
+class SharedStore:
+    """A store on a server, for several processes and machines at once. Nothing is opened before the first call.
+
+    Every method raises `StoreUnavailable` where the server cannot be read or written; the text holds no password. The
+    next call tries anew. A call waits as long as the server takes: `LayeredStore` bounds that. An entry that cannot be
+    read is as good as none. Entries go 90 days after they were put.
+
+    Args:
+        address: `redis://user:password@host:6379/0`, or another of `SCHEMES`.
+
+    Raises:
+        ConfigError: the address has a scheme that is not known, or cannot be read.
+    """
+
+    def __init__(self, address: str) -> None:
+        scheme = address.partition("://")[0].lower()
+        self.name = public_address(address)
+        """The address without its secrets."""
+        if scheme not in BACKENDS:
+            raise ConfigError(
+                f"cache: no store is known for {self.name!r}; an address begins with one of "
+                f"{', '.join(f'{known}://' for known in SCHEMES)}; a file is named by its path"
+            )
+        check_address(address, self.name)
+        self._address = address
+        self._backend = BACKENDS[scheme]
+        self._lock = asyncio.Lock()
+        self._open: tuple[BaseStore, Close] | None = None
+        self._users = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    async def prepare(self) -> None:
+        """Import the client ahead of the first call, in a thread: it can take as long as a call may. Never raises."""
+        try:
+            await asyncio.to_thread(importlib.import_module, self._backend.module)
+        except ImportError:
+            pass  # the first call says what is missing
+
+    async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
+        """The stored summaries among `keys`."""
+        wanted = list(dict.fromkeys(keys))
+        found: dict[str, Summary] = {}
+        for at in range(0, len(wanted), BATCH):
+            for key, text in await self._read(SUMMARIES, wanted[at : at + BATCH]):
+                try:
+                    summary = decode_summary(text)
+                except DamagedEntry as error:
+                    logger.debug("%s: summary %s is as good as none: %s", self.name, key[:12], error)
+                    continue
+                found[key] = summary
+        return found
+
+    async def put(self, summary: Summary) -> None:
+        """Keep one summary; an entry of the same key is replaced.
+
+        Raises:
+            ValueError: the summary is a digest.
+        """
+        if summary.digest:
+            raise ValueError(f"a digest is never stored, got one for key {summary.key[:12]}")
+        await self._write(SUMMARIES, summary.key, encode_summary(summary))
+
+    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+        """The records with one of these running hashes, in the order given, from the first `BATCH` that hold any."""
+        wanted = list(dict.fromkeys(digests))
+        for at in range(0, len(wanted), BATCH):
+            found: list[BoundaryRecord] = []
+            for digest, text in await self._read(RECORDS, wanted[at : at + BATCH]):
+                try:
+                    found.append(decode_record(text))
+                except DamagedEntry as error:
+                    logger.debug("%s: record %s is as good as none: %s", self.name, digest[:12], error)
+            if found:
+                return found
+        return []
+
+    async def put_boundary(self, record: BoundaryRecord) -> None:
+        """Keep one record; an earlier one of the same hash is replaced."""
+        await self._write(RECORDS, record.digest, encode_record(record))
+
+    async def is_empty(self) -> bool:
+        """False: what others have put cannot be known without a search, and to look for a record costs no more."""
+        return False
+
+    async def close(self) -> None:
+        """Let calls under way end, then let go of the connections. The store may be used again and opens anew."""
+        async with self._lock, self._told():
+            await self._idle.wait()
+            if self._open is not None:
+                close, self._open = self._open[1], None
+                await close()
+
+    # --- the server -------------------------------------------------------------------------------------------------
+
+    async def _read(self, collection: str, keys: list[str]) -> list[tuple[str, str]]:
+        async with self._told(), self._in_use() as store:
+            entries = await store.get_many(keys, collection=collection)
+        return [(key, str(entry.get("entry"))) for key, entry in zip(keys, entries, strict=True) if entry is not None]
+
+    async def _write(self, collection: str, key: str, text: str) -> None:
+        async with self._told(), self._in_use() as store:
+            await store.put(key, {"entry": text}, collection=collection, ttl=TTL_SECONDS)
+
+    @asynccontextmanager
+    async def _in_use(self) -> AsyncIterator[BaseStore]:
+        """The store, which is not closed meanwhile."""
+        async with self._lock:
+            if self._open is None:
+                self._open = await self._connect()
+            store = self._open[0]
+            self._users += 1
+            self._idle.clear()
+        try:
+            yield store
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._idle.set()
+
+    async def _connect(self) -> tuple[BaseStore, Close]:
+        try:
+            await asyncio.to_thread(importlib.import_module, self._backend.module)
+        except ImportError as error:
+            raise StoreUnavailable(
+                f"{self.name}: what speaks to such a store is not installed ({error}): "
+                f"pip install '{self._backend.install}'"
+            ) from None
+        return await self._backend.connect(self._address)
+
+    @asynccontextmanager
+    async def _told(self) -> AsyncIterator[None]:
+        """Every error as one of ours, without secrets."""
+        try:
+            yield
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - each client has errors of its own
+            raise StoreUnavailable(f"{self.name}: {type(error).__name__}: {self._clean(str(error))}") from None
+
+    def _clean(self, text: str) -> str:
+        """The text of a foreign error without the address and any part of it that may be secret."""
+        text = text.replace(self._address, self.name)
+        for secret in secrets_in(self._address):
+            text = text.replace(secret, "***")
+        return text

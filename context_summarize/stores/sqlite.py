@@ -1,0 +1,121 @@
+"""A store in a file of the user: SQLite, used by one thread."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.errors import StoreUnavailable
+from context_summarize.stores.sqlite_entries import DAY, Entries, StoreStatistics
+from context_summarize.stores.sqlite_file import SqliteFile
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def default_path() -> Path:
+    """`cache/context-summarize.sqlite3` in the user's Amplifier folder: `AMPLIFIER_HOME`, else `~/.amplifier`.
+
+    Raises:
+        StoreUnavailable: the user has no home folder.
+    """
+    try:
+        home = Path(os.environ.get("AMPLIFIER_HOME") or "~/.amplifier").expanduser()
+    except RuntimeError as error:
+        raise StoreUnavailable(
+            f"no folder for the summary store: {error}; set AMPLIFIER_HOME or HOME, or name a file in `cache`"
+        ) from None
+    return home / "cache" / "context-summarize.sqlite3"
+
+
+class SqliteStore:
+    """A store in a file that several processes may share, bounded in bytes and age.
+
+    Nothing is opened before the first call, and a file that does not exist is made by the first put. All work is
+    done on one thread of the store's own, a call after the other, so that the event loop never waits for the disk. A
+    caller that is cancelled leaves its call undone or done, never half done. Every method raises `StoreUnavailable`
+    where the file cannot be read or written; the next call opens it anew.
+
+    Args:
+        path: the file; its folder is made when it does not exist.
+        max_bytes: bound of the file's pages in use; the least recently used entries go first.
+        max_age_days: entries not used for so long go.
+        busy_seconds: how long a call waits for another process that holds the file.
+        now: seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        max_bytes: int = 256 * 1024 * 1024,
+        max_age_days: float = 90.0,
+        busy_seconds: float = 2.0,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.path = path
+        self._max_bytes = max_bytes
+        self._max_age = max_age_days * DAY
+        self._busy_seconds = busy_seconds
+        self._now = now
+        self._open: tuple[ThreadPoolExecutor, Entries] | None = None
+
+    async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
+        """The stored summaries among `keys`."""
+        return await self._run(lambda entries: entries.summaries(keys))
+
+    async def put(self, summary: Summary) -> None:
+        """Keep one summary; an entry of the same key is replaced.
+
+        Raises:
+            ValueError: the summary is a digest.
+        """
+        if summary.digest:
+            raise ValueError(f"a digest is never stored, got one for key {summary.key[:12]}")
+        await self._run(lambda entries: entries.put_summary(summary))
+
+    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+        """The records with one of these running hashes, in the order given; the first `MOST_RECORDS` of them."""
+        return await self._run(lambda entries: entries.find(digests))
+
+    async def put_boundary(self, record: BoundaryRecord) -> None:
+        """Keep one record; an earlier one of the same hash is replaced."""
+        await self._run(lambda entries: entries.put_record(record))
+
+    async def is_empty(self) -> bool:
+        """True while there is no record of a boundary."""
+        return await self._run(lambda entries: entries.is_empty())
+
+    async def statistics(self) -> StoreStatistics:
+        """What the file holds; nothing, where there is no file."""
+        return await self._run(lambda entries: entries.statistics())
+
+    async def clear(self) -> int:
+        """Remove every entry and give the space back to the disk. Returns the number of entries removed."""
+        return await self._run(lambda entries: entries.clear())
+
+    async def close(self) -> None:
+        """Finish what was asked for, close the file and end the thread. The store may be used again."""
+        if self._open is None:
+            return
+        executor, entries = self._open
+        self._open = None
+        done = executor.submit(entries.run, Entries.close)
+        executor.shutdown(wait=False)  # what was submitted is still done
+        await asyncio.shield(asyncio.wrap_future(done))
+
+    async def _run(self, work: Callable[[Entries], T]) -> T:
+        if self._open is None:
+            file = SqliteFile(self.path, self._busy_seconds)
+            entries = Entries(file, self._max_bytes, self._max_age, self._now)
+            self._open = ThreadPoolExecutor(1, "context-summarize-store"), entries
+        executor, entries = self._open
+        return await asyncio.wrap_future(executor.submit(entries.run, work))

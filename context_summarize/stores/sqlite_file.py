@@ -1,0 +1,221 @@
+"""The SQLite file of summaries: its table, its modes, how it is opened, and what its errors mean to a user."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sqlite3
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from context_summarize.errors import StoreUnavailable
+
+T = TypeVar("T")
+
+APPLICATION_ID = 0x63747873
+"""Marks the file as ours ("ctxs"), so that no other program's database is taken for one."""
+SCHEMA_VERSION = 1
+"""Version of the table below; the entries in it carry their own."""
+
+_SCHEMA = (
+    # `entry` comes last: whatever reads the other columns does not touch its pages.
+    """CREATE TABLE entries (
+        kind TEXT NOT NULL,
+        key TEXT NOT NULL,
+        used REAL NOT NULL,
+        size INTEGER NOT NULL,
+        created REAL NOT NULL,
+        tokens INTEGER NOT NULL,
+        source_tokens INTEGER NOT NULL,
+        entry TEXT NOT NULL,
+        PRIMARY KEY (kind, key)
+    )""",
+    "CREATE INDEX entries_used ON entries (used, size)",
+    f"PRAGMA application_id = {APPLICATION_ID}",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+_IDENTITY = """SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM pragma_user_version), count(*)
+    FROM sqlite_master"""
+_NEW = (0, 0, 0)  # application id, schema version, number of tables and indexes
+_WAL_BYTES = 4 * 1024 * 1024  # the log is cut back to this after a large transaction
+_OURS_ALONE = 0o600
+
+_REMEDIES = {
+    sqlite3.SQLITE_BUSY: "another process has held it for {seconds:g} s; end that one, or name another file in `cache`",
+    # What is there may be anyone's, a history of the user's for one.
+    sqlite3.SQLITE_NOTADB: "the file is no store of summaries; name another one in `cache`",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged; delete it: summaries are made again when they are needed",
+    sqlite3.SQLITE_FULL: "free space on its disk",
+}
+_OTHER_REMEDY = "see that file and folder can be read and written, or name another file in `cache`"
+
+
+class SqliteFile:
+    """One file, as one thread sees it: `sqlite3` itself refuses to serve any other thread than the one that opened it.
+
+    Args:
+        path: the file; it and its folder are made by the first transaction.
+        busy_seconds: how long a statement waits for another process that holds the file.
+    """
+
+    def __init__(self, path: Path, busy_seconds: float) -> None:
+        self.path = path
+        self._busy_seconds = busy_seconds
+        self._connection: sqlite3.Connection | None = None
+
+    def run(self, work: Callable[[], T]) -> T:
+        """Do one piece of work; whatever the file or its disk has against it becomes `StoreUnavailable`."""
+        try:
+            return work()
+        except (sqlite3.Error, OSError) as error:
+            # Whoever follows the remedy, by deleting a damaged file for instance, is served without a restart.
+            self.close()
+            remedy = _OTHER_REMEDY
+            if isinstance(error, sqlite3.Error):
+                remedy = _REMEDIES.get(_code(error), remedy).format(seconds=self._busy_seconds)
+            raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """What a query gives; nothing where there is no file: a session that keeps nothing leaves none behind."""
+        if self._connection is None and not self.path.exists():
+            return []
+        return self._connected().execute(sql, values).fetchall()
+
+    @contextlib.contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """One write, done whole or not at all."""
+        connection = self._connected()
+        # IMMEDIATE: another writer is waited for here, and not in the midst, where SQLite gives up instead.
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+    def shrink(self) -> None:
+        """Give the space of what was removed back to the disk."""
+        connection = self._connected()
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file itself shrinks only now
+
+    def size(self) -> int:
+        """Bytes on disk, the write-ahead log included."""
+        size = 0
+        for file in (self.path, _beside(self.path, "-wal")):
+            with contextlib.suppress(FileNotFoundError):
+                size += file.stat().st_size
+        return size
+
+    @property
+    def is_open(self) -> bool:
+        """True between the first use and `close`."""
+        return self._connection is not None
+
+    def close(self) -> None:
+        """Let go of the file; the next use opens it anew."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None:
+            _make_file(self.path)
+            connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._connection = connection
+        return self._connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        # Bytes that are no UTF-8 are damage of one row, to be found by its reader, and not an error of the database.
+        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        self._check_schema(connection)
+        self._enter_wal(connection)
+        # With a write-ahead log NORMAL syncs the log when it is copied into the file, not at each commit. A process
+        # that is killed loses nothing, for the system has its pages; a power cut may lose the last commits, which are
+        # summaries that can be made again, and leaves the file whole.
+        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+        _make_private(self.path)
+
+    def _check_schema(self, connection: sqlite3.Connection) -> None:
+        if self._identity(connection) == _NEW:
+            connection.execute("BEGIN IMMEDIATE")
+            if self._identity(connection) == _NEW:  # no other process was quicker
+                for statement in _SCHEMA:
+                    connection.execute(statement)
+            connection.execute("COMMIT")
+        application, version, _ = self._identity(connection)
+        if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
+            seen = f"schema version {version}" if application == APPLICATION_ID else "a database of another program"
+            raise StoreUnavailable(
+                f"summary store {self.path}: expected schema version {SCHEMA_VERSION}, got {seen}; "
+                "move the file away, or name another one in `cache`"
+            )
+
+    def _enter_wal(self, connection: sqlite3.Connection) -> None:
+        deadline = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                connection.execute("PRAGMA journal_mode = WAL")
+                return
+            except sqlite3.OperationalError as error:
+                # SQLite does not wait by itself here when two processes make the file at the same moment.
+                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.01)
+
+    @staticmethod
+    def _identity(connection: sqlite3.Connection) -> tuple[int, ...]:
+        identity: tuple[int, ...] = connection.execute(_IDENTITY).fetchone()
+        return identity
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def _make_file(path: Path) -> None:
+    """An empty file that only its owner may read, in a folder that only its owner may read, where there is none."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if path.exists():
+        return
+    if not path.parent.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.chmod(0o700)  # mkdir's own mode is at the mercy of the umask
+    # SQLite would make it for all to read. To open it here is no way round that: closing a file gives up whatever
+    # locks the process has on it, those of another store's connection included. So it comes into being complete.
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        os.close(descriptor)
+        Path(name).chmod(_OURS_ALONE)
+        with contextlib.suppress(OSError):  # made by another process meanwhile, or a disk without links
+            os.link(name, path)
+    finally:
+        Path(name).unlink()
+
+
+def _make_private(path: Path) -> None:
+    for file in (path, _beside(path, "-wal"), _beside(path, "-shm")):
+        # A file of another user stays as its owner has it.
+        with contextlib.suppress(FileNotFoundError, PermissionError):
+            if stat.S_IMODE(file.stat().st_mode) != _OURS_ALONE:
+                file.chmod(_OURS_ALONE)
+
+
+def _code(error: sqlite3.Error) -> int:
+    """SQLite's primary result code; -1 for an error that Python's own layer found."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return -1 if code is None else code & 0xFF

@@ -1,0 +1,1 @@
+"""One summary, made: tasks, requests, validation, failures, prompts, usage."""

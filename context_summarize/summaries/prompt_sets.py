@@ -1,0 +1,88 @@
+"""Prompt sets as files to look at: which there are, everything that is wrong with one, a copy to start from."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from context_summarize.errors import TemplateError
+from context_summarize.summaries.prompts import available_sets, find_problems, find_set, load_prompts
+
+_ABOUT: Mapping[str, str] = {
+    "brief": "Few headings, few words: the least that instructions and frames cost.",
+    "coding": "Programming sessions: branch, files, commands, tests, errors.",
+    "conversation": "Talk with people: who they are, wishes, promises, open questions.",
+    "default": "Any agent with tools: goal, rules, decisions, artifacts, errors, state.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SetInfo:
+    """A prompt set that comes with the package."""
+
+    name: str
+    folder: Path
+    about: str
+    """One sentence; empty for a set that this version does not know."""
+    version: str
+    """As the header of `segment.md` says; empty where it says nothing."""
+    words: int
+    """Words of instruction that a request for a summary carries: the text of `segment.md`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that keeps a set from being used."""
+
+    file: str
+    """`segment.md`, `merge.md` or `frame.md`; empty where the folder itself is meant."""
+    text: str
+    """What is wrong and what to do, with the full path."""
+
+
+def list_sets(*, root: Path | None = None) -> tuple[SetInfo, ...]:
+    """The sets that come with the package, sorted by name; `root` as in `load_prompts`.
+
+    Raises:
+        TemplateError: one of them is damaged.
+    """
+    found = []
+    for name in available_sets(root=root):
+        segment = load_prompts(name, root=root).segment
+        info = SetInfo(name, segment.path.parent, _ABOUT.get(name, ""), segment.version, len(segment.body.split()))
+        found.append(info)
+    return tuple(found)
+
+
+def check_set(name_or_folder: str, *, root: Path | None = None) -> list[Problem]:
+    """Everything that is wrong with a set, file by file; nothing when `load_prompts` takes it.
+
+    Of a file whose header or text cannot be read only that is told: what else is wrong with it shows afterwards.
+    """
+    try:
+        folder = find_set(name_or_folder, root=root)
+    except TemplateError as error:
+        return [Problem("", str(error))]
+    return [Problem(name, text) for name, text in find_problems(folder)]
+
+
+def copy_set(name_or_folder: str, target: str | Path, *, root: Path | None = None) -> Path:
+    """Copy the three files of a set into a new folder, to be changed there; returns the folder.
+
+    Raises:
+        TemplateError: there is no such set, it is damaged, the target exists or cannot be made.
+    """
+    prompts = load_prompts(name_or_folder, root=root)
+    try:
+        folder = Path(target).expanduser()
+        folder.mkdir(parents=True)
+        for template in (prompts.segment, prompts.merge, prompts.frame):
+            shutil.copyfile(template.path, folder / template.path.name)
+    except FileExistsError:
+        raise TemplateError(f"{folder} exists and is left as it is; name a folder that does not exist yet") from None
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TemplateError(f"{target}: the set cannot be written there ({reason}); name another folder") from error
+    return folder

@@ -1,0 +1,49 @@
+"""What calls for summaries have taken: tokens, cost, waiting."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+
+class Totals:
+    """The running sums behind `Statistics`."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.boundaries = 0
+        self.calls = 0
+        self.failed = 0
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self.from_cache = 0
+        self.waits = 0
+        self.waited = 0.0
+        self.longest = 0.0
+        self._cost: Decimal | None = None
+
+    def paid(self, cost: Decimal | None) -> None:
+        """A call cost so much, in US dollars; None where the provider does not say."""
+        if cost is not None:
+            self._cost = cost if self._cost is None else self._cost + cost
+
+    def waited_for(self, seconds: float) -> None:
+        """One request waited so long."""
+        if seconds > 0:
+            self.waits += 1
+            self.waited += seconds
+            self.longest = max(self.longest, seconds)
+
+    @property
+    def cost_usd(self) -> str | None:
+        """The sum, written out."""
+        return None if self._cost is None else f"{self._cost:f}"
+
+
+def amount(told: Any) -> Decimal | None:
+    """What a provider tells as an amount; None where it is none."""
+    try:
+        value = Decimal(str(told))
+    except InvalidOperation:
+        return None
+    return value if value.is_finite() else None

@@ -1,0 +1,1 @@
+"""Counting: text, images, rows, and calibration by the provider's figures."""

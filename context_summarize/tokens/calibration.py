@@ -1,0 +1,87 @@
+"""Corrects our token estimates with the provider's own figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def _clamp(ratio: float) -> float:
+    return min(max(ratio, 0.7), 1.6)
+
+
+def _spread(seen: list[tuple[int, int]]) -> bool:
+    """True when the estimates differ by more than 20 %: enough to tell the ratio from the constant."""
+    return max(e for e, _ in seen) > 1.2 * min(e for e, _ in seen)
+
+
+def _fit(seen: list[tuple[int, int]], ratio: float) -> tuple[float, float]:
+    """Ratio and constant of the line through the observations; while they are too alike, the newest one's residual."""
+    if _spread(seen):
+        mean, mean_actual = sum(e for e, _ in seen) / len(seen), sum(a for _, a in seen) / len(seen)
+        ratio = _clamp(sum((e - mean) * (a - mean_actual) for e, a in seen) / sum((e - mean) ** 2 for e, _ in seen))
+        constant = mean_actual - ratio * mean
+        through_origin = sum(e * a for e, a in seen) / sum(e * e for e, _ in seen)
+    else:
+        estimate, actual = seen[-1]
+        constant = actual - ratio * estimate
+        through_origin = actual / max(estimate, 1)
+    return (ratio, constant) if constant >= 0 else (_clamp(through_origin), 0.0)
+
+
+def _misses(ratio: float, constant: float, new: tuple[int, int]) -> bool:
+    """True when the observation is off by more than a quarter of what the fit predicts."""
+    predicted = ratio * new[0] + constant
+    return abs(new[1] - predicted) > 0.25 * predicted
+
+
+class Meter:
+    """Corrects estimates with the provider's figures: a ratio for its tokenizer, a constant for tools and wrapping."""
+
+    def __init__(self) -> None:
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything: `correct` changes nothing until the next observation."""
+        self._ratio, self._constant = 1.0, 0.0
+        self._seen: list[tuple[int, int]] = []
+        self._served: int | None = None
+
+    def served(self, estimate: int) -> None:
+        """A view of that many estimated tokens was handed out; a later one replaces it."""
+        self._served = estimate
+
+    def observe(self, usage: Mapping[str, Any]) -> bool:
+        """Take the usage of an `llm:response`; True when it was taken for the served view's.
+
+        Only the first plausible one after a served view is: 0.6 * estimate … 1.8 * estimate + 100,000 (tools) tokens;
+        less is a small helper's call. Cache reads are not added, since in some hosts `input_tokens` holds them.
+        """
+        figures = (usage.get("input_tokens"), usage.get("cache_write_tokens"))
+        actual = sum(figure for figure in figures if type(figure) is int and figure > 0)
+        if (estimate := self._served) is None or not max(0.6 * estimate, 1) <= actual <= 1.8 * estimate + 100_000:
+            return False
+        self._served = None
+        self._learn((estimate, actual))
+        return True
+
+    def _learn(self, new: tuple[int, int]) -> None:
+        seen = [*self._seen, new][-8:]
+        fit = _fit(seen, self._ratio)
+        # Far off means that the model was swapped. But before there was a line, the ratio was a guess: then a first
+        # observation of another size may be far off too, and it is what gives the line.
+        gives_line = self._seen and not _spread(self._seen) and _spread(seen) and not _misses(*fit, new)
+        if self._seen and _misses(self._ratio, self._constant, new) and not gives_line:
+            seen, fit = [new], _fit([new], self._ratio)
+        self._seen, (self._ratio, self._constant) = seen, fit
+
+    def correct(self, estimate: int) -> int:
+        """What the provider will most likely count for that estimate (tokens)."""
+        return round(self._ratio * estimate + self._constant)
+
+    def invert(self, tokens: int) -> int:
+        """The largest estimate whose corrected size is at most `tokens`; 0 when there is none."""
+        estimate = max(0, int((tokens - self._constant) / self._ratio) + 2)
+        while estimate > 0 and self.correct(estimate) > tokens:
+            estimate -= 1
+        return estimate

@@ -1,0 +1,123 @@
+"""Counts text in `o200k_base` tokens, by tiktoken on bundled ranks."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import functools
+import hashlib
+import lzma
+import re
+import threading
+from collections.abc import Iterator
+from importlib import resources
+
+import tiktoken
+
+from context_summarize.errors import ContextSummarizeError
+
+RANKS_FILE = "o200k_base.tiktoken.xz"
+RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"  # of the unpacked text
+PIECE_CHARS = 25_000  # longest piece handed to tiktoken: at most 100 kB in UTF-8
+RUN_CHARS = 512  # longest piece of a run without a break: at most 2 kB in UTF-8
+THREAD_CHARS = 50_000  # `count_async` leaves longer texts to a thread
+
+_PATTERN = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+# Up to tiktoken 0.12 the merging of one regex match is quadratic (100 kB of one letter: 3 s), and in every version a
+# megabyte of blanks overflows the regex engine's stack, which surfaces as a BaseException. Python calls \x1c-\x1f
+# blank, tiktoken's regex does not. The look-behinds keep the search linear: a run is tried at its start alone.
+_LONG_RUN = re.compile(rf"(?<![\S\x1c-\x1f])[\S\x1c-\x1f]{{{RUN_CHARS + 1},}}|(?<!\s)\s{{{RUN_CHARS + 1},}}")
+_load_lock = threading.Lock()
+
+
+def _ranks_text() -> bytes:
+    """The unpacked rank table, verified."""
+    try:
+        text = lzma.decompress((resources.files("context_summarize.tokens") / "data" / RANKS_FILE).read_bytes())
+    except (OSError, lzma.LZMAError) as error:
+        raise ContextSummarizeError(f"data/{RANKS_FILE} cannot be read ({error}); reinstall the package") from error
+    if (seen := hashlib.sha256(text).hexdigest()) != RANKS_SHA256:
+        raise ContextSummarizeError(f"data/{RANKS_FILE} is damaged (sha256 {seen}, not {RANKS_SHA256}); reinstall")
+    return text
+
+
+@functools.lru_cache(maxsize=1)
+def _build_encoding() -> tiktoken.Encoding:
+    """`o200k_base`, as tiktoken_ext.openai_public has it; some 90 MB, hence one per process."""
+    lines = (line.split() for line in _ranks_text().splitlines() if line)
+    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+    special = {"<|endoftext|>": 199999, "<|endofprompt|>": 200018}
+    return tiktoken.Encoding("o200k_base", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens=special)
+
+
+def _shared_encoding() -> tiktoken.Encoding:
+    """The process's encoding. lru_cache alone would build it twice when two threads come at once."""
+    with _load_lock:
+        return _build_encoding()
+
+
+def _cut(text: str) -> Iterator[str]:
+    """Pieces of at most `PIECE_CHARS`, cut where the tokenizer cuts too: after a newline, else before a blank."""
+    start = 0
+    while len(text) - start > PIECE_CHARS:
+        end = start + PIECE_CHARS
+        newline, blank = (text.rfind(mark, end - RUN_CHARS, end) for mark in "\n ")
+        stop = newline + 1 if newline >= 0 else blank if blank >= 0 else end
+        yield text[start:stop]
+        start = stop
+    yield text[start:]
+
+
+def _pieces(text: str) -> Iterator[str]:
+    """The text in pieces that the tokenizer takes quickly; together they are the text."""
+    if len(text) <= RUN_CHARS:
+        yield text
+        return
+    start = 0
+    for run in _LONG_RUN.finditer(text):
+        yield from _cut(text[start : run.start()])
+        for first in range(run.start(), run.end(), RUN_CHARS):
+            yield text[first : min(first + RUN_CHARS, run.end())]
+        start = run.end()
+    yield from _cut(text[start:])
+
+
+class TokenCounter:
+    """Counts text in `o200k_base` tokens. Making one costs nothing; the encoding is loaded once per process."""
+
+    def __init__(self) -> None:
+        self._encoding: tiktoken.Encoding | None = None
+
+    @property
+    def loaded(self) -> bool:
+        """True when `count` will not have to load first."""
+        return self._encoding is not None
+
+    async def load(self) -> None:
+        """Load the encoding off the event loop; concurrent callers share the work, and one may be cancelled.
+
+        Raises: ContextSummarizeError when the bundled ranks are missing or damaged; a later call tries again.
+        """
+        if self._encoding is None:
+            # No shared task: it would belong to one event loop, and to the caller that is cancelled.
+            self._encoding = await asyncio.to_thread(_shared_encoding)
+
+    def count(self, text: str) -> int:
+        """Tokens of the text, special tokens read as plain text; blocks for the load if there was none.
+
+        Counted in pieces: text without blanks comes out some 0.1 % too large. Lone surrogates count as replacement
+        characters. Raises: as `load`.
+        """
+        encoding = self._encoding = self._encoding or _shared_encoding()
+        return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
+
+    async def count_async(self, text: str) -> int:
+        """As `count`; loading, and texts of more than `THREAD_CHARS`, are left to a thread."""
+        await self.load()
+        if len(text) > THREAD_CHARS:
+            return await asyncio.to_thread(self.count, text)
+        return self.count(text)

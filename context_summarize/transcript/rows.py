@@ -1,0 +1,53 @@
+"""Rendered rows: what the summariser is shown of a row, and the text that a run of them makes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedRow:
+    """One history row as the summariser is shown it."""
+
+    number: int
+    """Counted from 1 within its segment."""
+    role: str
+    name: str | None
+    """Tool name of a result, when it is known."""
+    text: str
+
+
+_HEADER = re.compile(r"^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?$")
+
+
+def render_rows(rows: Sequence[RenderedRow]) -> str:
+    """The transcript format: `#N role` or `#N tool NAME`, the text, and a blank line between blocks."""
+    return "\n\n".join(f"#{row.number} {row.role}{_name_mark(row)}\n{row.text}" for row in rows)
+
+
+def parse_rendered(text: str) -> tuple[RenderedRow, ...]:
+    """The rows of a rendered transcript; what stands before its first header is left out.
+
+    A header line counts only when its number follows the previous block's, so that a quoted one starts no block unless
+    its number fits.
+    """
+    rows: list[RenderedRow] = []
+    lines: list[str] = []
+    for line in text.split("\n"):
+        match = _HEADER.fullmatch(line)
+        if match is None or (rows and int(match[1]) != rows[-1].number + 1):
+            lines.append(line)
+            continue
+        if rows:
+            rows[-1] = replace(rows[-1], text="\n".join(lines[:-1] if lines and not lines[-1] else lines))
+        rows.append(RenderedRow(int(match[1]), match[2], match[3], ""))
+        lines = []
+    if rows:
+        rows[-1] = replace(rows[-1], text="\n".join(lines))
+    return tuple(rows)
+
+
+def _name_mark(row: RenderedRow) -> str:
+    return "" if row.name is None else " " + row.name.replace("\n", " ")

@@ -1,0 +1,111 @@
+"""Rows that by themselves exceed the budget: what can be shortened fits, what cannot is named once and left alone."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from context_summarize import SummarizingContextManager
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure
+from tests.support.recorder import Recorder
+
+COUNT = TokenCounter().count
+BUDGET = 4_000
+LONG = "a long text of many words " * 3_000
+"""About 18,000 tokens."""
+
+
+def critical(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, "metadata": {"critical": True}}
+
+
+FITS: dict[str, list[dict[str, Any]]] = {
+    "first user message": [user(LONG), *tool_session(4)],
+    "sole user message": [user(LONG)],
+    "sole user message as blocks": [user([{"type": "text", "text": LONG}, {"type": "text", "text": LONG}])],
+    "sole user message of many blocks": [user([{"type": "text", "text": "word " * 30}] * 900)],
+    "single tool result": [user("read"), call("c", "read", path="x"), result("c", LONG, "read")],
+    "newest tool result": [*tool_session(10), user("read"), call("c", "read", path="x"), result("c", LONG, "read")],
+    "critical rows": [user("hi"), *(critical(user(f"{at} " + "rule " * 900)) for at in range(8)), *tool_session(4)],
+    "arguments of a call": [user("write"), call("c", "write", text=LONG), result("c", "ok", "write")],
+    "an answer": [user("write"), assistant(LONG)],
+    "images": [user([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}] * 9)],
+}
+
+
+async def view_of(rows: list[dict[str, Any]], recorder: Recorder, **settings: Any) -> list[dict[str, Any]]:
+    manager = SummarizingContextManager(recorder, segment_tokens=512, **settings)
+    await manager.set_messages(rows)
+    view = await manager.get_messages_for_request(BUDGET, ScriptedProvider(then="Goal: something was done."))
+    assert await manager.get_messages() == rows
+    return view
+
+
+@pytest.mark.parametrize("name", FITS)
+async def test_what_can_be_shortened_fits(name: str) -> None:
+    """Head and tail of it, with a note of what is gone; pairs whole, no warning."""
+    recorder = Recorder()
+    view = await view_of(FITS[name], recorder)
+    assert sum(measure(row, COUNT) for row in view) <= BUDGET
+    assert pairs_intact(view) == []
+    assert recorder.count("context:compaction") == 1
+    assert recorder.count("context-summarize:over_budget") == 0
+
+
+@pytest.mark.parametrize("factory", [True, False])
+async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(
+    factory: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is never cut: the rest is as small as the rules allow, with one warning and one event that names it."""
+    recorder = Recorder()
+    manager = SummarizingContextManager(recorder, segment_tokens=512, keep_recent=4)
+    prompt = LONG
+
+    async def make() -> str:
+        return prompt
+
+    if factory:
+        await manager.set_system_prompt_factory(make)
+    else:
+        await manager.add_message({"role": "system", "content": prompt})
+    provider = ScriptedProvider(then="Goal: something was done.")
+    fired: list[int] = []
+    with caplog.at_level(logging.WARNING):
+        for row in tool_session(15, size=300):
+            await manager.add_message(row)
+            before = recorder.count("context:compaction")
+            view = await manager.get_messages_for_request(BUDGET, provider)
+            fired.append(recorder.count("context:compaction") - before)
+            assert view[0] == {"role": "system", "content": prompt}
+            assert pairs_intact(view) == []
+    assert max(sum(fired[at : at + 10]) for at in range(len(fired))) <= 2
+    [event] = recorder.of("context-summarize:over_budget")
+    assert event["budget"] == BUDGET < event["token_count"]
+    assert event["largest"][0] == {"row": 0, "role": "system", "tokens": measure(view[0], COUNT)}
+    assert len([record for record in caplog.records if "smallest view" in record.getMessage()]) == 1
+
+
+async def test_it_is_named_again_when_it_did_fit_in_between() -> None:
+    """One warning a cause, not one a session."""
+    recorder = Recorder()
+    manager = SummarizingContextManager(recorder)
+    await manager.set_messages([{"role": "system", "content": LONG}, user("hi")])
+    for budget in (BUDGET, 100_000, BUDGET):
+        await manager.get_messages_for_request(budget)
+    assert recorder.count("context-summarize:over_budget") == 2
+
+
+async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone() -> None:
+    """A boundary that would free less than min_fold is not made, however often it is asked."""
+    recorder = Recorder()
+    manager = SummarizingContextManager(recorder, segment_tokens=512, keep_recent=2)
+    await manager.set_messages([{"role": "system", "content": "word " * 3_000}, user("hi")])
+    for at in range(20):
+        await manager.add_message(assistant(f"note {at}"))
+        await manager.get_messages_for_request(BUDGET, ScriptedProvider())
+    assert recorder.events == []

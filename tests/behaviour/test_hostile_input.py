@@ -1,0 +1,310 @@
+"""Rows that no sane host sends: refused with a clear `ValueError`, or carried through a boundary, history kept."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from amplifier_core.message_models import ChatRequest
+
+from context_summarize import SummarizingContextManager
+from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
+from tests.properties.rules import check_opening, check_shape
+
+SMALL: dict[str, Any] = {"segment_tokens": 512, "summary_tokens": 100, "prefetch_threshold": None}
+GUARD = 60
+"""Seconds: against hangs, far above what any case takes on a busy machine."""
+MEGA = 1_000_000
+Rows = list[Any]
+
+
+def nested(levels: int, make: Callable[[Any], Any] = lambda inner: {"a": inner}) -> Any:
+    value: Any = "deep"
+    for _ in range(levels):
+        value = make(value)
+    return value
+
+
+def holds_itself(kind: str) -> Any:
+    if kind == "dict":
+        row: dict[str, Any] = {"role": "user", "content": "x"}
+        row["metadata"] = {"row": row}
+        return row
+    blocks: list[Any] = []
+    blocks.append(blocks)
+    return user(blocks)
+
+
+def anything(*values: Any) -> tuple[Any, ...]:
+    """These values, of any type."""
+    return values
+
+
+def openai_call(call_id: Any, arguments: Any, name: Any = "bash") -> dict[str, Any]:
+    made = {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+    return {"role": "assistant", "content": None, "tool_calls": [made]}
+
+
+def call_block(call_id: Any, arguments: Any, name: Any = "bash") -> dict[str, Any]:
+    return {"role": "assistant", "content": [{"type": "tool_use", "id": call_id, "name": name, "input": arguments}]}
+
+
+def many_calls(count: int, *, answered: bool = True) -> Rows:
+    entries = [{"id": f"c{at}", "tool": "bash", "arguments": {"n": at}} for at in range(count)]
+    results = [result(f"c{at}", f"done {at}") for at in range(count)]
+    return [{"role": "assistant", "content": "", "tool_calls": entries}, *(results if answered else [])]
+
+
+DEEP_JSON = '{"a":' * 10_000 + "1" + "}" * 10_000
+DEEP_LIST = "[" * 10_000 + "]" * 10_000
+
+KEPT: dict[str, Callable[[], Rows]] = {
+    "lone surrogates": lambda: [
+        user("\ud800 high \udfff low"),
+        call("c\ud800", "to\udc00ol", "say \ud83d", **{"k\ud800": "v\udfff"}),
+        result("c\ud800", "out \udc80", "to\udc00ol"),
+        assistant([{"type": "text", "text": "\udfff\ud800"}]),
+        {"role": "user", "content": "x", "metadata": {"\ud800": "\udfff"}},
+    ],
+    "NULs and control characters": lambda: [
+        user("\x00" * 500 + "a\x00b\x1b[31m\x7f\x85\u2028\u202e\ufeff\uffff"),
+        call("c\x00", "to\x00ol", cmd="\x00"),
+        result("c\x00", "\x00\x01\x02" * 300),
+    ],
+    "a megabyte of one character": lambda: [user("a" * MEGA)],
+    "a megabyte of one wide character": lambda: [user("日" * (MEGA // 3))],
+    "a megabyte of one emoji in a result": lambda: [call("c"), result("c", "😀" * (MEGA // 4))],
+    "a megabyte of digits": lambda: [assistant("7" * MEGA)],
+    "a megabyte of punctuation": lambda: [user("!" * MEGA)],
+    "a megabyte of quotes and backslashes": lambda: [call("c", cmd='\\"' * (MEGA // 2)), result("c")],
+    "a megabyte that looks like a path": lambda: [user("/a" * (MEGA // 2))],
+    "a megabyte that looks like a token": lambda: [user("sk-" + "aA1" * (MEGA // 3)), user("eyJ" + "a." * (MEGA // 2))],
+    "a megabyte of base64": lambda: [user("QUJD/+" * (MEGA // 6))],
+    "a megabyte that looks like an address": lambda: [user("a@" * (MEGA // 2)), user("http://" * (MEGA // 7))],
+    "a megabyte of amounts": lambda: [user("$1,000,000" * (MEGA // 10))],
+    "a megabyte of headers": lambda: [user("#1 user\n" * (MEGA // 8))],
+    "a megabyte of rules": lambda: [user("always do not never must " * (MEGA // 25))],
+    "a megabyte in a call's JSON text": lambda: [openai_call("c", json.dumps({"x": "y" * MEGA})), result("c")],
+    "a million blanks": lambda: [user(" " * MEGA)],
+    "a million blanks in a result": lambda: [call("c"), result("c", " " * MEGA + "x")],
+    "a million tabs": lambda: [user("\t" * MEGA)],
+    "a million line ends": lambda: [user("\n" * MEGA)],
+    "a million line ends of the other kind": lambda: [user("\r\n" * (MEGA // 2))],
+    "10,000-deep JSON text as arguments": lambda: [
+        openai_call("c1", DEEP_JSON), result("c1"), call_block("c2", DEEP_LIST), result("c2"),
+        openai_call("c3", DEEP_JSON[:-1]), result("c3", DEEP_JSON),
+    ],
+    "200-deep arguments": lambda: [call_block("c", nested(190)), result("c")],
+    "JSON text that is no object": lambda: [
+        openai_call("c1", "[1, 2]"), result("c1"), openai_call("c2", "NaN"), result("c2"), openai_call("c3", '"'),
+        result("c3"), openai_call("c4", "1" * 5_000), result("c4"), openai_call("c5", "-1e999999"), result("c5"),
+    ],
+    "ids that repeat": lambda: [
+        *(row for _ in range(30) for row in (call("same"), result("same", "out"))),
+        *many_calls(3), *many_calls(3), call("same"), call("same"), result("same"),
+    ],
+    "one id for all calls of a row": lambda: [
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "x", "tool": "t", "arguments": {}}] * 50},
+        *[result("x")] * 50,
+    ],
+    "ids that are numbers": lambda: [
+        openai_call(7, "{}"), {"role": "tool", "tool_call_id": 7, "content": "seven"},
+        openai_call(8, "{}"), result("8"), openai_call("9", "{}"), {"role": "tool", "tool_call_id": 9, "content": "n"},
+        openai_call(-1, "{}"), {"role": "tool", "tool_call_id": -1, "content": "n"},
+    ],
+    "calls whose ids are no ids": lambda: [
+        openai_call(value, "{}") for value in anything(None, "", True, 1.5, [], {}, ["c"], {"id": "c"})
+    ],
+    "call entries that are no entries": lambda: [
+        {"role": "assistant", "content": "x", "tool_calls": value}
+        for value in anything(None, [], {}, "calls", 7, [None], ["c"], [[]], [{}], [{"id": "c", "function": "f"}], ({"id": "c"},))  # noqa: E501
+    ],
+    "results before calls": lambda: [result("c"), result("d"), call("c"), call("d"), user("and?"), result("late")],
+    "two results for one call": lambda: [call("c"), result("c", "one"), result("c", "two"), result("c", "three")],
+    "two results in one row": lambda: [
+        call_block("c", {}),
+        user([{"type": "tool_result", "tool_use_id": "c", "content": text} for text in ("one", "two")]),
+    ],
+    "a result far from its call": lambda: [call("far"), *tool_session(10), result("far", "at last")],
+    "result blocks that are none": lambda: [
+        user([{"type": "tool_result"}, {"type": "tool_result", "tool_use_id": None}, {"type": "tool_result", "tool_use_id": []}]),  # noqa: E501
+    ],
+    "huge names": lambda: [
+        call("c" * 100_000, "n" * 100_000), result("c" * 100_000, "ok", "n" * 100_000),
+        {"role": "user", "name": "u" * MEGA, "content": "x"}, openai_call("d", "{}", "m" * MEGA), result("d"),
+    ],
+    "names that are none": lambda: [
+        row for at, value in enumerate(anything(None, 7, [], {}, True, 1.5, ""))
+        for row in (openai_call(f"c{at}", "{}", value), {**result(f"c{at}"), "name": value})
+    ],
+    "10,000 blocks": lambda: [user([{"type": "text", "text": f"block {at}"} for at in range(10_000)])],
+    "10,000 empty and unknown blocks": lambda: [
+        user([{"type": "text", "text": ""}] * 5_000), assistant([{"type": f"kind {at}"} for at in range(5_000)]),
+    ],
+    "blocks that are none": lambda: [
+        user([None, 7, "text", [], {}, True, 1.5, {"type": None}, {"type": []}, {"type": "text"}]),
+        assistant([{"type": "text", "text": None}, {"type": "text", "text": {"a": 1}}, {"type": "tool_use"}]),
+        user([{"type": "image"}, {"type": "image", "source": "x"}, {"type": "image_url", "image_url": 7}]),
+        assistant([{"type": "thinking"}, {"type": "thinking", "thinking": []}, {"type": "reasoning", "summary": 1}]),
+    ],
+    "contents that are none": lambda: [
+        {"role": role, "content": value}
+        for role in ("user", "assistant", "system", "developer", "function")
+        for value in anything(None, "", [], {}, 0, 1.5, True, (), [[]], {"a": [1]})
+    ],
+    "rows without content": lambda: [{"role": role} for role in ("user", "assistant", "system", "developer", "function")],  # noqa: E501
+    "5,000 calls in one row": lambda: many_calls(5_000),
+    "5,000 calls without a result": lambda: [*many_calls(5_000, answered=False), user("go on")],
+    "5,000 calls whose results come backwards": lambda: [many_calls(5_000)[0], *many_calls(5_000)[:0:-1]],
+    "5,000 results without a call": lambda: [result(f"lost{at}") for at in range(5_000)],
+    "5,000 rows between a call and its result": lambda: [
+        call("c"), *({"role": "system", "content": "x", "metadata": {"source": "hook"}} for _ in range(5_000)), result("c"),  # noqa: E501
+    ],
+    "5,000 pins": lambda: [{"role": "user", "content": f"keep {at}", "critical": True} for at in range(1_000)],
+    "NaN and infinities": lambda: [
+        call("c", x=float("nan"), y=float("inf")), result("c", {"z": [float("-inf")]}), user({"a": float("nan")}),
+        {"role": "user", "content": "x", "metadata": {"at": float("nan")}},
+    ],
+    "tuples": lambda: [
+        user(({"type": "text", "text": "a"}, {"type": "text", "text": "b"})),
+        {"role": "assistant", "content": (), "tool_calls": ({"id": "c", "tool": "t", "arguments": {"x": (1, (2,))}},)},
+        result("c", ("out",)),
+    ],
+    "keys that are no strings": lambda: [
+        {"role": "user", "content": "x", 7: "seven", None: 1, True: 2, 1.5: 3},
+        call_block("c", {1: {2: 3}, None: None, "1": 4}), result("c", {7: 8, "7": 9}),
+        {"role": "user", "content": "x", "metadata": {1: 2, "1": 3}},
+    ],
+    "large numbers": lambda: [call("c", n=10**4_000), result("c", {"n": -(10**4_000), "f": 1e308})],
+    "marks that are none": lambda: [
+        {"role": "user", "content": "x", "metadata": value, "critical": value, "ephemeral": value}
+        for value in anything(None, 7, "yes", [], {}, {"source": 7}, {"source": ["hook"]}, {"critical": "yes"})
+    ],
+    "rows that claim to be ours": lambda: [
+        {"role": "system", "content": "forged", "metadata": {"source": "context-summarize", "messages": [1, 9], "key": "k"}},  # noqa: E501
+        {"role": "user", "content": "forged", "metadata": {"source": "context-summarize", "synthetic": True}},
+    ],
+}  # fmt: skip
+
+REFUSED: dict[str, Callable[[], Any]] = {
+    "10,000-deep arguments": lambda: call_block("c", nested(10_000)),
+    "10,000-deep lists": lambda: user(nested(10_000, lambda inner: [inner])),
+    "10,000-deep tuples": lambda: user(nested(10_000, lambda inner: (inner,))),
+    "10,000-deep metadata": lambda: {**user("x"), "metadata": nested(10_000)},
+    "a dict that holds itself": lambda: holds_itself("dict"),
+    "a list that holds itself": lambda: holds_itself("list"),
+    "a role in capitals": lambda: {"role": "User", "content": "x"},
+    "a role with a blank": lambda: {"role": "user ", "content": "x"},
+    "a huge role": lambda: {"role": "u" * MEGA, "content": "x"},
+    "a role that is no text": lambda: {"role": ["user"], "content": "x"},
+    "a role that is a surrogate": lambda: {"role": "\ud800", "content": "x"},
+    "no role": lambda: {"content": "x"},
+    "no row": lambda: None,
+    "a text": lambda: "hello",
+    "a pair": lambda: ("role", "user"),
+    "a result without id": lambda: {"role": "tool", "content": "x"},
+    "a result whose id is a list": lambda: {"role": "tool", "tool_call_id": ["c"], "content": "x"},
+    "a result whose id is true": lambda: {"role": "tool", "tool_call_id": True, "content": "x"},
+    "a result whose id is a fraction": lambda: {"role": "tool", "tool_call_id": 1.5, "content": "x"},
+    "a result whose id is huge": lambda: {"role": "tool", "tool_call_id": 10**5_000, "content": "x"},
+    "a huge number": lambda: call("c", n=10**5_000),
+    "a huge number as a key": lambda: {"role": "user", "content": "x", 10**5_000: 1},
+    "bytes": lambda: user(b"x"),
+    "a set": lambda: user({"a", "b"}),
+    "a function": lambda: user(len),
+    "a key that is a pair": lambda: {"role": "user", "content": "x", ("a", "b"): 1},
+}
+
+
+def answer(request: ChatRequest) -> str:
+    """A short summary; the request must have been something that can be sent."""
+    request.model_dump_json().encode()
+    return "Goal: something was asked for, and it was done."
+
+
+def text_of(value: Any) -> str:
+    """For comparing: NaN differs from itself."""
+    return repr(value)
+
+
+async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None:
+    """Put these rows into a session, bring them behind a boundary, and look at everything the host would."""
+    made = SummarizingContextManager(keep_recent=2, **SMALL)
+    whole = [user("begin"), *rows, *tool_session(3)]
+    before = text_of(whole)
+    if how == "added":
+        for row in whole:
+            await made.add_message(row)
+    else:
+        await made.set_messages(whole)
+    for budget in (50_000, 3_000, 400):
+        view = await made.get_messages_for_request(budget, provider)
+        check_shape(view)
+        check_opening(view, whole, 1)
+        json.dumps(view, skipkeys=True)
+        assert await made.get_messages_for_request(budget, provider) == view or "nan" in before
+    await made.compact()
+    await made.set_messages(await made.get_messages())
+    assert text_of(await made.get_messages()) == text_of(whole) == before
+    await made.add_message(user("after all that"))
+    check_shape(await made.get_messages_for_request(3_000, provider))
+    assert await made.get_token_count() > 0
+    await made.close()
+
+
+@pytest.mark.parametrize("how", ["added", "set"])
+@pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in KEPT.items()])
+async def test_what_is_kept_passes_boundaries_and_stays_as_it_was(rows: Callable[[], Rows], how: str) -> None:
+    """Summaries, pairs, the host's shape and the history: with a provider, and with digests alone."""
+    for provider in (ScriptedProvider(then=answer), None):
+        await asyncio.wait_for(taken(rows(), how, provider), GUARD)
+
+
+@pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
+async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(row: Callable[[], Any]) -> None:
+    """Alone and among others; the reason is one that can be read."""
+    provider, made = ScriptedProvider(then=answer), SummarizingContextManager(keep_recent=2, **SMALL)
+    rows = tool_session(8)
+    await made.set_messages(rows)
+    view = await made.get_messages_for_request(900, provider)
+    calls = provider.calls
+    wrong = row()
+    for offer in (made.add_message(wrong), made.set_messages([user("x"), wrong])):
+        started = time.monotonic()
+        with pytest.raises(ValueError) as caught:  # its text is looked at below
+            await offer
+        assert time.monotonic() - started < GUARD
+        assert 10 < len(str(caught.value)) < 300
+        str(caught.value).encode()
+    assert await made.get_messages() == rows
+    assert await made.get_messages_for_request(900, provider) == view
+    assert provider.calls == calls
+    await made.close()
+
+
+@pytest.mark.parametrize("messages", [None, 7, "rows", b"rows", {"role": "user"}, [[]], [None], [["role", "user"]]])
+async def test_what_is_no_list_of_messages_is_refused(messages: Any) -> None:
+    """And the history is what it was."""
+    made = SummarizingContextManager()
+    await made.add_message(user("hi"))
+    with pytest.raises(ValueError, match="message"):
+        await made.set_messages(messages)
+    assert await made.get_messages() == [user("hi")]
+
+
+async def test_rows_that_raise_while_they_are_read_change_nothing() -> None:
+    """A generator of the host's that fails half-way is the host's affair; its error reaches the host."""
+
+    def rows() -> Any:
+        yield user("one")
+        raise OSError("the disk is gone")
+
+    made = SummarizingContextManager()
+    await made.add_message(user("hi"))
+    with pytest.raises(OSError, match="disk"):
+        await made.set_messages(rows())
+    assert await made.get_messages() == [user("hi")]

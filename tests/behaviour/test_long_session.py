@@ -1,0 +1,173 @@
+"""A session of many windows: views, the tree's depth, the summaries' share and what the provider reads stay bounded."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from context_summarize import SummarizingContextManager
+from context_summarize.core.nodes import Node
+from context_summarize.messages.rows import JsonRow
+from context_summarize.providers.counted import CountedProvider
+from context_summarize.providers.offline import OfflineProvider
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure
+from tests.support.recorder import recording
+
+WINDOW, OUTPUT, MARGIN = 12_000, 1_000, 1_000
+BUDGET = WINDOW - OUTPUT - MARGIN
+SHARE = 0.25
+COPIES = 3
+MOST_MERGES, FAN_IN = 6, 6
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a long session showed."""
+
+    history_tokens: int
+    provider_input: int = 0
+    views: list[int] = field(default_factory=list)
+    """Tokens of each view."""
+    summaries: list[int] = field(default_factory=list)
+    """Tokens of the summaries in each view."""
+    counts: list[int] = field(default_factory=list)
+    """Summaries in each view."""
+    levels: list[int] = field(default_factory=list)
+    """Highest level in each view."""
+    ranges: list[tuple[int, int]] = field(default_factory=list)
+    """Rows that each summary of the last view stands for."""
+    first_levels: list[int] = field(default_factory=list)
+    """Level of the summary that holds the first row, in each view that has one."""
+    beyond: int = 0
+    """Views whose summaries hold more than their share."""
+    beyond_needlessly: int = 0
+    """Those of them in which neighbours could have been merged."""
+    calls: int = 0
+    distinct: int = 0
+    """Different requests that the provider saw."""
+
+
+def long_session(copies: int) -> list[JsonRow]:
+    """The recording so many times over; user rows are numbered, so that no two stretches are the same."""
+    rows = [dict(row) for copy in range(copies) for row in recording()[bool(copy) :]]
+    for at, row in enumerate(rows):
+        if row["role"] == "user":
+            row["content"] = f"{row['content']} (line {at})"
+    return rows
+
+
+class Watching(OfflineProvider):
+    """Remembers what it was asked."""
+
+    def __init__(self, *args, **settings) -> None:
+        super().__init__(*args, **settings)
+        self.texts: set[str] = set()
+
+    async def complete(self, request, **kwargs):
+        self.texts.add("\n".join(str(message.content) for message in request.messages))
+        return await super().complete(request, **kwargs)
+
+
+def mergeable(nodes: Sequence[Node], fan_in: int) -> bool:
+    """Whether two regular neighbours of one level and one parent stand side by side."""
+    return any(
+        a.level == b.level and not a.is_rest and not b.is_rest and a.index // fan_in == b.index // fan_in
+        for a, b in pairwise(nodes)
+    )
+
+
+async def play(rows: Sequence[JsonRow], **settings: Any) -> Seen:
+    """Run the session as a loop does; views are measured from their rows, each distinct row once."""
+    counter = TokenCounter()
+    await counter.load()
+    sizes: dict[str, int] = {}
+
+    def size(row: JsonRow) -> int:
+        text = repr(row)
+        if text not in sizes:
+            sizes[text] = measure(row, counter.count)
+        return sizes[text]
+
+    watching = Watching(counter.count, context_window=WINDOW, max_output_tokens=OUTPUT)
+    provider = CountedProvider(watching)
+    manager = SummarizingContextManager(store=MemoryStore(), safety_margin=MARGIN, summary_share=SHARE, **settings)
+    seen = Seen(sum(measure(row, counter.count) for row in rows))
+    for row in rows:
+        if row["role"] == "assistant":
+            view = await manager.get_messages_for_request(provider=provider)
+            nodes = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
+            seen.views.append(sum(map(size, view)))
+            seen.summaries.append(sum(map(size, nodes)))
+            seen.counts.append(len(nodes))
+            seen.levels.append(max((node["metadata"]["level"] for node in nodes), default=0))
+            seen.ranges = [tuple(node["metadata"]["messages"]) for node in nodes]
+            seen.first_levels += [node["metadata"]["level"] for node in nodes[:1]]
+            if seen.summaries[-1] > SHARE * BUDGET:
+                seen.beyond += 1
+                seen.beyond_needlessly += mergeable([shown.node for shown in manager._state.nodes], FAN_IN)
+        await manager.add_message(row)
+        await asyncio.sleep(0)
+    await manager.close()
+    seen.provider_input, seen.calls, seen.distinct = provider.input_tokens, provider.calls, len(watching.texts)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def seen() -> Seen:
+    """A session of some 360,000 tokens, 36 budgets long."""
+    return asyncio.run(play(long_session(COPIES)))
+
+
+def test_every_view_is_inside_its_budget(seen: Seen) -> None:
+    """Measured from the rows of each view, and no view is empty of what went before."""
+    assert seen.history_tokens > 35 * BUDGET
+    assert max(seen.views) <= BUDGET
+    assert min(seen.counts[len(seen.counts) // 10 :]) > 0
+
+
+def test_views_do_not_grow_with_the_session(seen: Seen) -> None:
+    """The mean view of the last fifth is that of the second, within a quarter."""
+    fifth = len(seen.views) // 5
+    second, last = (sum(part) / fifth for part in (seen.views[fifth : 2 * fifth], seen.views[-fifth:]))
+    assert last < 1.25 * second
+
+
+def test_summaries_keep_to_their_share_on_average(seen: Seen) -> None:
+    """Where nothing is left to merge the share yields: in a window as small as this by a fifth on average, at most."""
+    assert SHARE * BUDGET / 2 < sum(seen.summaries) / len(seen.summaries) <= 1.2 * SHARE * BUDGET
+    assert max(seen.summaries) < BUDGET / 2
+
+
+async def test_the_share_yields_only_where_no_neighbours_are_left_to_merge() -> None:
+    """Without work ahead of need each boundary merges as far as it must, before the share is exceeded."""
+    seen = await play(long_session(2), prefetch_threshold=None)
+    assert max(seen.views) <= BUDGET
+    assert max(seen.levels) > 1
+    assert seen.beyond < len(seen.views) / 3
+    assert seen.beyond_needlessly == 0
+
+
+def test_no_fact_is_merged_more_than_six_times(seen: Seen) -> None:
+    """A level is a merge: the tree grows with the logarithm of the session."""
+    assert 2 <= max(seen.levels) <= MOST_MERGES
+    assert seen.first_levels[-1] <= MOST_MERGES
+    assert seen.first_levels == sorted(seen.first_levels), "what is merged is not taken apart again"
+
+
+def test_the_last_view_accounts_for_every_row(seen: Seen) -> None:
+    """The ranges of its summaries follow one another from the first row on."""
+    assert [first for first, _ in seen.ranges] == [1, *(last + 1 for _, last in seen.ranges[:-1])]
+    assert seen.ranges[-1][1] > 3_900
+
+
+def test_the_provider_reads_little_more_than_the_history_once(seen: Seen) -> None:
+    """Instructions and merges included; nothing is asked twice."""
+    assert seen.history_tokens / 2 < seen.provider_input <= 1.4 * seen.history_tokens
+    assert seen.calls == seen.distinct > 100

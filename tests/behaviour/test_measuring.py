@@ -1,0 +1,177 @@
+"""Measuring is right: against tiktoken, against a provider with another tokenizer, and when the window changes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import lzma
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiktoken
+
+from context_summarize import SummarizingContextManager
+from context_summarize.summaries.summarizer import own_call
+from context_summarize.testing import ScriptedProvider
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import ROW_OVERHEAD, measure
+from tests.support.paths import ROOT
+from tests.support.recorder import EXAMPLE, Recorder
+
+COUNT = TokenCounter().count
+RECORDINGS = [EXAMPLE, *sorted((ROOT / "tests" / "data").glob("*.jsonl"))]
+
+
+@pytest.fixture(scope="module")
+def exact() -> tiktoken.Encoding:
+    """tiktoken's own encoding, built here from the same public ranks."""
+    packed = resources.files("context_summarize").joinpath("data", "o200k_base.tiktoken.xz").read_bytes()
+    pairs = (line.split() for line in lzma.decompress(packed).splitlines())
+    table = {base64.b64decode(token): int(rank) for token, rank in pairs}
+    pattern = "|".join(
+        [
+            r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
+            r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
+            r"""\p{N}{1,3}""",
+            r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""",
+            r"""\s*[\r\n]+""",
+            r"""\s+(?!\S)""",
+            r"""\s+""",
+        ]
+    )
+    return tiktoken.Encoding("exact", pat_str=pattern, mergeable_ranks=table, special_tokens={})
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
+def test_rows_are_measured_within_two_percent_of_tiktokens_exact_count(path: Path, exact: tiktoken.Encoding) -> None:
+    """The whole text of each row in one piece, calls with their JSON arguments, wrapping aside."""
+    ours = told = 0
+    for line in path.read_text("utf-8").splitlines():
+        row = json.loads(line)
+        ours += measure(row, COUNT) - ROW_OVERHEAD
+        told += len(exact.encode_ordinary(written(row)))
+    assert abs(ours - told) <= 0.02 * told
+
+
+def written(row: dict[str, Any]) -> str:
+    """A row as one text, written down here without the package's help."""
+    content = row["content"]
+    texts = [content] if isinstance(content, str) else [block["text"] for block in content if block["type"] == "text"]
+    for call in row.get("tool_calls", ()):
+        texts.append(call["tool"] + "\n" + json.dumps(call["arguments"], ensure_ascii=False, sort_keys=True))
+    return "\n".join(texts)
+
+
+def told(manager: SummarizingContextManager) -> int:
+    """Our own size of the view, uncorrected."""
+    return manager._current_view().size() + manager._system.tokens
+
+
+def reported(estimate: int) -> int:
+    """What a provider with another tokenizer and 9,000 tokens of tools reports."""
+    return round(1.35 * estimate) + 9_000
+
+
+async def heard(manager: SummarizingContextManager, tokens: Any, **more: Any) -> None:
+    """An `llm:response` with this figure."""
+    data = {"provider": "main", "status": "ok", "usage": {"input_tokens": tokens, "output_tokens": 5}, **more}
+    await manager.observe_response("llm:response", data)
+
+
+async def talk(manager: SummarizingContextManager, words: int) -> None:
+    await manager.add_message({"role": "user", "content": "one two three four five six seven eight nine ten " * words})
+    await manager.add_message({"role": "assistant", "content": "done"})
+
+
+async def test_three_responses_make_the_next_estimate_right_also_after_a_boundary() -> None:
+    """Within 5 % of what the provider would report: the next request, and the first one after a boundary."""
+    recorder = Recorder()
+    provider = ScriptedProvider(then="Goal: count. State: counted.", context_window=60_000, max_output_tokens=1_000)
+    manager = SummarizingContextManager(recorder, keep_recent=4)
+    for _ in range(3):
+        await talk(manager, 300)
+        await manager.get_messages_for_request(provider=provider)
+        await heard(manager, reported(told(manager)))
+    await talk(manager, 300)
+    await manager.get_messages_for_request(provider=provider)
+    assert await manager.get_token_count() == pytest.approx(reported(told(manager)), rel=0.05)
+    while not recorder.count("context:compaction"):
+        await talk(manager, 300)
+        await manager.get_messages_for_request(provider=provider)
+    after = told(manager)
+    assert after < 20_000
+    assert await manager.get_token_count() == pytest.approx(reported(after), rel=0.05)
+    made = recorder.of("context:compaction")[0]
+    assert made["after_tokens"] == pytest.approx(reported(after), rel=0.05)
+    assert made["before_tokens"] >= 0.7 * made["budget"]
+
+
+@pytest.mark.parametrize(
+    ("figure", "more"),
+    [
+        (300, {}),
+        (40, {}),
+        (900_000, {}),
+        (-5, {}),
+        (0, {}),
+        ("12000", {}),
+        (None, {}),
+        (True, {}),
+        (2.5, {}),
+        (20_000, {"status": "error"}),
+        (20_000, {"usage": None}),
+        (20_000, {"usage": "12 tokens"}),
+        (20_000, {"usage": {}}),
+    ],
+)
+async def test_helpers_errors_and_impossible_figures_change_nothing(figure: Any, more: dict[str, Any]) -> None:
+    """Session naming is small, failures carry no usage, and a provider may report anything."""
+    manager = SummarizingContextManager(max_tokens=200_000)
+    await talk(manager, 1_000)
+    await manager.get_messages_for_request()
+    before = await manager.get_token_count()
+    await heard(manager, figure, **more)
+    assert await manager.get_token_count() == before
+
+
+async def test_events_of_our_own_calls_change_nothing() -> None:
+    """They are marked by a context variable, whatever their size."""
+    manager = SummarizingContextManager(max_tokens=200_000)
+    await talk(manager, 1_000)
+    await manager.get_messages_for_request()
+    before = await manager.get_token_count()
+    token = own_call.set(True)
+    await heard(manager, before * 2)
+    own_call.reset(token)
+    assert await manager.get_token_count() == before
+    await heard(manager, before + 5_000)
+    assert await manager.get_token_count() == pytest.approx(before + 5_000, rel=0.02)
+
+
+async def test_a_correction_changes_the_next_weighing_not_the_view_already_served() -> None:
+    """Rule 4: what has been served is served again, until a row comes."""
+    recorder = Recorder()
+    manager = SummarizingContextManager(recorder, max_tokens=16_000, keep_recent=2)
+    for _ in range(10):
+        await talk(manager, 90)
+    view = await manager.get_messages_for_request()
+    await heard(manager, 15_500)
+    assert await manager.get_messages_for_request() == view
+    assert recorder.count("context:compaction") == 0
+    await manager.add_message({"role": "user", "content": "and now?"})
+    assert len(await manager.get_messages_for_request()) < len(view)
+    assert recorder.count("context:compaction") == 1
+
+
+async def test_a_window_that_shrinks_is_obeyed_at_the_next_request() -> None:
+    """Another provider, a smaller model: in the middle of a session, twice."""
+    manager = SummarizingContextManager(keep_recent=4, safety_margin=0)
+    for _ in range(60):
+        await talk(manager, 60)
+    for window in (200_000, 32_000, 8_000):
+        provider = ScriptedProvider(then="Goal: count.", context_window=window, max_output_tokens=window // 10)
+        view = await manager.get_messages_for_request(provider=provider)
+        assert sum(measure(row, COUNT) for row in view) <= window - window // 10
+    assert len(await manager.get_messages()) == 120

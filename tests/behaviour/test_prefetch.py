@@ -1,0 +1,265 @@
+"""Work ahead of need: what the next boundary shows is made while the session goes on, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from amplifier_core.llm_errors import ProviderUnavailableError
+
+from benchmarks.field.virtual import run_virtually
+from context_summarize import Config, SummarizingContextManager
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.providers.offline import OfflineProvider
+from context_summarize.testing import ScriptedProvider
+from context_summarize.tokens.counter import TokenCounter
+from tests.support.recorder import Recorder, recording
+
+COUNT = TokenCounter().count
+TURN = 1.0
+"""Virtual seconds between two requests."""
+
+
+class Slow(OfflineProvider):
+    """Takes its time over every answer."""
+
+    def __init__(self, seconds: float, context_window: int) -> None:
+        super().__init__(COUNT, context_window=context_window, max_output_tokens=context_window // 10)
+        self.seconds = seconds
+        self.asked: list[str] = []
+        self.under_way = self.most = 0
+
+    async def complete(self, request: Any, **kwargs: Any) -> Any:
+        self.asked.append(str(request.messages[-1].content))
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            await asyncio.sleep(self.seconds)
+        finally:
+            self.under_way -= 1
+        return await super().complete(request, **kwargs)
+
+
+@dataclass
+class Run:
+    """What one session saw."""
+
+    provider: Any
+    recorder: Recorder
+    waits: list[float] = field(default_factory=list)
+    tasks_left: int = 0
+
+
+async def session(provider: Any, rows: list[dict[str, Any]], **settings: Any) -> Run:
+    """The rows, a turn apart, through a manager with this provider; every view is checked."""
+    loop = asyncio.get_running_loop()
+    run = Run(provider, Recorder({"main": provider}))
+    manager = SummarizingContextManager(run.recorder, clock=loop.time, **settings)
+    for row in rows:
+        if row["role"] == "assistant":
+            await asyncio.sleep(TURN)
+            asked = loop.time()
+            view = await manager.get_messages_for_request(provider=provider)
+            run.waits.append(loop.time() - asked)
+            assert pairs_intact(view) == []
+        await manager.add_message(row)
+    await manager.close()
+    run.tasks_left = len(asyncio.all_tasks()) - 1
+    return run
+
+
+def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> None:
+    """At most 5 % of the waiting without prefetching, with no more calls, no digest, and never too many at once."""
+    rows = recording()
+    plain = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch_threshold=None))
+    ahead = run_virtually(session(Slow(20 * TURN, 40_000), rows))
+    assert sum(plain.waits) > 100
+    assert sum(ahead.waits) <= 0.05 * sum(plain.waits)
+    assert len(ahead.provider.asked) <= len(plain.provider.asked) + 6
+    assert len(set(ahead.provider.asked)) == len(ahead.provider.asked)
+    assert 1 < ahead.provider.most <= 4
+    for run in (plain, ahead):
+        assert not any(data["digests"] for data in run.recorder.of("context:post_compact"))
+        assert run.tasks_left == 0
+
+
+def test_no_more_calls_are_under_way_than_allowed() -> None:
+    """`max_concurrency` binds work ahead of need too."""
+    run = run_virtually(session(Slow(5 * TURN, 20_000), recording()[:500], max_concurrency=1))
+    assert run.provider.most == 1
+
+
+def test_merges_are_made_ahead_as_well() -> None:
+    """A small share of the budget for summaries: boundaries that merge do not wait for it."""
+    run = run_virtually(session(Slow(2 * TURN, 40_000), recording(), summary_share=0.08, fan_in=3))
+    assert sum(data["merged"] for data in run.recorder.of("context:post_compact")) > 3
+    assert sum(run.waits) == 0
+
+
+def test_nothing_is_made_below_the_threshold_or_when_told_not_to() -> None:
+    """No call before `prefetch_threshold`; none at all without it, without automatic boundaries, or without a model."""
+    rows = recording()[:180]
+    quiet = (
+        {"prefetch_threshold": None},
+        {"prefetch_threshold": 0.85},
+        {"auto_compact": False},
+        {"compaction_strategy": "truncate"},
+    )
+    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.9))
+    assert busy.provider.asked
+    assert busy.recorder.count("context:compaction") == 0
+    for settings in quiet:
+        run = run_virtually(session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.9, **settings}))
+        assert run.provider.asked == [], settings
+
+
+def test_a_session_that_ends_early_wastes_at_most_one_boundary() -> None:
+    """What was made ahead and never shown is no more than a boundary would have needed; no task is left."""
+    rows = recording()
+    whole = run_virtually(session(Slow(TURN, 40_000), rows))
+    first = whole.recorder.events
+    shown = 0
+    for name, data in first:
+        if name == "context:post_compact":
+            shown = data["segments"] + data["merged"]
+            break
+    assert shown
+    for end in range(60, 240, 20):
+        run = run_virtually(session(Slow(TURN, 40_000), rows[:end]))
+        wasted = len(run.provider.asked) - sum(
+            data["segments"] + data["merged"] for data in run.recorder.of("context:post_compact")
+        )
+        assert wasted <= shown + 1, end
+        assert run.tasks_left == 0
+
+
+def test_a_session_may_end_while_work_is_under_way() -> None:
+    """The work is cancelled; nothing of it is left."""
+    provider = Slow(10_000, 40_000)
+    run = run_virtually(session(provider, recording()[:200], wait_seconds=0))
+    assert provider.asked
+    assert provider.under_way == 0
+    assert run.tasks_left == 0
+
+
+async def test_a_request_answered_after_the_end_begins_nothing() -> None:
+    """Cleanup may come while a request waits, which then looks ahead of itself: no task is left by that."""
+    provider = ScriptedProvider(context_window=40_000)
+    manager = SummarizingContextManager()
+    await manager.set_messages(recording()[:150])
+    await manager.close()
+    budget = 27_000
+    view = await manager.get_messages_for_request(budget, provider)
+    used = await manager.get_token_count() / budget
+    assert (Config().prefetch_threshold or 1) < used < Config().compact_threshold
+    assert len(view) == 150
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+    assert provider.calls == 0
+
+
+def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> None:
+    """A replay does so between its turns: it takes no time, where a session does."""
+
+    async def settled(seconds: float) -> tuple[list[float], int]:
+        loop = asyncio.get_running_loop()
+        provider = Slow(seconds, 40_000)
+        manager = SummarizingContextManager(clock=loop.time)
+        await manager.set_messages(recording()[:150])
+        await manager.get_messages_for_request(27_000, provider)
+        waits = []
+        for _ in range(2):
+            before = loop.time()
+            await manager.settle()
+            waits.append(loop.time() - before)
+        left = provider.under_way
+        assert provider.asked
+        await manager.close()
+        return waits, left
+
+    assert run_virtually(settled(5)) == ([5, 0], 0)
+    waits, left = run_virtually(settled(10_000))
+    assert waits == [Config().wait_seconds, 0]
+    assert left > 0
+
+
+def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_boundary() -> None:
+    """No call is repeated while the session only grows; the boundary shows digests, and later ones summaries."""
+    failures: list[Exception | str] = [ProviderUnavailableError("down", provider="main", retryable=False)] * 2
+    provider = ScriptedProvider(failures, then="Goal: flights. State: booked.", name="main", context_window=40_000)
+    run = run_virtually(session(provider, recording()))
+    digests = [data["digests"] for data in run.recorder.of("context:post_compact")]
+    assert digests[-1] == 0
+    failed = [data["key"] for data in run.recorder.of("context-summarize:failure")]
+    assert len(failed) == 2
+    made = {data["key"] for data in run.recorder.of("context-summarize:summary")}
+    assert set(failed) <= made, "what failed ahead was never made"
+
+
+@pytest.mark.parametrize("how", ["clear", "set_messages"])
+def test_work_for_a_history_that_is_gone_is_planned_no_further(how: str) -> None:
+    """What is under way still fills the store; nothing more is asked for."""
+
+    async def work() -> tuple[int, int]:
+        provider = Slow(50, 40_000)
+        manager = SummarizingContextManager(clock=asyncio.get_running_loop().time)
+        for row in recording()[:170]:
+            if row["role"] == "assistant" and not provider.asked:
+                await manager.get_messages_for_request(provider=provider)
+                await asyncio.sleep(0.1)
+            await manager.add_message(row)
+        asked = len(provider.asked)
+        if how == "clear":
+            await manager.clear()
+        else:
+            await manager.set_messages([{"role": "user", "content": "something else"}])
+        await asyncio.sleep(500)
+        assert len(provider.asked) == asked
+        await manager.close()
+        return asked, len(asyncio.all_tasks()) - 1
+
+    asked, left = run_virtually(work())
+    assert asked
+    assert left == 0
+
+
+def test_events_of_work_ahead_come_when_it_is_done() -> None:
+    """A host that shows what summaries cost does not wait for the next request to hear of them."""
+
+    async def work() -> tuple[int, int]:
+        provider = Slow(5, 40_000)
+        recorder = Recorder({"main": provider})
+        manager = SummarizingContextManager(recorder, clock=asyncio.get_running_loop().time)
+        for row in recording()[:170]:
+            if row["role"] == "assistant" and not provider.asked:
+                await manager.get_messages_for_request(provider=provider)
+                await asyncio.sleep(0.1)
+            await manager.add_message(row)
+        before = recorder.count("context-summarize:summary")
+        await asyncio.sleep(60)
+        after = recorder.count("context-summarize:summary")
+        await manager.close()
+        return before, after
+
+    before, after = run_virtually(work())
+    assert before == 0
+    assert after > 0
+
+
+def test_with_nothing_added_the_view_stays_while_work_ahead_ends() -> None:
+    """Rule 4: what is ready only later waits for the next row."""
+
+    async def work() -> None:
+        provider = Slow(30, 40_000)
+        manager = SummarizingContextManager(clock=asyncio.get_running_loop().time)
+        for row in recording()[:260]:
+            if row["role"] == "assistant":
+                view = await manager.get_messages_for_request(provider=provider)
+                for _ in range(3):
+                    await asyncio.sleep(0.3)
+                    assert await manager.get_messages_for_request(provider=provider) == view
+            await manager.add_message(row)
+        await manager.close()
+
+    run_virtually(work())

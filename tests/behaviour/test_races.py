@@ -1,0 +1,681 @@
+"""Cancellation at every await, and whatever the host does while summaries are under way: nothing stale, no leak."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from amplifier_core.message_models import ChatRequest
+
+from context_summarize import SummarizingContextManager
+from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.facts.fallback import DIGEST_LINE
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.rows import JsonRow
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
+from tests.support.gated import Gated, answer
+from tests.support.recorder import Recorder
+from tests.support.views import nodes, size
+
+SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+LARGE = 10**6
+Rows = list[JsonRow]
+
+
+class SlowHooks(Recorder):
+    """Hooks that take a while once they have heard."""
+
+    async def emit(self, name: str, data: dict[str, Any]) -> None:
+        await super().emit(name, data)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+
+class SlowStore(MemoryStore):
+    """A store that takes a while, before and after it does its work."""
+
+    async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
+        await asyncio.sleep(0)
+        found = await super().get(keys)
+        await asyncio.sleep(0)
+        return found
+
+    async def put(self, summary: Summary) -> None:
+        await asyncio.sleep(0)
+        await super().put(summary)
+        await asyncio.sleep(0)
+
+    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+        await asyncio.sleep(0)
+        return await super().find_boundary(digests)
+
+    async def put_boundary(self, record: BoundaryRecord) -> None:
+        await asyncio.sleep(0)
+        await super().put_boundary(record)
+        await asyncio.sleep(0)
+
+    async def is_empty(self) -> bool:
+        await asyncio.sleep(0)
+        return await super().is_empty()
+
+
+class AsksAround(ScriptedProvider):
+    """Has to ask for its own window."""
+
+    async def get_model_info(self) -> dict[str, int]:
+        await asyncio.sleep(0)
+        return {"context_window": 40_000, "max_output_tokens": 4_000}
+
+
+async def prompt() -> str:
+    """A system prompt that takes a while."""
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    return "You are a helpful agent."
+
+
+def ours() -> list[str]:
+    """Names of the tasks beside the test's own."""
+    return [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+
+async def settle() -> None:
+    """Let what is ready run."""
+    for _ in range(100):
+        await asyncio.sleep(0)
+
+
+def questions(provider: ScriptedProvider) -> list[str]:
+    """What the provider was asked, whole."""
+    return ["\n".join(str(message.content) for message in request.messages) for request in provider.requests]
+
+
+@pytest_asyncio.fixture(autouse=True)
+async def _no_task_is_left() -> AsyncIterator[None]:
+    yield
+    await settle()
+    assert ours() == []
+
+
+@dataclass
+class Session:
+    """A manager just before a boundary, with all that it works with."""
+
+    manager: SummarizingContextManager
+    recorder: Recorder
+    provider: ScriptedProvider
+    rows: Rows
+    budget: int
+
+    def request(self) -> Coroutine[Any, Any, Rows]:
+        return self.manager.get_messages_for_request(self.budget, self.provider)
+
+    def events(self) -> tuple[int, int, int]:
+        return (
+            self.recorder.count("context:pre_compact"),
+            self.recorder.count("context:post_compact"),
+            self.recorder.count("context:compaction"),
+        )
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What a session is made of."""
+
+    hooks: type[Recorder] = Recorder
+    store: type[MemoryStore] = MemoryStore
+    provider: Callable[..., ScriptedProvider] = ScriptedProvider
+    factory: bool = False
+    then: Any = answer
+    budget: int = 900
+    turns: int = 12
+    earlier: int = 0
+    """Rows after which a first view was served, with its boundary."""
+    resumed: bool = False
+    """The boundary was recorded by another manager, and is to be adopted."""
+    settings: tuple[tuple[str, Any], ...] = ()
+
+    async def session(self) -> Session:
+        rows = tool_session(self.turns)
+        store, provider = self.store(), self.provider(then=self.then)
+        manager = await self.manager(Recorder(), store)
+        if self.resumed:
+            await manager.set_messages(rows)
+            await manager.get_messages_for_request(self.budget, provider)
+            await manager.close()
+        recorder = self.hooks()
+        manager = await self.manager(recorder, store)
+        if self.earlier:
+            await manager.set_messages(rows[: self.earlier])
+            await manager.get_messages_for_request(self.budget, provider)
+        await manager.set_messages(rows)
+        return Session(manager, recorder, provider, rows, self.budget)
+
+    async def manager(self, recorder: Recorder, store: MemoryStore) -> SummarizingContextManager:
+        made = SummarizingContextManager(recorder, store=store, keep_recent=4, **SMALL, **dict(self.settings))
+        if self.factory:
+            await made.set_system_prompt_factory(prompt)
+        return made
+
+
+SETUPS = {
+    "plain": Setup(),
+    "hooks that await": Setup(hooks=SlowHooks),
+    "a store that awaits": Setup(store=SlowStore),
+    "a factory that awaits": Setup(factory=True),
+    "a provider that awaits": Setup(provider=AsksAround),
+    "all of them": Setup(hooks=SlowHooks, store=SlowStore, provider=AsksAround, factory=True),
+    "merges": Setup(hooks=SlowHooks, store=SlowStore, turns=24, settings=(("summary_share", 0.1),)),
+    "a second boundary": Setup(hooks=SlowHooks, store=SlowStore, earlier=26, turns=20),
+    "a record to adopt": Setup(hooks=SlowHooks, store=SlowStore, resumed=True),
+    "a view that must fit": Setup(hooks=SlowHooks, store=SlowStore, budget=300),
+    "a view that cannot fit": Setup(hooks=SlowHooks, store=SlowStore, budget=60),
+    "a provider that fails": Setup(hooks=SlowHooks, store=SlowStore, then=ValueError("a bug of the provider's")),
+}
+every_setup = pytest.mark.parametrize("setup", SETUPS.values(), ids=SETUPS)
+
+
+async def cancelled_after(work: Coroutine[Any, Any, Any], steps: int) -> asyncio.Task[Any]:
+    """The task of this work, cancelled after so many turns of the event loop unless it had ended before."""
+    task = asyncio.create_task(work, name="the host's request")
+    for _ in range(steps):
+        if task.done():
+            break
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task])
+    return task
+
+
+class TestCancelledAtEveryAwait:
+    @every_setup
+    async def test_a_request_is_all_or_nothing_and_its_retry_is_like_one_that_was_not_cancelled(
+        self, setup: Setup
+    ) -> None:
+        """Rules 8 to 10: for every turn of the event loop at which the host may give up."""
+        plain = await setup.session()
+        whole = await plain.request()
+        state_after = plain.manager._state
+        asked, events = sorted(questions(plain.provider)), plain.events()
+        await plain.manager.close()
+        fails = isinstance(setup.then, Exception)
+        cancelled = 0
+        for steps in range(2_000):
+            session = await setup.session()
+            before = session.manager._state
+            task = await cancelled_after(session.request(), steps)
+            assert await session.manager.get_messages() == session.rows
+            now = session.manager._state
+            if now is not before:
+                assert (now.frontier, now.frontier_row, now.elided) == (
+                    state_after.frontier, state_after.frontier_row, state_after.elided,
+                )  # fmt: skip
+                assert [shown.node.key for shown in now.nodes] == [shown.node.key for shown in state_after.nodes]
+            if task.cancelled():
+                cancelled += 1
+            else:
+                assert task.result() == whole
+            assert await session.request() == whole
+            assert await session.request() == whole
+            if not fails:
+                assert len(set(questions(session.provider))) == session.provider.calls
+                assert sorted(questions(session.provider)) == asked
+            assert session.events() == events
+            keys = [data["key"] for data in session.recorder.of("context-summarize:summary")]
+            assert len(keys) == len(set(keys))
+            await session.manager.close()
+            await asyncio.sleep(0)
+            assert ours() == []
+            if not task.cancelled():
+                break
+        assert cancelled > 1
+        assert not task.cancelled(), "the request never came to its end"
+
+    @every_setup
+    async def test_a_host_that_gives_up_again_and_again_gets_the_same_view_in_the_end(self, setup: Setup) -> None:
+        """On one manager, a little later each time: work that was begun is not begun again."""
+        plain = await setup.session()
+        whole = await plain.request()
+        await plain.manager.close()
+        session = await setup.session()
+        for steps in range(2_000):
+            task = await cancelled_after(session.request(), steps)
+            assert await session.manager.get_messages() == session.rows
+            if not task.cancelled():
+                break
+        assert task.result() == whole
+        assert session.events() == plain.events()
+        if not isinstance(setup.then, Exception):
+            assert sorted(questions(session.provider)) == sorted(questions(plain.provider))
+        await session.manager.close()
+
+    async def test_a_boundary_that_was_committed_is_recorded_though_the_request_was_cancelled(self) -> None:
+        """Wherever the host gave up: once a view with the boundary was served, a resumed session adopts it."""
+        setup = SETUPS["a store that awaits"]
+        lost = []
+        for steps in range(2_000):
+            session = await setup.session()
+            task = await cancelled_after(session.request(), steps)
+            view = await session.request()
+            again = SummarizingContextManager(store=session.manager._store, keep_recent=4, **SMALL)
+            await again.set_messages(session.rows)
+            if await again.get_messages_for_request(LARGE) != view:
+                lost.append(steps)
+            await session.manager.close()
+            await again.close()
+            if not task.cancelled():
+                break
+        assert lost == []
+
+    async def test_hooks_that_await_before_they_act_hear_every_event(self) -> None:
+        """What a cancellation keeps from going out goes out the next time, wherever the host gave up."""
+
+        class LateEars(Recorder):
+            async def emit(self, name: str, data: dict[str, Any]) -> None:
+                await asyncio.sleep(0)
+                await super().emit(name, data)
+
+        setup = Setup(hooks=LateEars)
+        lost = []
+        for steps in range(2_000):
+            session = await setup.session()
+            task = await cancelled_after(session.request(), steps)
+            await session.request()
+            if session.events() != (1, 1, 1):
+                lost.append((steps, session.events()))
+            await session.manager.close()
+            if not task.cancelled():
+                break
+        assert lost == []
+
+    @pytest.mark.parametrize("what", ["compact", "get_token_count", "add_message", "set_messages", "clear"])
+    async def test_the_other_methods_too(self, what: str) -> None:
+        """The history is as it was or has the change; the next view is the one that history has."""
+        setup = SETUPS["all of them"]
+        row = user("one more " * 20)
+        for steps in range(2_000):
+            session = await setup.session()
+            made = session.manager
+            works: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+                "compact": made.compact,
+                "get_token_count": made.get_token_count,
+                "add_message": partial(made.add_message, row),
+                "set_messages": partial(made.set_messages, session.rows[:-4]),
+                "clear": made.clear,
+            }
+            task = await cancelled_after(works[what](), steps)
+            after = {"add_message": [*session.rows, row], "set_messages": session.rows[:-4], "clear": []}
+            rows = await made.get_messages()
+            assert rows in (session.rows, after.get(what, session.rows))
+            view = await session.request()
+            assert pairs_intact(view) == []
+            assert size(view) <= session.budget
+            assert await session.request() == view
+            assert len(set(questions(session.provider))) == session.provider.calls
+            pre, post, _ = session.events()
+            assert pre == post
+            await made.close()
+            if not task.cancelled():
+                break
+        assert not task.cancelled()
+
+    async def test_rows_that_are_counted_in_a_thread(self) -> None:
+        """Many rows, and a large one, are counted off the event loop; who gives up then loses nothing."""
+        rows = tool_session(120, size=60)
+        provider, made = ScriptedProvider(then=answer), SummarizingContextManager(keep_recent=4, **SMALL)
+        await made.set_messages(rows)
+        for steps in (0, 1, 2, 3, 5, 9, 30):
+            await cancelled_after(made.get_messages_for_request(2_000, provider), steps)
+            await cancelled_after(made.get_token_count(), steps)
+            assert await made.get_messages() == rows
+        view = await made.get_messages_for_request(2_000, provider)
+        plain = SummarizingContextManager(keep_recent=4, **SMALL)
+        await plain.set_messages(rows)
+        assert view == await plain.get_messages_for_request(2_000, ScriptedProvider(then=answer))
+        large = user("word " * 20_000)
+        await cancelled_after(made.add_message(large), 1)
+        assert await made.get_messages() == [*rows, large]
+        assert size(await made.get_messages_for_request(2_000, provider)) <= 2_000
+        await made.close()
+        await plain.close()
+
+
+async def waiting(setup: Setup | None = None) -> tuple[Session, Gated, asyncio.Task[Rows]]:
+    """A session whose request waits for summaries."""
+    session = await (setup or Setup(hooks=SlowHooks, provider=lambda then: Gated(then))).session()
+    assert isinstance(session.provider, Gated)
+    task = asyncio.create_task(session.request(), name="the host's request")
+    await session.provider.asked.wait()
+    return session, session.provider, task
+
+
+class TestWhileSummariesAreUnderWay:
+    @pytest.mark.parametrize("how", ["clear", "truncate", "change", "another"])
+    async def test_a_history_that_is_replaced_has_no_stale_node(self, how: str) -> None:
+        """The view is the one that the new history has for a manager that never saw the old one."""
+        session, provider, task = await waiting()
+        made = session.manager
+        rows: Rows = {
+            "clear": [],
+            "truncate": session.rows[:20],
+            "change": [user("Something else altogether."), *session.rows[1:]],
+            "another": tool_session(12, start=500),
+        }[how]
+        await (made.clear() if how == "clear" else made.set_messages(rows))
+        provider.go.set()
+        view = await task
+        plain = SummarizingContextManager(keep_recent=4, **SMALL)
+        await plain.set_messages(rows)
+        assert view == await plain.get_messages_for_request(900, ScriptedProvider(then=answer))
+        assert await made.get_messages() == rows
+        assert len(set(questions(provider))) == provider.calls
+        pre, post, _ = session.events()
+        assert pre == post
+        await settle()
+        assert len(made._flight) == 0
+        await made.close()
+        await plain.close()
+
+    async def test_work_for_a_history_that_is_gone_is_not_kept_for_ever(self) -> None:
+        """What nobody will ask for again does not pile up over a day of repaired transcripts."""
+        made = SummarizingContextManager(keep_recent=4, **SMALL)
+        for at in range(5):
+            provider = Gated()
+            await made.set_messages(tool_session(12, start=100 * at))
+            task = asyncio.create_task(made.get_messages_for_request(900, provider))
+            await provider.asked.wait()
+            task.cancel()
+            await made.clear()
+            provider.go.set()
+            await asyncio.wait([task])
+            await settle()
+        assert len(made._pending) <= 12
+        await made.close()
+
+    async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear(self) -> None:
+        """Whatever went wrong before: after `clear()` a provider that is well again is asked."""
+        bad = Gated(then=ValueError("a bug of the provider's"))
+        good, recorder = ScriptedProvider(then=answer), Recorder()
+        made = SummarizingContextManager(recorder, keep_recent=4, **SMALL)
+        await made.set_messages(tool_session(12))
+        task = asyncio.create_task(made.get_messages_for_request(900, bad))
+        await bad.asked.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        bad.go.set()
+        await settle()
+        await made.clear()
+        await made.set_messages(tool_session(12))
+        await made.get_messages_for_request(900, good)
+        digests = recorder.of("context:post_compact")[-1]["digests"]
+        await made.close()
+        assert digests == 0
+
+    async def test_rows_that_come_are_in_order_and_in_the_view(self) -> None:
+        """A call and its result, twenty rows at once, and one that is counted in a thread."""
+        session, provider, task = await waiting()
+        more = [call("late"), result("late"), *(user(f"row {at}") for at in range(20))]
+        await asyncio.gather(*(session.manager.add_message(row) for row in more))
+        assert not task.done()
+        provider.go.set()
+        view = await task
+        assert await session.manager.get_messages() == [*session.rows, *more]
+        assert pairs_intact(view) == []
+        assert [row["content"] for row in view[-20:]] == [f"row {at}" for at in range(20)]
+        assert size(view) <= 900 + size(more)
+        assert size(await session.request()) <= 900
+        assert len(set(questions(provider))) == provider.calls
+        await session.manager.close()
+
+    async def test_a_longer_transcript_goes_on(self) -> None:
+        """`set_messages` with the same rows and more is growth, not another history."""
+        session, provider, task = await waiting()
+        more = tool_session(2, start=50)
+        await session.manager.set_messages([*session.rows, *more])
+        provider.go.set()
+        view = await task
+        assert view[-1]["content"] == more[-1]["content"]
+        assert len(set(questions(provider))) == provider.calls
+        await session.manager.close()
+
+    async def test_compact_takes_its_turn(self) -> None:
+        """It waits for the request, and asks for nothing twice."""
+        session, provider, task = await waiting()
+        compacting = asyncio.create_task(session.manager.compact("the orders"))
+        await settle()
+        assert not compacting.done()
+        provider.go.set()
+        assert size(await task) <= 900
+        assert await compacting >= 0
+        assert len(set(questions(provider))) == provider.calls
+        assert len({*session.events()}) == 1
+        await session.manager.close()
+
+    async def test_a_status_line_does_not_wait(self) -> None:
+        """`get_token_count` answers while a boundary is under way."""
+        session, provider, task = await waiting()
+        assert await asyncio.wait_for(session.manager.get_token_count(), 1) > 900
+        assert not task.done()
+        provider.go.set()
+        await task
+        await session.manager.close()
+
+    async def test_twenty_requests_at_once(self) -> None:
+        """One call a key, equal views, one boundary; views are apart."""
+        setup = Setup(hooks=SlowHooks, store=SlowStore, provider=AsksAround, factory=True)
+        session = await setup.session()
+        views = await asyncio.gather(*(session.request() for _ in range(20)))
+        assert all(view == views[0] for view in views)
+        assert nodes(views[0])
+        assert len(set(questions(session.provider))) == session.provider.calls
+        assert session.events() == (1, 1, 1)
+        kept = copy.deepcopy(views[1])
+        views[0][-1]["content"] = "spoilt"
+        assert views[1] == kept
+        await session.manager.close()
+
+    async def test_twenty_requests_of_which_every_other_is_cancelled(self) -> None:
+        """Those that stay get equal views, and no key is asked for twice."""
+        session, provider, first = await waiting()
+        tasks = [first, *(asyncio.create_task(session.request()) for _ in range(19))]
+        await settle()
+        for task in tasks[::2]:
+            task.cancel()
+        await settle()
+        provider.go.set()
+        views = [view for view in await asyncio.gather(*tasks, return_exceptions=True) if isinstance(view, list)]
+        assert len(views) == 10
+        assert all(view == views[0] for view in views)
+        assert len(set(questions(provider))) == provider.calls
+        assert session.events() == (1, 1, 1)
+        await session.manager.close()
+
+    async def test_two_managers_share_a_store_and_nothing_else(self) -> None:
+        """A fork of the session: each gets its view, one may end without the other."""
+        store, provider = SlowStore(), Gated()
+        managers = [SummarizingContextManager(store=store, keep_recent=4, **SMALL) for _ in range(2)]
+        for made in managers:
+            await made.set_messages(tool_session(12))
+        tasks = [asyncio.create_task(made.get_messages_for_request(900, provider)) for made in managers]
+        await provider.asked.wait()
+        await settle()
+        tasks[0].cancel()
+        await managers[0].close()
+        provider.go.set()
+        assert size(await tasks[1]) <= 900
+        assert provider.cancelled
+        await managers[1].close()
+
+
+class Stubborn(Gated):
+    """Swallows the first cancellation, as a client that cleans up at its leisure."""
+
+    async def complete(self, request: ChatRequest, **kwargs: Any) -> Any:
+        try:
+            return await super().complete(request, **kwargs)
+        except asyncio.CancelledError:
+            await self.go.wait()
+            raise
+
+
+class TestSessionEnd:
+    async def test_it_ends_within_a_second_though_the_provider_hangs(self) -> None:
+        """And nothing of ours is left; the calls were cancelled."""
+        session, provider, task = await waiting()
+        task.cancel()
+        await asyncio.wait([task])
+        started = time.monotonic()
+        await asyncio.wait_for(session.manager.close(), 1)
+        assert time.monotonic() - started < 1
+        await asyncio.sleep(0)
+        assert ours() == []
+        assert provider.cancelled == provider.calls
+
+    async def test_it_may_end_twice_and_without_having_begun(self) -> None:
+        """Hosts call cleanup on every way out."""
+        session, _, task = await waiting()
+        task.cancel()
+        await asyncio.wait([task])
+        await asyncio.gather(session.manager.close(), session.manager.close())
+        await SummarizingContextManager().close()
+
+    async def test_a_request_that_is_under_way_ends_without_new_work(self) -> None:
+        """It gets its view from digests; nobody is asked any more once the session has ended."""
+        session, provider, task = await waiting(
+            Setup(provider=lambda then: Gated(then), turns=24, settings=(("summary_share", 0.1),))
+        )
+        for _ in range(50):
+            await asyncio.sleep(0)  # all that the boundary asks at once is asked
+        asked = provider.calls
+        await asyncio.wait_for(session.manager.close(), 1)
+        try:
+            view = await asyncio.wait_for(task, 1)
+        finally:
+            left = [name for name in ours() if name.startswith("context-summarize")]
+            after = provider.calls
+            await session.manager.close()
+        assert size(view) <= 900
+        assert left == []
+        assert after == asked
+
+    async def test_a_provider_that_swallows_the_cancellation_holds_nobody_up(self) -> None:
+        """Cleanup ends within a second, whatever a provider's own cleanup does."""
+        session, provider, task = await waiting(Setup(provider=lambda then: Stubborn(then)))
+        task.cancel()
+        await asyncio.wait([task])
+        closing = asyncio.create_task(session.manager.close())
+        done, _ = await asyncio.wait([closing], timeout=1)
+        provider.go.set()
+        await asyncio.wait([closing])
+        await settle()
+        assert done
+
+
+class TestTheHostStopsWaiting:
+    async def test_the_view_is_served_at_once_and_the_work_goes_on(self) -> None:
+        """The late summaries are shown at the next boundary, without a second call."""
+        session, provider, task = await waiting(Setup(budget=300, provider=lambda then: Gated(then)))
+        await session.manager.stop_waiting()
+        view = await asyncio.wait_for(task, 1)
+        assert size(view) <= 300
+        assert nodes(view)
+        assert session.recorder.of("context:post_compact")[-1]["digests"] == len(nodes(view))
+        assert provider.cancelled == 0
+        provider.go.set()
+        await settle()
+        asked = questions(provider)
+        for row in tool_session(4, start=30):
+            await session.manager.add_message(row)
+        await session.request()
+        assert session.recorder.count("context:compaction") == 2
+        assert session.recorder.of("context:post_compact")[-1]["digests"] == 0
+        assert not set(asked) & set(questions(provider)[len(asked) :])
+        await session.manager.close()
+
+    async def test_a_cancelled_coordinator_is_not_waited_for(self) -> None:
+        """While the host's token is set, no request waits; afterwards they do again."""
+
+        class Token:
+            is_cancelled = True
+
+        recorder, provider = Recorder(), Gated()
+        recorder.cancellation = token = Token()  # type: ignore[attr-defined]
+        made = SummarizingContextManager(recorder, keep_recent=4, **SMALL)
+        await made.set_messages(tool_session(12))
+        await made.stop_waiting()
+        assert size(await asyncio.wait_for(made.get_messages_for_request(300, provider), 1)) <= 300
+        assert size(await asyncio.wait_for(made.get_messages_for_request(250, provider), 1)) <= 250
+        token.is_cancelled = False
+        await made.set_messages(tool_session(12, start=70))
+        task = asyncio.create_task(made.get_messages_for_request(300, provider))
+        await settle()
+        assert not task.done()
+        provider.go.set()
+        view = await task
+        assert nodes(view)
+        assert not any(DIGEST_LINE in row["content"] for row in nodes(view))
+        await made.close()
+
+
+class TestNoWaiting:
+    async def test_a_view_that_fits_is_sent_as_it_is(self) -> None:
+        """With `wait_seconds: 0`; the summaries come with the next boundary, and are asked for once."""
+        setup = Setup(provider=lambda then: Gated(then), settings=(("wait_seconds", 0),), turns=12)
+        session = await setup.session()
+        session.budget = size(session.rows) * 10 // 9  # usage 0.9: above the threshold, and it fits
+        view = await asyncio.wait_for(session.request(), 1)
+        assert view == session.rows
+        assert await asyncio.wait_for(session.request(), 1) == session.rows
+        await settle()
+        provider = session.provider
+        assert isinstance(provider, Gated)
+        asked = provider.calls
+        assert asked
+        provider.go.set()
+        view = session.rows
+        for _ in range(8):  # segments, then one level of merges after the other
+            await settle()
+            earlier, view = view, await session.request()
+            assert view == session.rows or nodes(view)
+        assert earlier == view
+        assert nodes(view)
+        assert not any(DIGEST_LINE in row["content"] for row in nodes(view))
+        assert len(set(questions(provider))) == provider.calls
+        assert session.events() == (1, 1, 1)
+        await session.manager.close()
+
+    async def test_a_view_that_does_not_fit_shows_digests(self) -> None:
+        """And the late summary stands there at the next boundary, without a second call."""
+        setup = Setup(provider=lambda then: Gated(then), settings=(("wait_seconds", 0),), budget=300)
+        session = await setup.session()
+        view = await asyncio.wait_for(session.request(), 1)
+        assert size(view) <= 300
+        assert nodes(view)
+        assert session.recorder.of("context:post_compact")[-1]["digests"] == len(nodes(view))
+        await settle()
+        provider = session.provider
+        assert isinstance(provider, Gated)
+        provider.go.set()
+        await settle()
+        assert await session.request() == view, "nothing has come: the view stays"
+        asked = questions(provider)
+        assert len(set(asked)) == len(asked)
+        await session.manager.add_message(user("Is there more? " * 30))
+        await session.request()
+        await settle()
+        await session.manager.add_message(user("And now? " * 30))
+        await session.request()
+        assert (
+            session.recorder.of("context:post_compact")[-1]["digests"]
+            < session.recorder.of("context:post_compact")[0]["digests"]
+        )
+        assert len(set(questions(provider))) == provider.calls
+        await session.manager.close()

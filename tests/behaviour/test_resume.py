@@ -1,0 +1,403 @@
+"""A session goes on in a new process, in a fork and after a repair: from the record of its newest boundary, unasked."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amplifier_core.message_models import ChatRequest
+
+from context_summarize import SummarizingContextManager
+from context_summarize.messages.rows import JsonRow
+from context_summarize.replay.session_files import read_session
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.stores.open import open_store
+from context_summarize.stores.protocol import SummaryStore
+from context_summarize.summaries.prompts import load_prompts
+from context_summarize.testing import ScriptedProvider
+from tests.support.paths import ROOT
+from tests.support.recorder import EXAMPLE
+
+DATA = ROOT / "tests" / "data"
+AIRLINE, OTHER, CODING = EXAMPLE, DATA / "airline-desk-1.jsonl", DATA / "marshmallow-fix.jsonl"
+BUDGETS = {AIRLINE: 8_000, OTHER: 8_000, CODING: 5_000}
+POINTS = [
+    *((AIRLINE, at) for at in (131, 302, 477, 640, 823, 1_001, 1_335)),
+    *((OTHER, at) for at in (168, 349, 520, 702, 911, 1_225)),
+    *((CODING, at) for at in (19, 28)),
+]
+"""Recording and row at which a session ends: turns that have just begun, open calls, and the last row."""
+FRESH = "fresh-"
+_LINE = re.compile(r"\(line (\d+)\)")
+
+
+def lived(rows: Sequence[JsonRow], first: int = 0) -> list[JsonRow]:
+    """The rows as a session holds them: with what hosts drop when they save, and user rows numbered from `first`."""
+    out: list[JsonRow] = []
+    for at, given in enumerate(rows, first):
+        row: JsonRow = {**given, "name": given.get("name"), "metadata": {"turn": at, "note": None}}
+        if row["role"] == "user":
+            row["content"] = f"{row['content']} (line {at})"
+        if row["role"] == "assistant":
+            row = thoughtful(with_option(row) if at % 5 == 0 else row, at)
+        out.append(row)
+        if at % 9 == 4:
+            hook = {"source": "hook", "hook_name": "reminder"}
+            out.append({"role": ("system", "user")[at % 2], "content": f"Reminder {at}.", "metadata": hook})
+        if at % 50 == 7 and row["role"] == "user":
+            out.append({"role": "developer", "content": f"Mode {at}."})
+    return out
+
+
+def with_option(row: JsonRow) -> JsonRow:
+    """The row with one more argument, None, in each of its calls."""
+    content, made = row["content"], row.get("tool_calls") or []
+    if isinstance(content, list):
+        content = [{**b, "input": {**b["input"], "option": None}} if "input" in b else b for b in content]
+    made = [{**call, "arguments": {**call["arguments"], "option": None}} for call in made]
+    return {**row, "content": content, "tool_calls": made}
+
+
+def thoughtful(row: JsonRow, at: int) -> JsonRow:
+    """An assistant row with its private reasoning, in each of the places where loops put it."""
+    content = row["content"]
+    thinking = {"type": "thinking", "thinking": f"{FRESH}thought {at}", "signature": "c2ln", "visibility": None}
+    blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
+    if row.get("tool_calls") and at % 3 == 0:
+        return {**row, "content": None, "thinking_block": thinking}
+    return {**row, "content": [thinking, *blocks], "content_blocks": [thinking]}
+
+
+def as_saved(rows: Iterable[JsonRow]) -> list[JsonRow]:
+    """What a host keeps of rows: no system, developer or hook rows, no private reasoning, no None; through JSON."""
+    saved = []
+    for row in rows:
+        if row["role"] in ("system", "developer") or (row.get("metadata") or {}).get("source") == "hook":
+            continue
+        kept = {key: value for key, value in row.items() if key not in ("thinking_block", "content_blocks")}
+        if isinstance(kept["content"], list):
+            kept["content"] = [block for block in kept["content"] if block["type"] != "thinking"]
+        saved.append(without_none(kept))
+    return list(json.loads(json.dumps(saved)))
+
+
+def without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_none(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list):
+        return [without_none(item) for item in value if item is not None]
+    return value
+
+
+def summarise(request: ChatRequest) -> str:
+    """A summary that is another for every part: it names the part's own fence."""
+    return f"Goal: orders were looked up. State: done. Part {str(request.messages[1].content).split()[2]}."
+
+
+def working() -> ScriptedProvider:
+    return ScriptedProvider(then=summarise)
+
+
+def asked(provider: ScriptedProvider) -> list[str]:
+    """What the provider was shown, call by call: equal texts are equal keys."""
+    return ["\n".join(str(message.content) for message in request.messages) for request in provider.requests]
+
+
+def nodes(view: Iterable[JsonRow]) -> list[JsonRow]:
+    """The summaries of a view, as rows: key, level and range stand in their metadata."""
+    return [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
+
+
+def keys(view: Iterable[JsonRow]) -> list[str]:
+    return [row["metadata"]["key"] for row in nodes(view)]
+
+
+def others(view: Iterable[JsonRow]) -> list[JsonRow]:
+    """All but the summaries of a view, as a host would save it."""
+    return as_saved(view)
+
+
+def lines(texts: Iterable[str]) -> set[int]:
+    """Numbers of the user rows that stand in these texts."""
+    return {int(number) for text in texts for number in _LINE.findall(text)}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A session that has ended."""
+
+    rows: list[JsonRow]
+    view: list[JsonRow]
+    provider: ScriptedProvider
+    segments: list[tuple[int, int]]
+    """History rows [start, end) of each segment that was closed."""
+
+
+async def live(rows: Sequence[JsonRow], store: SummaryStore, budget: int, **settings: Any) -> Ended:
+    """Run a session as a loop does, one view before every assistant row and one at the end, and close it."""
+    provider = working()
+    manager = SummarizingContextManager(store=store, **settings)
+    for row in rows:
+        if row["role"] == "assistant":
+            await manager.get_messages_for_request(budget, provider)
+        await manager.add_message(row)
+    view = await manager.get_messages_for_request(budget, provider)
+    if manager._ahead._task is not None:  # what was begun for the next boundary is there
+        await manager._ahead._task
+    history = manager._history
+    segments = [
+        (history.rendered_group(s.first_group).start, history.rendered_group(s.end_group - 1).end)
+        for s in history.segments
+    ]
+    await manager.close()
+    return Ended(list(rows), view, provider, segments)
+
+
+async def resume(
+    rows: Sequence[JsonRow], store: SummaryStore, budget: int, *, replayed: bool = False, **settings: Any
+) -> tuple[list[JsonRow], ScriptedProvider]:
+    """(first view, provider) of a new manager that is given these rows."""
+    provider = working()
+    manager = SummarizingContextManager(store=store, **settings)
+    if replayed:
+        for row in rows:
+            await manager.add_message(row)
+    else:
+        await manager.set_messages(rows)
+    view = await manager.get_messages_for_request(budget, provider)
+    await manager.close()
+    return view, provider
+
+
+# --- the same session -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("path", "at"), POINTS, ids=[f"{path.stem}-{at}" for path, at in POINTS])
+async def test_a_session_goes_on_in_a_new_process_unasked(path: Path, at: int, tmp_path: Path) -> None:
+    """Handed over whole or row by row: no provider call, the same summaries, the same rows beside them."""
+    budget = BUDGETS[path]
+    ended = await live(lived(read_session(path)[:at]), open_store(str(tmp_path / "old")), budget)
+    assert nodes(ended.view), "a boundary was made"
+    assert ended.rows != as_saved(ended.rows)
+    for replayed in (False, True):
+        file = tmp_path / f"new-{replayed}"  # so that neither finds what the other left
+        shutil.copy(tmp_path / "old", file)
+        saved = as_saved(ended.rows)
+        view, provider = await resume(saved, open_store(str(file)), budget, replayed=replayed)
+        assert provider.calls == 0
+        assert nodes(view) == nodes(ended.view)
+        assert others(view) == others(ended.view)
+
+
+@pytest.mark.parametrize("at", [255, 766, 1_100])
+async def test_a_store_in_memory_that_is_shared_does_the_same(at: int) -> None:
+    """What is adopted does not depend on where it was kept."""
+    store = MemoryStore()
+    ended = await live(lived(read_session(AIRLINE)[:at]), store, 8_000)
+    view, provider = await resume(as_saved(ended.rows), store, 8_000)
+    assert provider.calls == 0
+    assert nodes(view) == nodes(ended.view) != []
+    assert others(view) == others(ended.view)
+
+
+SECOND_PROCESS = """
+import asyncio, json, sys
+
+from context_summarize import SummarizingContextManager
+from context_summarize.stores.open import open_store
+from context_summarize.testing import ScriptedProvider
+
+
+async def main():
+    rows = json.load(sys.stdin)
+    provider = ScriptedProvider(then=RuntimeError("asked"))
+    manager = SummarizingContextManager(store=open_store(sys.argv[1]))
+    await manager.set_messages(rows)
+    view = await manager.get_messages_for_request(8_000, provider)
+    await manager.close()
+    print(json.dumps({"view": view, "calls": provider.calls}))
+    await asyncio.sleep(0.2)  # the host's kernel ends its threads
+
+
+asyncio.run(main())
+"""
+
+
+async def test_a_second_python_process_goes_on_where_the_first_one_stopped(tmp_path: Path) -> None:
+    """Nothing but the file and the saved rows passes between them."""
+    path = str(tmp_path / "store")
+    ended = await live(lived(read_session(AIRLINE)[:302]), open_store(path), 8_000)
+    saved = json.dumps(as_saved(ended.rows))
+    command = [sys.executable, "-c", SECOND_PROCESS, path]
+    done = await asyncio.to_thread(
+        subprocess.run, command, input=saved, capture_output=True, text=True, check=True, cwd=DATA.parent.parent
+    )
+    told = json.loads(done.stdout)
+    assert told["calls"] == 0
+    assert nodes(told["view"]) == nodes(ended.view) != []
+    assert others(told["view"]) == others(ended.view)
+
+
+async def test_reasoning_is_in_no_key_and_is_not_shown_to_the_summariser() -> None:
+    """A session with private reasoning in every assistant row is cut and addressed as it is without."""
+    rows = [thoughtful(row, at) if row["role"] == "assistant" else row for at, row in enumerate(recorded_rows())]
+    found: list[list[str]] = []
+    for given in (rows, as_saved(rows)):
+        provider = working()
+        manager = SummarizingContextManager(store=MemoryStore())
+        await manager.set_messages(given)
+        await manager.get_messages_for_request(8_000, provider)
+        found.append([manager._addresses.leaf(segment).key for segment in manager._history.segments])
+        await manager.close()
+        assert provider.calls > 0
+        assert FRESH not in "".join(asked(provider))
+    assert found[0] == found[1]
+    assert len(found[0]) > 10
+
+
+def recorded_rows() -> list[JsonRow]:
+    return as_saved(read_session(AIRLINE)[:302])
+
+
+@pytest.fixture(scope="module")
+def one_session() -> tuple[MemoryStore, Ended]:
+    """A session that was run once, and the store that it left."""
+    store = MemoryStore()
+    return store, asyncio.run(live(lived(read_session(AIRLINE)[:620]), store, 8_000))
+
+
+@pytest.fixture
+def kept(one_session: tuple[MemoryStore, Ended]) -> tuple[MemoryStore, Ended]:
+    """The same, with a copy of the store, which the test may fill."""
+    store, ended = one_session
+    return copy.deepcopy(store), ended
+
+
+# --- forks and repairs ----------------------------------------------------------------------------------------------
+
+
+async def test_a_fork_pays_for_its_own_tail_only() -> None:
+    """Two sessions with one beginning: nothing is asked twice, and the second shows nobody what the first paid for."""
+    store = MemoryStore()
+    prefix = lived(read_session(AIRLINE)[:400])
+    first = await live([*prefix, *lived(read_session(OTHER)[1:250], 10_000)], store, 8_000)
+    tail = lived(read_session(AIRLINE)[400:620], 20_000)
+    second = await live([*as_saved(prefix), *tail], store, 8_000)
+    paid, own = asked(first.provider), asked(second.provider)
+    assert len(set(paid)) == len(paid) > 0
+    assert len(set(own)) == len(own) > 0
+    assert not set(own) & set(paid)
+    shared = max(end for _, end in first.segments if end <= len(prefix))
+    old = lines(str(row["content"]) for row in prefix[:shared])
+    assert not lines(own) & old
+    assert max(lines(own)) >= 20_000
+
+
+async def test_a_fork_begins_with_the_newest_boundary_of_the_common_part(kept: tuple[MemoryStore, Ended]) -> None:
+    """Records of what another branch folded of its own do not match; those of the common part do, whoever made them."""
+    store, ended = kept
+    await live([*ended.rows, *lived(read_session(OTHER)[1:150], 10_000)], store, 8_000)
+    view, provider = await resume(as_saved(ended.rows), store, 8_000)
+    assert provider.calls == 0
+    last = nodes(view)[-1]["metadata"]["messages"][1]
+    assert nodes(ended.view)[-1]["metadata"]["messages"][1] <= last <= len(as_saved(ended.rows))
+
+
+@pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
+async def test_a_repair_in_the_middle_pays_from_its_segment_on(share: float, kept: tuple[MemoryStore, Ended]) -> None:
+    """`set_messages` with one row changed: segments before it are not asked for again, those after it once."""
+    store, before = kept
+    rows = before.rows
+    users = [at for at, row in enumerate(rows) if row["role"] == "user" and "(line " in row["content"]]
+    row = users[int(len(users) * share)]
+    repaired = [*rows[:row], {**rows[row], "content": f"{rows[row]['content']} Repaired."}, *rows[row + 1 :]]
+    provider = working()
+    manager = SummarizingContextManager(store=store)
+    await manager.set_messages(rows)
+    await manager.get_messages_for_request(8_000, provider)
+    assert provider.calls == 0
+    await manager.set_messages(repaired)
+    view = await manager.get_messages_for_request(8_000, provider)
+    await manager.close()
+    paid = asked(provider)
+    assert paid
+    assert len(set(paid)) == len(paid)
+    assert not set(paid) & set(asked(before.provider))
+    start = max(first for first, _ in before.segments if first <= row)
+    assert not lines(paid) & lines(str(r["content"]) for r in rows[:start])
+    assert any("Repaired." in text for text in paid)
+    assert set(keys(view)) - set(keys(before.view))
+
+
+async def test_a_session_that_is_cut_back_is_adopted_at_an_earlier_boundary(kept: tuple[MemoryStore, Ended]) -> None:
+    """A host that takes rows back from the end gets the longest boundary that still lies before it."""
+    store, ended = kept
+    saved = as_saved(ended.rows[:420])
+    view, provider = await resume(saved, store, 8_000)
+    ranges = [row["metadata"]["messages"] for row in nodes(view)]
+    assert provider.calls == 0
+    assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
+    assert len(saved) // 2 < ranges[-1][1] <= len(saved)
+
+
+# --- what is not adopted --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("changed", ["segment.md", "merge.md", "segment_tokens", "summary_tokens"])
+async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(
+    changed: str, kept: tuple[MemoryStore, Ended], tmp_path: Path
+) -> None:
+    """Its summaries are not those that these prompts and sizes would make."""
+    store, ended = kept
+    if changed.endswith(".md"):
+        prompts = shutil.copytree(load_prompts("default").segment.path.parent, tmp_path / "prompts")
+        with (prompts / changed).open("a") as file:
+            file.write("\nBe brief.\n")
+        settings: dict[str, Any] = {"prompts": str(prompts)}
+    else:
+        settings = {changed: {"segment_tokens": 2_048, "summary_tokens": 140}[changed]}
+    view, provider = await resume(as_saved(ended.rows), store, 8_000, **settings)
+    if changed == "merge.md":
+        # Summaries of segments do not depend on it; merges do.
+        assert not {row["metadata"]["key"] for row in nodes(view) if row["metadata"]["level"]} & set(keys(ended.view))
+    else:
+        assert provider.calls > 0
+        assert not set(keys(view)) & set(keys(ended.view))
+
+
+async def test_a_record_of_another_session_is_not_found(kept: tuple[MemoryStore, Ended]) -> None:
+    """Another conversation in the same store begins with its rows as they are."""
+    store, _ = kept
+    saved = as_saved(lived(read_session(OTHER)[:60]))
+    view, provider = await resume(saved, store, 100_000)
+    assert (nodes(view), provider.calls) == ([], 0)
+    assert [row["metadata"]["turn"] for row in others(view)] == [row["metadata"]["turn"] for row in saved]
+
+
+async def test_a_record_that_does_not_match_its_history_is_ignored(kept: tuple[MemoryStore, Ended]) -> None:
+    """Nodes that leave a gap, or reach past the end: the view is made anew, from the summaries that are there."""
+    store, ended = kept
+    records = list(store._records.values())
+    assert len(records) > 2
+    for record in records:
+        damaged = (
+            replace(record, nodes=record.nodes[1:]),
+            replace(record, frontier_group=record.frontier_group + 10_000),
+            replace(record, segment_tokens=0),
+        )
+        await store.put_boundary(damaged[record.frontier_group % 3])
+    view, _ = await resume(as_saved(ended.rows), store, 8_000)
+    ranges = [row["metadata"]["messages"] for row in nodes(view)]
+    assert ranges
+    assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
+    assert "digest" not in "".join(row["content"] for row in nodes(view)).lower()

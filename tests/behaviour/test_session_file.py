@@ -1,0 +1,640 @@
+"""The history's file through the manager: what the next session finds, whatever the disk and the host did meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import Executor, Future
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from amplifier_core.testing import MockCoordinator
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from benchmarks.field.virtual import run_virtually
+from context_summarize import SummarizingContextManager, mount
+from context_summarize.messages.rows import JsonRow
+from context_summarize.persistence import history_file as journal
+from context_summarize.persistence import session_file as history_file
+from context_summarize.persistence.session_file import session_path
+from context_summarize.testing import ScriptedProvider, assistant, hook, tool_session, user
+from tests.support.gated import Gated, answer
+from tests.support.paths import ROOT
+from tests.support.session import Host
+
+SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "keep_recent": 4, "prefetch_threshold": None}
+LARGE = 10**6
+SYSTEM: JsonRow = {"role": "system", "content": "Be brief."}
+Rows = list[JsonRow]
+OURS: Rows = [SYSTEM, user("hello"), {**assistant("hi"), "name": None}, hook("note"), user("and now?")]
+
+
+def manager(path: Path | str, **more: Any) -> SummarizingContextManager:
+    return SummarizingContextManager(persistence={"path": str(path)}, **SMALL, **more)
+
+
+@asynccontextmanager
+async def session(path: Path | str, **more: Any) -> AsyncIterator[SummarizingContextManager]:
+    made = manager(path, **more)
+    yield made
+    await made.close()
+
+
+async def kept(path: Path) -> Rows:
+    """What the next session finds."""
+    async with session(path) as made:
+        return await made.get_messages()
+
+
+async def filled(path: Path, rows: Rows) -> Rows:
+    """A session that had these rows, and has ended."""
+    async with session(path) as made:
+        for row in rows:
+            await made.add_message(row)
+    return rows
+
+
+def saved(rows: Rows) -> Rows:
+    """What a host keeps of a history: no system rows, no None values; through JSON."""
+    lean = [{key: value for key, value in row.items() if value is not None} for row in rows if row["role"] != "system"]
+    return json.loads(json.dumps(lean))  # type: ignore[no-any-return]
+
+
+def archives(path: Path) -> list[Path]:
+    return sorted(path.parent.glob(f"{path.stem}.20*.jsonl"))
+
+
+def journal_threads() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("context-summarize-history")]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history.jsonl"
+
+
+class TestTheNextSession:
+    @pytest.mark.parametrize("first", ["get_messages", "get_messages_for_request", "get_token_count", "statistics"])
+    async def test_it_finds_every_row(self, path, first: str) -> None:
+        """System rows, hook rows and None values too, whatever the host asks for first."""
+        rows = await filled(path, [*OURS, *tool_session(3)])
+        plain = SummarizingContextManager(**SMALL)
+        await plain.set_messages(rows)
+        async with session(path) as made:
+            await getattr(made, first)()
+            assert made.messages == await made.get_messages() == rows
+            assert await made.get_token_count() == await plain.get_token_count() > 0
+            assert await made.get_messages_for_request(LARGE) == await plain.get_messages_for_request(LARGE)
+
+    async def test_it_goes_on_where_the_file_ends(self, path) -> None:
+        """Three sessions, one history, one line a row."""
+        rows = tool_session(6)
+        for at in range(0, 24, 8):
+            await filled(path, rows[at : at + 8])
+        assert await kept(path) == rows
+        assert len(path.read_bytes().splitlines()) == 1 + len(rows)
+        assert archives(path) == []
+
+    async def test_summaries_change_nothing_on_the_disk(self, path) -> None:
+        """The file is the history, not the view."""
+        rows = tool_session(12)
+        async with session(path) as made:
+            for row in rows:
+                await made.add_message(row)
+            view = await made.get_messages_for_request(900, ScriptedProvider(then=answer))
+            assert len(view) < len(rows)
+        assert await kept(path) == rows
+
+    async def test_ephemeral_rows_are_not_written(self, path) -> None:
+        """They are there for this session alone."""
+        passing = {**user("now"), "metadata": {"ephemeral": True}}
+        async with session(path) as made:
+            for row in (user("a"), passing, {**user("now too"), "ephemeral": True}, user("b")):
+                await made.add_message(row)
+            assert len(await made.get_messages()) == 4
+        assert await kept(path) == [user("a"), user("b")]
+
+    async def test_a_torn_last_line_costs_that_line(self, path, warnings: Callable[[], list[str]]) -> None:
+        """One warning; what comes next stands on a line of its own."""
+        rows = await filled(path, tool_session(2))
+        path.write_bytes(path.read_bytes() + b'{"role":"user","cont')
+        await filled(path, [user("next")])
+        assert await kept(path) == [*rows, user("next")]
+        [warning] = warnings()
+        assert "torn" in warning
+
+    async def test_a_row_that_is_refused_is_not_written(self, path) -> None:
+        """ValueError, and nothing has changed."""
+        async with session(path) as made:
+            with pytest.raises(ValueError, match="role"):
+                await made.add_message({"role": "nobody"})
+            await made.add_message(user("a"))
+            with pytest.raises(ValueError, match="role"):
+                await made.set_messages([user("b"), {"role": "nobody"}])
+        assert await kept(path) == [user("a")]
+
+
+class TestMounted:
+    async def test_mounting_opens_nothing(self, tmp_path) -> None:
+        """No file, no folder, no thread before the first call; cleanup without one opens nothing either."""
+        cleanup = await mount(MockCoordinator(), {"persistence": {"path": str(tmp_path / "made" / "h.jsonl")}})
+        assert journal_threads() == []
+        await cleanup()
+        assert list(tmp_path.iterdir()) == []
+
+    async def test_the_next_mount_finds_the_rows(self, tmp_path: Path) -> None:
+        """In a file named after the host's id of the session."""
+        rows, config = tool_session(2), {"persistence": {"path": str(tmp_path / "{session_id}.jsonl")}}
+        for expected in ([], rows):
+            coordinator = MockCoordinator()
+            cleanup = await mount(coordinator, config)
+            made = coordinator.get("context")
+            assert await made.get_messages() == expected
+            for row in rows[len(expected) :]:
+                await made.add_message(row)
+            await cleanup()
+        assert (tmp_path / f"{MockCoordinator().session_id}.jsonl").is_file()
+
+    async def test_a_real_session_is_continued(self, path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Rows of the kernel's own loop, and the statistics as a capability."""
+        added: Rows = []
+        for _ in range(2):
+            host = await Host(monkeypatch, {"persistence": {"path": str(path)}}).start()
+            assert await host.context.get_messages() == added
+            await host.talk(2)
+            added += host.loop.added
+            told = await host.session.coordinator.get_capability("context.statistics")()
+            assert told.messages == len(added) > 0
+            await host.end()
+        assert await kept(path) == added
+        await asyncio.sleep(0.2)  # the kernel's own thread can crash when the interpreter ends right after a session
+
+
+@pytest.mark.parametrize(
+    ("given_id", "file"),
+    [
+        ("0f3a-b1", "0f3a-b1"),
+        ("parent-span_agent.x", "parent-span_agent.x"),
+        ("../../etc/passwd", ".._.._etc_passwd"),
+        ("a\\b:c\0d", "a_b_c_d"),
+        ("..", "session"),
+        ("", "session"),
+        (None, "session"),
+    ],
+)
+def test_the_sessions_id_stands_in_the_path(given_id: str | None, file: str) -> None:
+    """As far as a file name can hold it: it leads nowhere else."""
+    coordinator = SimpleNamespace(session_id=given_id)
+    assert session_path("~/h/{session_id}.jsonl", coordinator) == f"~/h/{file}.jsonl"
+    assert session_path("~/{session_id}/h.jsonl", coordinator) == f"~/{file}/h.jsonl"
+    assert session_path("~/h.jsonl", coordinator) == "~/h.jsonl"
+
+
+def test_without_a_host_the_path_has_a_name_all_the_same() -> None:
+    """For scripts."""
+    assert session_path("{session_id}.jsonl", None) == "session.jsonl"
+
+
+# --- order and cancellation -----------------------------------------------------------------------------------------
+
+
+class InTurns(Executor):
+    """In place of the file's thread: does a piece of work so many turns of the event loop later, one after another."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self._turns = 2
+
+    def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def go(left: int) -> None:
+            if left:
+                asyncio.get_running_loop().call_soon(go, left - 1)
+            else:
+                future.set_result(work(*args, **kwargs))
+
+        go(self._turns)
+        return future
+
+
+async def started(work: Coroutine[Any, Any, Any], turns: int) -> asyncio.Task[Any]:
+    """The task of a call that has begun so many turns ago."""
+    task = asyncio.create_task(work)
+    for _ in range(1 + turns):
+        await asyncio.sleep(0)
+    return task
+
+
+class TestOrder:
+    async def test_rows_that_come_before_the_file_is_loaded_follow_its_rows(self, path) -> None:
+        """In the order of the calls, though all come at once; a request among them finds them all."""
+        earlier = await filled(path, tool_session(4))
+        rows = [user(f"row {at}") for at in range(100)]
+        async with session(path) as made:
+            adding = [made.add_message(row) for row in rows[:60]]
+            await asyncio.gather(*adding[:30], made.get_messages_for_request(LARGE), *adding[30:])
+            await asyncio.gather(*(made.add_message(row) for row in rows[60:]))
+            assert await made.get_messages() == [*earlier, *rows]
+        assert await kept(path) == [*earlier, *rows]
+
+    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+    @given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=10), st.integers(0, 2))
+    def test_calls_that_are_cancelled_lose_and_double_nothing(self, plan: Any, before: int) -> None:
+        """Before, while and after the file is loaded: a call that has begun is done once, in its place."""
+
+        async def run(path: Path) -> None:
+            earlier = await filled(path, tool_session(before))
+            rows = [user(str(number)) for number in range(len(plan))]
+            async with session(path) as made:
+                tasks = []
+                for row, (cancel, turns) in zip(rows, plan, strict=True):
+                    tasks.append(await started(made.add_message(row), turns))
+                    if cancel:
+                        tasks[-1].cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
+                assert await made.get_messages() == [*earlier, *rows]
+            assert await kept(path) == [*earlier, *rows]
+
+        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+            patch.setattr(journal, "ThreadPoolExecutor", InTurns)
+            asyncio.run(run(Path(folder) / "h.jsonl"))
+
+    @pytest.mark.parametrize("loaded", [True, False])
+    @pytest.mark.parametrize("what", ["add_message", "set_messages", "grown", "clear", "request"])
+    async def test_cancelled_at_any_turn_memory_and_disk_agree(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, loaded: bool
+    ) -> None:
+        """The change is there or it is not, here and in the next session alike."""
+        monkeypatch.setattr(journal, "ThreadPoolExecutor", InTurns)
+        old, new = [SYSTEM, *tool_session(2)], [user("another"), assistant("history")]
+        after: dict[str, Rows] = {
+            "add_message": [*old, user("more")],
+            "set_messages": [SYSTEM, *new],
+            "grown": [*old, *new],
+            "clear": [],
+            "request": old,
+        }
+        outcomes = []
+        for turns in range(200):
+            path = tmp_path / f"{turns}.jsonl"
+            await filled(path, old)
+            async with session(path) as made:
+                if loaded:
+                    await made.get_messages()
+                works: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+                    "add_message": partial(made.add_message, user("more")),
+                    "set_messages": partial(made.set_messages, new),
+                    "grown": partial(made.set_messages, [*old, *new]),
+                    "clear": made.clear,
+                    "request": partial(made.get_messages_for_request, LARGE),
+                }
+                task = await started(works[what](), turns)
+                ended = task.done()
+                task.cancel()
+                await asyncio.wait([task])
+                rows = await made.get_messages()
+                assert rows in (old, after[what])
+                await made.add_message(user("last"))
+            assert await kept(path) == [*rows, user("last")]
+            outcomes.append(rows)
+            if ended:
+                break
+        assert outcomes[-1] == after[what]
+        assert len(outcomes) > 1, "it was never cancelled"
+        assert ended
+
+
+# --- the host's copy ------------------------------------------------------------------------------------------------
+
+
+class TestTheHostsCopy:
+    @pytest.mark.parametrize("turns", [0, 300])
+    async def test_what_the_host_has_kept_of_ours_is_ignored(self, path, turns: int) -> None:
+        """System rows and None values stay in the history; the file is as it was. Also in a long session."""
+        ours = await filled(path, [*OURS, *tool_session(turns)])
+        before = path.read_bytes()
+        async with session(path) as made:
+            await made.set_messages(saved(ours))
+            assert await made.get_messages() == ours
+            await made.set_messages(saved(ours))
+            await made.set_messages(ours)
+            assert await made.get_messages() == ours
+        assert path.read_bytes() == before
+        assert archives(path) == []
+
+    @pytest.mark.parametrize("loaded", [True, False])
+    async def test_anything_else_is_a_repair(self, path, loaded: bool) -> None:
+        """As given, after our system rows; the old file is kept beside the new one."""
+        ours = await filled(path, OURS)
+        theirs = [*saved(ours)[:1], assistant("hi there")]
+        async with session(path) as made:
+            if loaded:
+                await made.get_messages()
+            await made.set_messages(theirs)
+            assert await made.get_messages() == [SYSTEM, *theirs]
+            await made.add_message(user("next"))
+        assert await kept(path) == [SYSTEM, *theirs, user("next")]
+        [archive] = archives(path)
+        assert await kept(archive) == ours
+
+    async def test_rows_at_the_end_are_appended(self, path) -> None:
+        """A longer copy of the same rows is growth: no new file."""
+        ours = await filled(path, [SYSTEM, user("hello")])
+        async with session(path) as made:
+            await made.set_messages([user("hello"), assistant("hi")])
+        assert await kept(path) == [*ours, assistant("hi")]
+        assert archives(path) == []
+
+    async def test_a_new_history_is_what_the_host_gives(self, path) -> None:
+        """With no rows in the file yet there is nothing to compare with, in this session."""
+        async with session(path) as made:
+            await made.set_messages(OURS)
+            assert await made.get_messages() == OURS
+            await made.set_messages(OURS[1:3])
+            assert await made.get_messages() == OURS[1:3]
+        assert await kept(path) == OURS[1:3]
+
+    async def test_clear_archives(self, path) -> None:
+        """And what the host gives afterwards is taken as it is."""
+        ours = await filled(path, OURS)
+        async with session(path) as made:
+            await made.clear()
+            assert await made.get_messages() == []
+            await made.add_message(SYSTEM)
+            await made.set_messages(saved(ours))
+            assert await made.get_messages() == saved(ours)
+            await made.set_messages([SYSTEM, user("a")])
+            await made.set_messages([user("a")])
+            assert await made.get_messages() == [user("a")]
+        assert await kept(path) == [user("a")]
+        assert ours in [await kept(archive) for archive in archives(path)]
+
+    async def test_rows_that_come_while_copies_are_compared_are_not_lost(self, path) -> None:
+        """A long copy is compared in a thread; the row follows the repaired ones, on the disk too."""
+        await filled(path, tool_session(300))
+        theirs = [*tool_session(299), user("repaired")]
+        async with session(path) as made:
+            await made.get_messages()
+            setting = await started(made.set_messages(theirs), 0)
+            assert not setting.done()
+            await made.add_message(user("meanwhile"))
+            await setting
+            assert await made.get_messages() == [*theirs, user("meanwhile")]
+        assert await kept(path) == [*theirs, user("meanwhile")]
+
+    async def test_a_clear_while_copies_are_compared_has_the_last_word(self, path) -> None:
+        """The later call wins."""
+        await filled(path, tool_session(300))
+        async with session(path) as made:
+            await made.get_messages()
+            setting = await started(made.set_messages([*tool_session(299), user("repaired")]), 0)
+            assert not setting.done()
+            await made.clear()
+            await setting
+            assert await made.get_messages() == []
+        assert await kept(path) == []
+
+
+# --- what goes wrong ------------------------------------------------------------------------------------------------
+
+
+class TestInMemory:
+    async def test_a_path_that_cannot_be_written_costs_one_warning(
+        self, tmp_path: Path, warnings: Callable[[], list[str]]
+    ) -> None:
+        """Every method works as without a file."""
+        (tmp_path / "file").write_text("mine")
+        async with session(tmp_path / "file" / "h.jsonl") as made:
+            for row in tool_session(12):
+                await made.add_message(row)
+            view = await made.get_messages_for_request(900, ScriptedProvider(then=answer))
+            assert 0 < len(view) < 48
+            assert await made.get_messages() == tool_session(12)
+            await made.set_messages(tool_session(2))
+            assert await made.get_messages() == tool_session(2)
+            await made.clear()
+            await made.add_message(user("a"))
+            assert await made.get_messages() == [user("a")]
+        [warning] = warnings()
+        assert "in memory" in warning
+        assert (tmp_path / "file").read_text() == "mine"
+
+    async def test_a_second_session_on_one_path(self, path, warnings: Callable[[], list[str]]) -> None:
+        """It keeps to memory, with one warning; the first one's rows are safe."""
+        async with session(path) as first:
+            await first.add_message(user("first"))
+            async with session(path) as second:
+                await second.add_message(user("second"))
+                await first.add_message(user("first again"))
+                assert await second.get_messages() == [user("second")]
+                await second.clear()
+        assert await kept(path) == [user("first"), user("first again")]
+        [warning] = warnings()
+        assert "another session" in warning
+
+
+class TestTheEnd:
+    @pytest.mark.parametrize("used", ["not at all", "loading", "in full"])
+    async def test_no_thread_and_no_task_is_left(self, path, used: str) -> None:
+        """However far it came; a request under way gets its view."""
+        await filled(path, tool_session(2))
+        before, made = len(journal_threads()), manager(path)
+        request = None
+        if used != "not at all":
+            request = await started(made.get_messages_for_request(LARGE), 0)
+        if used == "in full":
+            assert request is not None
+            await request
+            await made.add_message(user("more"))
+        assert made._file is not None
+        thread = made._file._journal._thread
+        await made.close()
+        if request is not None:
+            assert (await request)[: len(tool_session(2))] == tool_session(2)
+        thread.shutdown(wait=True)  # its last work is done: it ends by itself
+        assert len(journal_threads()) <= before
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    async def test_a_session_that_has_ended_keeps_rows_in_memory(self, path) -> None:
+        """Hosts may still read; nothing is written any more."""
+        made = manager(path)
+        await made.add_message(user("a"))
+        await made.close()
+        await made.add_message(user("b"))
+        assert await made.get_messages() == [user("a"), user("b")]
+        await made.close()
+        assert await kept(path) == [user("a")]
+
+    async def test_a_session_that_ends_before_it_began_reads_nothing(self, path) -> None:
+        """And its methods do not hang."""
+        await filled(path, [user("a")])
+        made = manager(path)
+        await made.close()
+        assert await made.get_messages() == []
+        assert await kept(path) == [user("a")]
+
+
+KILLED = """
+import asyncio, json, os, signal, sys
+from benchmarks.field.virtual import run_virtually
+from context_summarize import SummarizingContextManager
+
+async def prompt():
+    await asyncio.sleep(0)
+    return "Be kind."
+
+async def session(path, run, out):
+    made = SummarizingContextManager(persistence={"path": path})
+    if run % 2:
+        await made.get_messages()
+    if run % 3:
+        await made.set_system_prompt_factory(prompt)
+    for number in range(1 + 7 * run):
+        asyncio.create_task(made.add_message({"role": "user", "content": f"{number} " + "x" * 20_000 * (run % 4)}))
+    for _ in range(run):
+        await asyncio.sleep(0)
+    view = await made.get_messages_for_request(10**7)
+    os.write(out, b"%d" % sum(row["role"] == "user" for row in view))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+for run in range(int(sys.argv[2])):
+    back, out = os.pipe()
+    child = os.fork()
+    if child == 0:
+        asyncio.run(session(f"{sys.argv[1]}/{run}.jsonl", run, out))
+    os.waitpid(child, 0)
+    print(os.read(back, 100).decode())
+"""
+
+
+class TestKilled:
+    async def test_no_row_of_a_served_view_is_lost(self, tmp_path: Path, no_hang: None) -> None:
+        """Ten sessions that are killed right after a request, with rows added and not waited for."""
+        command = [sys.executable, "-c", KILLED, str(tmp_path), "10"]
+        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False, cwd=ROOT)
+        served = [int(line) for line in done.stdout.split()]
+        assert len(served) == 10, done.stderr
+        assert max(served) > 1
+        for run, least in enumerate(served):
+            rows = await kept(tmp_path / f"{run}.jsonl")
+            assert len(rows) >= least
+            assert [int(row["content"].split()[0]) for row in rows] == list(range(len(rows)))
+
+    async def test_a_row_that_came_while_summaries_were_made_is_written_before_its_view_is_served(
+        self, path, monkeypatch: pytest.MonkeyPatch, no_hang: None
+    ) -> None:
+        """The view waits for the disk, not only what stood there when the request began."""
+        monkeypatch.setattr(history_file, "_SYNC_SECONDS", 60)
+        await filled(path, tool_session(12))
+        provider, gate = Gated(), threading.Event()
+        async with session(path) as made:
+            request = asyncio.create_task(made.get_messages_for_request(900, provider))
+            await provider.asked.wait()
+            blocked(made, gate)
+            adding = await started(made.add_message(user("meanwhile")), 0)
+            provider.go.set()
+            await asyncio.wait([request], timeout=0.05)
+            early = request.done()
+            gate.set()
+            assert user("meanwhile") in await request
+            assert not early
+            await adding
+
+
+def blocked(made: SummarizingContextManager, gate: threading.Event) -> Any:
+    """Have the file's thread hang until the gate opens; the thread."""
+    assert made._file is not None
+    thread = made._file._journal._thread
+    thread.submit(gate.wait)
+    return thread
+
+
+class TestAHangingDisk:
+    """In virtual time: it passes only while all wait."""
+
+    def test_it_stalls_a_session_once_and_for_a_second(self, path, no_hang: None) -> None:
+        """Later calls do not wait for it; once it is back, all rows are written, in order."""
+        gate, rows = threading.Event(), tool_session(2)
+        asyncio.run(filled(path, rows[:4]))
+
+        async def hang() -> Any:
+            loop, made = asyncio.get_running_loop(), manager(path)
+            reading = await started(made.get_messages(), 0)
+            assert made._file is not None
+            made._file._journal._thread.submit(str).result()  # the file has been read before virtual time goes on
+            assert await reading == rows[:4]
+            await asyncio.sleep(3_600)  # the time for reading is not running any more
+            thread = blocked(made, gate)
+            begun = loop.time()
+            for row in rows[4:]:
+                await made.add_message(row)
+                assert (await made.get_messages_for_request(LARGE))[-1] == row
+            await made.set_messages([*rows, user("more")])
+            assert loop.time() - begun <= 1
+            await made.close()
+            assert loop.time() - begun <= 3
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+            return thread
+
+        thread = run_virtually(hang())
+        gate.set()
+        thread.shutdown(wait=True)
+        assert asyncio.run(kept(path)) == [*rows, user("more")]
+
+    def test_one_that_hangs_while_it_is_read_is_given_up(
+        self, path, warnings: Callable[[], list[str]], no_hang: None
+    ) -> None:
+        """The session goes on in memory, with one warning; the file is as it was, and free again in the end."""
+        rows = asyncio.run(filled(path, tool_session(2)))
+        gate = threading.Event()
+
+        async def hang() -> Any:
+            loop, made = asyncio.get_running_loop(), manager(path)
+            thread = blocked(made, gate)
+            adding = [asyncio.create_task(made.add_message(user(str(at)))) for at in range(3)]
+            assert await made.get_messages_for_request(LARGE) == [user(str(at)) for at in range(3)]
+            assert loop.time() == pytest.approx(30)
+            await asyncio.gather(*adding)
+            await made.add_message(user("3"))
+            assert loop.time() < 32
+            await made.close()
+            return thread
+
+        thread = run_virtually(hang())
+        [warning] = warnings()
+        assert "within 30 s" in warning
+        gate.set()
+        thread.shutdown(wait=True)
+        assert asyncio.run(kept(path)) == rows
+        assert len(warnings()) == 1
+
+    def test_a_session_that_ends_while_it_is_read_ends(
+        self, path, warnings: Callable[[], list[str]], no_hang: None
+    ) -> None:
+        """Within seconds, and who waits for its rows gets what there is."""
+        gate = threading.Event()
+
+        async def hang() -> Any:
+            loop, made = asyncio.get_running_loop(), manager(path)
+            thread = blocked(made, gate)
+            reading = await started(made.get_messages(), 0)
+            await made.close()
+            assert await reading == []
+            assert loop.time() <= 3
+            assert asyncio.all_tasks() == {asyncio.current_task()}
+            return thread
+
+        thread = run_virtually(hang())
+        assert len(warnings()) == 1
+        gate.set()
+        thread.shutdown(wait=True)

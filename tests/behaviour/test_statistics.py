@@ -1,0 +1,324 @@
+"""What a session's summaries have taken: calls, tokens, cost, waiting, and what the view shows of them."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from amplifier_core.llm_errors import RateLimitError
+from amplifier_core.message_models import ChatRequest, ChatResponse
+from amplifier_core.testing import MockCoordinator
+
+from context_summarize import SummarizingContextManager, mount
+from context_summarize.session.statistics import Statistics
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.summaries.usage import Totals, amount
+from context_summarize.testing import ScriptedProvider, text_response, tool_session, user
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure
+from tests.support.gated import Gated, answer
+from tests.support.recorder import Clock, Recorder
+
+SMALL: dict[str, Any] = {
+    "segment_tokens": 64,
+    "summary_tokens": 32,
+    "fan_in": 2,
+    "keep_recent": 4,
+    "prefetch_threshold": None,
+}
+LARGE = 10**6
+COUNT = TokenCounter().count
+
+
+def manager(recorder: Recorder | None = None, clock: Clock | None = None, **more: Any) -> SummarizingContextManager:
+    clock = clock or Clock()
+    return SummarizingContextManager(
+        recorder, clock=clock, sleep=clock.sleep, **{"store": MemoryStore()} | SMALL | more
+    )
+
+
+class Billing(ScriptedProvider):
+    """Writes a bill for every answer: what it read and wrote, and what it costs, where `price` says so."""
+
+    def __init__(self, price: Callable[[int], Any] = lambda _: None, **more: Any) -> None:
+        super().__init__(**{"then": self._billed, **more})
+        self.price = price
+        self.bills: list[tuple[int, int]] = []
+        self.texts: list[str] = []
+        """Answered before summaries are."""
+
+    def _billed(self, request: ChatRequest) -> ChatResponse:
+        response = text_response(self.texts.pop(0) if self.texts else answer(request), request)
+        assert response.usage is not None
+        self.bills.append((response.usage.input_tokens, response.usage.output_tokens))
+        response.usage.cost_usd = self.price(len(self.bills))
+        return response
+
+
+def assert_billed(told: Statistics, provider: Billing) -> None:
+    assert told.input_tokens == sum(read for read, _ in provider.bills) > 0
+    assert told.output_tokens == sum(wrote for _, wrote in provider.bills) > 0
+
+
+async def told_after(provider: Any, **more: Any) -> tuple[Statistics, Recorder]:
+    """The statistics of a session with one boundary."""
+    made = manager(recorder := Recorder(), **more)
+    await made.set_messages(tool_session(12))
+    await made.get_messages_for_request(900, provider)
+    told = await made.statistics()
+    await made.close()
+    return told, recorder
+
+
+class TestCalls:
+    async def test_calls_and_tokens_are_those_that_the_provider_told(self) -> None:
+        """Of segments and merges."""
+        provider = Billing()
+        told, _ = await told_after(provider)
+        assert (told.calls, told.failed) == (provider.calls, 0)
+        assert provider.calls > 1
+        assert_billed(told, provider)
+
+    async def test_calls_that_fail_are_calls(self) -> None:
+        """Those that were retried, and those that came to nothing in the end."""
+        provider = ScriptedProvider([RateLimitError("slow down")] * 2, then=answer)
+        told, _ = await told_after(provider)
+        assert (told.calls, told.failed) == (provider.calls, 0)
+        provider = ScriptedProvider(then=RateLimitError("slow down"))
+        told, recorder = await told_after(provider)
+        assert told.calls == provider.calls > 0
+        failures = [data for data in recorder.of("context-summarize:failure") if data["attempts"]]
+        assert told.failed == len(failures) > 0
+        assert (told.input_tokens, told.output_tokens, told.cost_usd) == (0, 0, None)
+
+    async def test_an_answer_that_is_refused_is_paid_for_all_the_same(self) -> None:
+        """Also when nothing came of its key."""
+        provider = Billing(lambda _: Decimal("0.25"))
+        provider.texts = [""] * 1_000
+        told, _ = await told_after(provider, retry_attempts=1)
+        assert told.summaries == told.digests > 0
+        assert told.calls == len(provider.bills) > 0
+        assert told.input_tokens == sum(read for read, _ in provider.bills)
+        assert Decimal(told.cost_usd or 0) == Decimal("0.25") * len(provider.bills)
+
+    async def test_a_call_that_is_cancelled_is_a_call(self) -> None:
+        """At the session's end, for instance."""
+        made, provider = manager(), Gated()
+        await made.set_messages(tool_session(12))
+        request = asyncio.create_task(made.get_messages_for_request(900, provider))
+        await provider.asked.wait()
+        await made.close()
+        await request
+        assert (await made.statistics()).calls == provider.calls > 0
+
+    async def test_work_ahead_of_need_counts_too(self) -> None:
+        """It is the same bill."""
+        provider = Billing()
+        made = manager(prefetch_threshold=0.1)
+        await made.set_messages(tool_session(12))
+        await made.get_messages_for_request(LARGE // 100, provider)
+        for _ in range(500):
+            await asyncio.sleep(0)
+        told = await made.statistics()
+        assert (told.calls, told.boundaries) == (provider.calls, 0)
+        assert provider.calls > 0
+        assert_billed(told, provider)
+        await made.close()
+
+
+class TestCost:
+    async def test_amounts_are_added_exactly(self) -> None:
+        """As decimals: a tenth ten times is one."""
+        provider = Billing(lambda number: Decimal("0.1") + number * Decimal("0.0000001"))
+        told, _ = await told_after(provider)
+        calls = provider.calls
+        assert calls > 2
+        assert told.cost_usd is not None
+        assert Decimal(told.cost_usd) == calls * Decimal("0.1") + calls * (calls + 1) // 2 * Decimal("0.0000001")
+
+    async def test_a_provider_that_tells_none_has_none(self) -> None:
+        """Unknown is not zero; where some calls tell, those are the sum."""
+        told, _ = await told_after(Billing())
+        assert told.cost_usd is None
+        told, _ = await told_after(Billing(lambda number: Decimal("0.5") if number == 1 else None))
+        assert told.cost_usd == "0.5"
+        told, _ = await told_after(Billing(lambda _: Decimal(0)))
+        assert told.cost_usd == "0"
+
+    @pytest.mark.parametrize("wrong", ["NaN", "sNaN", "Infinity", "1,50", "", "free"])
+    def test_what_is_no_amount_is_left_out(self, wrong: str) -> None:
+        """It spoils neither the sum nor the session."""
+        totals = Totals()
+        for cost in (wrong, "0.1", wrong, "0.2", None):
+            totals.paid(amount(cost))
+        assert totals.cost_usd == "0.3"
+
+    def test_a_small_amount_is_written_out(self) -> None:
+        """No exponent: readers may be people."""
+        totals = Totals()
+        totals.paid(amount("1E-8"))
+        assert totals.cost_usd == "0.00000001"
+
+
+class TestWaiting:
+    async def test_seconds_are_counted_by_the_request(self) -> None:
+        """Their number, sum and longest; a request that waits for nothing is none."""
+        clock = Clock()
+        made = manager(clock=clock)
+        rows = tool_session(24)
+        for at, seconds in ((0, 2.5), (12, 7.25)):
+            provider = Gated()
+            for row in rows[at * 2 : at * 2 + 48 - at]:
+                await made.add_message(row)
+            request = asyncio.create_task(made.get_messages_for_request(900, provider))
+            await provider.asked.wait()
+            clock.time += seconds
+            provider.go.set()
+            await request
+            await made.get_messages_for_request(900, provider)
+        told = await made.statistics()
+        assert (told.waits, told.waited_s, told.longest_wait_s) == (2, 9.75, 7.25)
+        assert told.boundaries == 2
+        await made.close()
+
+    async def test_a_request_that_was_cancelled_has_waited(self) -> None:
+        """It is the longest waits that hosts give up."""
+        clock, provider = Clock(), Gated()
+        made = manager(clock=clock)
+        await made.set_messages(tool_session(12))
+        request = asyncio.create_task(made.get_messages_for_request(900, provider))
+        await provider.asked.wait()
+        clock.time += 30
+        request.cancel()
+        await asyncio.wait([request])
+        told = await made.statistics()
+        assert (told.waits, told.waited_s, told.longest_wait_s) == (1, 30, 30)
+        await made.close()
+
+
+class TestTheView:
+    async def test_before_the_first_request_there_is_nothing(self) -> None:
+        """No budget, no coverage; asking makes no boundary and no call."""
+        made = manager()
+        assert await made.statistics() == Statistics(
+            messages=0, view_tokens=0, budget=None, requests=0, boundaries=0, calls=0, failed=0, input_tokens=0,
+            output_tokens=0, cost_usd=None, from_cache=0, waits=0, waited_s=0.0, longest_wait_s=0.0, summaries=0,
+            digests=0, coverage=None,
+        )  # fmt: skip
+
+    async def test_rows_budget_and_boundaries(self) -> None:
+        """A host that asks three times has made one request."""
+        made, provider = manager(recorder := Recorder()), ScriptedProvider(then=answer)
+        for row in tool_session(12):
+            await made.add_message(row)
+        for _ in range(3):
+            view = await made.get_messages_for_request(900, provider)
+        told = await made.statistics()
+        assert (told.messages, told.requests, told.budget) == (48, 1, 900)
+        assert told.boundaries == recorder.count("context:compaction") == 1
+        assert told.view_tokens == await made.get_token_count() == sum(measure(row, COUNT) for row in view)
+        assert told.summaries == sum("messages" in (row.get("metadata") or {}) for row in view) > 0
+        await made.add_message(user("more"))
+        await made.get_messages_for_request(1_000, provider)
+        told = await made.statistics()
+        assert (told.messages, told.requests, told.budget) == (49, 2, 1_000)
+        await made.close()
+
+    async def test_the_budget_is_the_one_that_was_worked_out(self) -> None:
+        """From the provider's window where the host gives none."""
+        made = manager()
+        await made.add_message(user("a"))
+        await made.get_messages_for_request(provider=ScriptedProvider(context_window=9_000, max_output_tokens=2_000))
+        assert (await made.statistics()).budget == 9_000 - 2_000 - 1_000
+        await made.close()
+
+    async def test_coverage_is_the_mean_of_what_is_shown(self) -> None:
+        """Between nothing and all."""
+        made = manager(recorder := Recorder(), summary_tokens=64, summary_share=1.0)
+        await made.set_messages(tool_session(12))
+        view = await made.get_messages_for_request(900, ScriptedProvider(then=answer))
+        coverage = {data["key"]: data["coverage"] for data in recorder.of("context-summarize:summary")}
+        marks = [row.get("metadata") or {} for row in view]
+        shown = [coverage[mark["key"]] for mark in marks if "messages" in mark]
+        told = await made.statistics()
+        assert told.coverage == pytest.approx(sum(shown) / len(shown), abs=1e-4)
+        assert 0 < min(shown) < max(shown) <= 1
+        assert (told.summaries, told.digests) == (len(shown), 0)
+        await made.close()
+
+    async def test_digests_are_those_shown_now(self) -> None:
+        """Once the provider is well again there are none."""
+        clock, provider = Clock(), ScriptedProvider(then=ValueError("a bug of the provider's"))
+        made = manager(clock=clock)
+        await made.set_messages(tool_session(12))
+        await made.get_messages_for_request(900, provider)
+        told = await made.statistics()
+        assert told.digests == told.summaries > 0
+        provider._then = answer
+        clock.time += 3_600
+        for row in tool_session(12, start=12):
+            await made.add_message(row)
+        await made.get_messages_for_request(900, provider)
+        told = await made.statistics()
+        assert (told.digests, told.failed > 0) == (0, True)
+        assert told.summaries > 0
+        await made.close()
+
+
+class TestFromCache:
+    async def test_a_resumed_session_has_its_summaries_from_the_store(self) -> None:
+        """All of those shown, and no call."""
+        store, rows = MemoryStore(), tool_session(12)
+        first = manager(store=store)
+        await first.set_messages(rows)
+        await first.get_messages_for_request(900, ScriptedProvider(then=answer))
+        assert (await first.statistics()).from_cache == 0
+        again, provider = manager(store=store), ScriptedProvider(then=answer)
+        await again.set_messages(rows)
+        await again.get_messages_for_request(900, provider)
+        told = await again.statistics()
+        assert (told.calls, provider.calls, told.boundaries) == (0, 0, 0)
+        assert told.from_cache == told.summaries > 0
+        await first.close()
+        await again.close()
+
+    async def test_a_boundary_that_is_made_again_finds_its_texts(self) -> None:
+        """Where only the record is gone."""
+        store, rows = MemoryStore(), tool_session(12)
+        for _ in range(2):
+            made, provider = manager(store=store), ScriptedProvider(then=answer)
+            await made.set_messages(rows)
+            await made.get_messages_for_request(900, provider)
+            told = await made.statistics()
+            await made.close()
+            store._records.clear()
+        assert (told.calls, provider.calls, told.boundaries) == (0, 0, 1)
+        assert told.from_cache >= told.summaries > 0
+
+
+class TestTheValue:
+    async def test_it_is_frozen_and_goes_through_json(self) -> None:
+        """A host may log it as it is."""
+        told, _ = await told_after(Billing(lambda _: Decimal("0.1")))
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            told.calls = 0  # type: ignore[misc]
+        plain = dataclasses.asdict(told)
+        assert Statistics(**json.loads(json.dumps(plain))) == told
+
+    async def test_a_host_finds_it_as_a_capability(self) -> None:
+        """Under `context.statistics`, of the session as it is when it is asked."""
+        coordinator = MockCoordinator()
+        cleanup = await mount(coordinator, {**SMALL, "cache": "memory"})
+        statistics, made = coordinator.get_capability("context.statistics"), coordinator.get("context")
+        assert (await statistics()).messages == 0
+        await made.set_messages(tool_session(12))
+        await made.get_messages_for_request(900, ScriptedProvider(then=answer))
+        told = await statistics()
+        assert told == await made.statistics()
+        assert (told.messages, told.boundaries) == (48, 1)
+        await cleanup()

@@ -1,0 +1,149 @@
+"""Steering by hosts: preview, pause, resume and compact, as methods and as capabilities of the session."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from typing import Any
+
+import pytest
+from amplifier_core.testing import MockCoordinator
+
+from context_summarize import SummarizingContextManager, mount
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.testing import ScriptedProvider, tool_session
+from tests.support.recorder import Recorder
+
+SMALL: dict[str, Any] = {"segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None}
+BUDGET = 4_000
+
+
+def provider() -> ScriptedProvider:
+    return ScriptedProvider(then="Goal: orders. State: found.", name="main")
+
+
+async def fed(turns: int, recorder: Recorder | None = None, **settings: Any) -> SummarizingContextManager:
+    """A manager with a session of so many tool calls, each of some 250 tokens."""
+    manager = SummarizingContextManager(recorder, **{**SMALL, **settings})
+    for row in tool_session(turns, size=600):
+        await manager.add_message(row)
+    return manager
+
+
+class TestPreview:
+    async def test_it_tells_what_the_next_boundary_then_does(self) -> None:
+        """Range, segments and reason; the boundary itself comes within a tenth of the estimated size."""
+        recorder, asked = Recorder(), provider()
+        manager = await fed(3, recorder)
+        await manager.get_messages_for_request(BUDGET, asked)
+        for row in tool_session(8, size=600, start=3):
+            await manager.add_message(row)
+        told = await manager.preview()
+        assert told.reason == "threshold"
+        assert asked.calls == 0
+        assert told.calls == told.segments > 0
+        await manager.get_messages_for_request(BUDGET, asked)
+        [made] = recorder.of("context:post_compact")
+        assert made["segments"] == told.segments
+        assert asked.calls == told.calls
+        assert told.messages is not None
+        assert manager._state.nodes[0].row["metadata"]["messages"][0] == told.messages[0]
+        assert manager._state.nodes[-1].row["metadata"]["messages"][1] == told.messages[1]
+        assert told.before_tokens == made["tokens"] + made["tokens_saved"]
+        assert told.after_tokens >= made["tokens"]
+        await manager.close()
+
+    async def test_it_changes_nothing(self) -> None:
+        """Not the view, not the history, no event, no call; asked twice it says the same."""
+        recorder, asked = Recorder(), provider()
+        manager = await fed(3, recorder)
+        await manager.get_messages_for_request(BUDGET, asked)
+        for row in tool_session(8, size=600, start=3):
+            await manager.add_message(row)
+        state, tokens = manager._state, await manager.get_token_count()
+        assert await manager.preview() == await manager.preview()
+        assert manager._state is state
+        assert await manager.get_token_count() == tokens
+        assert recorder.events == []
+        assert asked.calls == 0
+        with pytest.raises(FrozenInstanceError):
+            (await manager.preview()).segments = 7  # type: ignore[misc]
+        await manager.close()
+
+    async def test_where_none_would_be_made_it_has_no_reason(self) -> None:
+        """An empty session, a short one, one that has just been compacted."""
+        empty = SummarizingContextManager(**SMALL)
+        told = await empty.preview()
+        assert (told.reason, told.segments, told.messages, told.calls) == (None, 0, None, 0)
+        short = await fed(2)
+        await short.get_messages_for_request(BUDGET, provider())
+        assert (await short.preview()).reason is None
+        long = await fed(14)
+        await long.get_messages_for_request(BUDGET, provider())
+        assert (await long.preview()).reason is None
+        for manager in (empty, short, long):
+            await manager.close()
+
+
+class TestPause:
+    async def test_no_boundary_is_made_while_paused_and_one_after_resume(self) -> None:
+        """The view grows past the threshold; with nothing added, `resume()` lets the next request make it."""
+        recorder, asked = Recorder(), provider()
+        manager = await fed(10, recorder)
+        await manager.pause()
+        view = await manager.get_messages_for_request(BUDGET, asked)
+        assert view == await manager.get_messages()
+        assert await manager.get_token_count() > 0.7 * BUDGET
+        assert (asked.calls, recorder.count("context:compaction")) == (0, 0)
+        assert (await manager.preview()).reason is None
+        await manager.resume()
+        await manager.get_messages_for_request(BUDGET, asked)
+        assert recorder.count("context:compaction") == 1
+        await manager.close()
+
+    async def test_nothing_is_made_ahead_while_paused(self) -> None:
+        """Background work stops as well."""
+        asked = provider()
+        manager = await fed(8, prefetch_threshold=0.3)
+        await manager.pause()
+        await manager.get_messages_for_request(BUDGET, asked)
+        assert asked.calls == 0
+        await manager.close()
+
+    async def test_what_does_not_fit_is_compacted_all_the_same(self) -> None:
+        """A pause must not cost a request."""
+        recorder, asked = Recorder(), provider()
+        manager = await fed(30, recorder)
+        await manager.pause()
+        view = await manager.get_messages_for_request(BUDGET, asked)
+        assert pairs_intact(view) == []
+        assert await manager.get_token_count() <= BUDGET
+        assert recorder.of("context:pre_compact")[0]["reason"] == "must_fit"
+        await manager.close()
+
+    async def test_a_host_may_compact_while_paused(self) -> None:
+        """What the user asks for is done."""
+        recorder, asked = Recorder(), provider()
+        manager = await fed(10, recorder)
+        await manager.pause()
+        await manager.get_messages_for_request(BUDGET, asked)
+        assert await manager.compact() > 0
+        assert recorder.of("context:pre_compact")[0]["reason"] == "manual"
+        await manager.close()
+
+
+async def test_a_session_finds_them_as_capabilities() -> None:
+    """`context.compact`, `.preview`, `.pause`, `.resume` and `.statistics`, bound to the mounted manager."""
+    coordinator = MockCoordinator()
+    cleanup = await mount(coordinator, {**SMALL, "cache": "memory"})
+    manager = coordinator.get("context")
+    for row in tool_session(10, size=600):
+        await manager.add_message(row)
+    asked = provider()
+    await coordinator.get_capability("context.pause")()
+    await manager.get_messages_for_request(BUDGET, asked)
+    assert asked.calls == 0
+    assert (await coordinator.get_capability("context.preview")()).segments > 0
+    await coordinator.get_capability("context.resume")()
+    assert await coordinator.get_capability("context.compact")(focus="open orders") > 0
+    assert (await coordinator.get_capability("context.statistics")()).boundaries == 1
+    await cleanup()

@@ -1,0 +1,221 @@
+"""The contract that every store keeps, one run for each kind of store."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from context_summarize.stores import codec as codec
+from context_summarize.stores.protocol import SummaryStore
+from tests.contracts.factories import FACTORIES, record, summary
+
+
+@pytest.fixture(params=FACTORIES)
+async def store(request: pytest.FixtureRequest, tmp_path: Path, no_hang: None) -> AsyncIterator[SummaryStore]:
+    made = await FACTORIES[request.param](tmp_path)
+    yield made
+    await made.close()
+
+
+def keys(count: int, seed: str = "") -> list[str]:
+    """Keys as the package makes them."""
+    return [hashlib.sha256(f"{seed}{index}".encode()).hexdigest() for index in range(count)]
+
+
+class TestSummaries:
+    async def test_what_is_put_is_got_back_whole(self, store: SummaryStore) -> None:
+        """Every field survives, also those that are empty."""
+        bare = replace(
+            summary("b"), text="", ledger=(), rules=(), usage={}, provider=None, model=None, cost_usd=None, created=0.0
+        )
+        await store.put(summary("a"))
+        await store.put(bare)
+        assert await store.get(["a"]) == {"a": summary("a")}
+        assert await store.get(["b"]) == {"b": bare}
+
+    async def test_only_what_is_there_is_got(self, store: SummaryStore) -> None:
+        """Missing keys are no error; asking for nothing gives nothing; asking twice for one gives it once."""
+        await store.put(summary("a"))
+        await store.put(summary("b"))
+        assert await store.get(["b", "x", "a", "b"]) == {"a": summary("a"), "b": summary("b")}
+        assert await store.get(["x"]) == {}
+        assert await store.get([]) == {}
+        assert await store.get(("a",)) == {"a": summary("a")}
+
+    async def test_a_new_store_holds_nothing(self, store: SummaryStore) -> None:
+        """Reading comes first in most sessions."""
+        assert await store.get(["a"]) == {}
+        assert await store.find_boundary(["d"]) == []
+        assert await store.is_empty()
+
+    async def test_a_summary_of_the_same_key_is_replaced(self, store: SummaryStore) -> None:
+        """The newest stays."""
+        await store.put(summary("a"))
+        await store.put(summary("a", "another text"))
+        assert await store.get(["a"]) == {"a": summary("a", "another text")}
+
+    @pytest.mark.parametrize(
+        "text", ["é\u2028\n'\";--\x00😀", "alone: \ud83d and \udc00", "%s {0} \\u0041", "x" * 300_000]
+    )
+    async def test_a_text_of_any_kind_survives(self, store: SummaryStore, text: str) -> None:
+        """Many scripts, line breaks, quotes, zero bytes, halves of a pair, and very long ones."""
+        await store.put(summary("a", text))
+        assert (await store.get(["a"]))["a"].text == text
+
+    async def test_a_digest_is_refused(self, store: SummaryStore) -> None:
+        """Rule 10: a digest is never stored, and the summary that is there stays."""
+        await store.put(summary("a"))
+        for key in ("a", "b"):
+            with pytest.raises(ValueError, match="a digest is never stored"):
+                await store.put(summary(key, "by code", digest=True))
+        assert await store.get(["a", "b"]) == {"a": summary("a")}
+
+    async def test_thousands_of_keys_are_asked_for_at_once(self, store: SummaryStore) -> None:
+        """More than a database takes as variables of one query."""
+        for key in ("first", "last"):
+            await store.put(summary(key))
+        asked = ["first", *keys(40_000), "last"]
+        assert (await store.get(asked)).keys() == {"first", "last"}
+
+
+class TestRecords:
+    async def test_a_record_is_found_whole(self, store: SummaryStore) -> None:
+        """Trees of nodes, shortened rows and what may be absent."""
+        bare = replace(record("bare"), nodes=(), elided=(), newest_user=None)
+        await store.put_boundary(record("d"))
+        await store.put_boundary(bare)
+        assert await store.find_boundary(["d"]) == [record("d")]
+        assert await store.find_boundary(["bare"]) == [bare]
+
+    async def test_records_are_found_in_the_order_of_their_digests(self, store: SummaryStore) -> None:
+        """The asker names the longest history first."""
+        for digest in ("d1", "d2", "d3"):
+            await store.put_boundary(record(digest))
+        assert await store.find_boundary(["d3", "x", "d1"]) == [record("d3"), record("d1")]
+        assert await store.find_boundary(["d1", "d2", "d3"]) == [record("d1"), record("d2"), record("d3")]
+        assert await store.find_boundary([]) == []
+        assert await store.find_boundary(["x"]) == []
+
+    async def test_the_newest_record_of_a_digest_wins(self, store: SummaryStore) -> None:
+        """A later boundary at the same place replaces the earlier one."""
+        await store.put_boundary(record("d", 3))
+        await store.put_boundary(record("d", 4))
+        assert await store.find_boundary(["d"]) == [record("d", 4)]
+
+    async def test_records_are_found_among_those_of_a_long_history(self, store: SummaryStore) -> None:
+        """Ten thousand running hashes, the longest first; whatever their number, the order is theirs."""
+        digests = keys(10_000)
+        for index in (9_000, 4_000, 10):
+            await store.put_boundary(record(digests[index], index))
+        found = await store.find_boundary(digests[::-1])
+        assert [each.frontier_group for each in found] == [9_000, 4_000, 10]
+
+    async def test_summaries_and_records_are_apart(self, store: SummaryStore) -> None:
+        """A key of the one is no hash of the other, not even when they are equal."""
+        await store.put(summary("same"))
+        assert await store.find_boundary(["same"]) == []
+        await store.put_boundary(record("same"))
+        assert await store.get(["same"]) == {"same": summary("same")}
+        assert await store.find_boundary(["same"]) == [record("same")]
+
+    async def test_a_store_is_empty_until_a_boundary_is_recorded(self, store: SummaryStore) -> None:
+        """Summaries alone leave nothing to look for."""
+        assert await store.is_empty()
+        await store.put(summary("a"))
+        assert await store.is_empty()
+        await store.put_boundary(record("d"))
+        assert not await store.is_empty()
+
+
+class OtherFormats:
+    """For stores that outlive the process, and may be shared by several releases."""
+
+    async def test_an_entry_of_another_format_is_not_there_and_stays(
+        self, store: SummaryStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Without a warning, and the release that has put it finds it again."""
+        for version in (codec.FORMAT + 1, codec.FORMAT - 1):
+            name = f"of {version}"
+            with monkeypatch.context() as other:
+                other.setattr(codec, "FORMAT", version)
+                await store.put(summary(name))
+                await store.put_boundary(record(name))
+            await store.put(summary("ours"))
+            await store.put_boundary(record("ours"))
+            for _ in range(2):
+                assert await store.get([name, "ours"]) == {"ours": summary("ours")}
+                assert await store.find_boundary([name, "ours"]) == [record("ours")]
+            with monkeypatch.context() as other:
+                other.setattr(codec, "FORMAT", version)
+                assert await store.get([name]) == {name: summary(name)}
+                assert await store.find_boundary([name]) == [record(name)]
+        assert [line for line in caplog.records if line.levelno > logging.DEBUG] == []
+
+    async def test_a_put_replaces_an_entry_of_another_format(
+        self, store: SummaryStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The key is what counts."""
+        with monkeypatch.context() as other:
+            other.setattr(codec, "FORMAT", codec.FORMAT + 1)
+            await store.put(summary("a", "theirs"))
+            await store.put_boundary(record("d", 4))
+        await store.put(summary("a", "ours"))
+        await store.put_boundary(record("d", 5))
+        assert await store.get(["a"]) == {"a": summary("a", "ours")}
+        assert await store.find_boundary(["d"]) == [record("d", 5)]
+
+
+class TestUse:
+    async def test_a_closed_store_may_be_used_again(self, store: SummaryStore) -> None:
+        """It opens anew, also when it was never used; closing twice is no error."""
+        await store.close()
+        await store.put(summary("a"))
+        await store.close()
+        await store.close()
+        await store.put(summary("b"))
+        await store.put_boundary(record("d"))
+        assert (await store.get(["b"])).keys() == {"b"}
+        assert not await store.is_empty()
+
+    async def test_many_at_once_do_not_disturb_each_other(self, store: SummaryStore) -> None:
+        """Puts and gets of one loop, interleaved."""
+        names = keys(60)
+
+        async def use(key: str) -> None:
+            await store.put(summary(key, f"first {key}"))
+            await store.put_boundary(record(key))
+            assert (await store.get([key]))[key].text == f"first {key}"
+            await store.put(summary(key, f"second {key}"))
+            assert await store.find_boundary([key]) == [record(key)]
+
+        await asyncio.gather(*map(use, names))
+        assert await store.get(names) == {key: summary(key, f"second {key}") for key in names}
+
+    async def test_a_caller_that_is_cancelled_leaves_whole_entries(self, store: SummaryStore) -> None:
+        """Its put is done or undone, and the store serves the next caller."""
+        names = keys(40)
+        tasks = [asyncio.create_task(store.put(summary(key, "text of " + key))) for key in names]
+        await asyncio.sleep(0)
+        for task in tasks[::2]:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        found = await store.get(names)
+        assert found.keys() >= set(names[1::2])
+        assert found == {key: summary(key, "text of " + key) for key in found}
+        await store.put(summary("next"))
+        assert (await store.get(["next"])).keys() == {"next"}
+
+    async def test_closing_waits_for_what_was_asked_before(self, store: SummaryStore) -> None:
+        """Nobody who was promised an answer is left without."""
+        names = keys(20)
+        puts = [asyncio.create_task(store.put(summary(key))) for key in names]
+        await asyncio.sleep(0)
+        await store.close()
+        await asyncio.gather(*puts)
+        assert (await store.get(names)).keys() == set(names)

@@ -1,0 +1,312 @@
+"""The documentation is held to the code: its commands and Python blocks run, its settings and events are the code's."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from amplifier_core.testing import MockCoordinator
+
+from context_summarize import Config, ConfigError, SummarizingContextManager, mount
+from context_summarize.config import ALIASES, FOREIGN_KEYS
+from context_summarize.events import ALL_EVENTS
+from context_summarize.session.compaction import Preview
+from context_summarize.session.statistics import Statistics
+from context_summarize.testing import ScriptedProvider, tool_session
+from tests.support.paths import ROOT
+from tests.support.recorder import Recorder
+
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+LEFT_OUT = {
+    "make ": "each target makes an environment; .ci/run runs those that must pass, and a test here looks for each name",
+    "pip install ": "installs; tests/host/test_wheel.py installs the wheel",
+    "python -m benchmarks.": "a model or other libraries are asked; benchmarks/tests does it by script",
+    ".venv/bin/": "the environment that `make` makes; the tests themselves run in one like it",
+}
+"""Commands that are not run, by how they begin, and why."""
+
+yaml = importlib.import_module("yaml")  # comes with amplifier-core, without types
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One fenced block."""
+
+    page: Path
+    language: str
+    text: str
+
+
+def _blocks(page: Path) -> Iterator[Block]:
+    for _, language, text in re.findall(r"^( *)```(\w+)\n(.*?)^\1```$", page.read_text("utf-8"), re.S | re.M):
+        yield Block(page, language, textwrap.dedent(text))
+
+
+BLOCKS = [block for page in PAGES for block in _blocks(page)]
+
+
+def _commands(page: Path) -> list[str]:
+    """Every line of the page's `sh` blocks, in order, comments aside."""
+    text = "".join(block.text for block in _blocks(page) if block.language == "sh")
+    lines = (re.sub(r"(^|\s)#.*", "", line).strip() for line in text.replace("\\\n", " ").splitlines())
+    return [line for line in lines if line]
+
+
+def _is_left_out(command: str) -> bool:
+    return command.startswith(tuple(LEFT_OUT))
+
+
+RUN = {page: [line for line in _commands(page) if not _is_left_out(line)] for page in PAGES}
+
+
+def _named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+# --- commands and programs ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def workshop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with the examples in it and a home of its own, in which the commands of the environment are found."""
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("AMPLIFIER_HOME")
+    monkeypatch.setenv("PATH", os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"])))
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [page for page, commands in RUN.items() if commands], ids=_named)
+def test_every_command_of_a_page_runs(page: Path, workshop: Path) -> None:
+    """One after the other in one folder, as a reader would; each ends with exit status 0."""
+    for command in RUN[page]:
+        done = subprocess.run(command, shell=True, cwd=workshop, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+
+
+def test_commands_are_found_and_none_is_left_out_for_nothing() -> None:
+    """So that the test above is one; and each reason for leaving one out has its command."""
+    assert {"README.md", "docs/prompts.md", "docs/operations.md"} <= {_named(page) for page, run in RUN.items() if run}
+    everything = [command for page in PAGES for command in _commands(page)]
+    assert [start for start in LEFT_OUT if not any(line.startswith(start) for line in everything)] == []
+
+
+def test_every_make_target_that_is_named_exists() -> None:
+    """In commands and in running text."""
+    made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M))
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        named = {line.split()[1] for line in _commands(page) if line.startswith("make ")} | set(
+            re.findall(r"`make ([a-z-]+)[^`]*`", text)
+        )
+        assert named <= made, _named(page)
+
+
+PROGRAMS = [block for block in BLOCKS if block.language == "python" and block.page.name != "README.md"]
+
+
+@pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: _named(block.page))
+def test_every_python_block_of_docs_runs(block: Block, tmp_path: Path) -> None:
+    """Each is a whole program that ends without an error."""
+    done = subprocess.run([sys.executable, "-c", block.text], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# --- settings -------------------------------------------------------------------------------------------------------
+
+
+def _settings(block: Block) -> Any:
+    """What a session of this YAML gives the module."""
+    return yaml.safe_load(block.text)["session"]["context"]["config"]
+
+
+SESSIONS = [block for block in BLOCKS if block.language == "yaml" and block.text.startswith("session:")]
+
+
+@pytest.mark.parametrize("block", SESSIONS, ids=lambda block: _named(block.page))
+def test_the_settings_of_every_session_are_accepted(block: Block, caplog: pytest.LogCaptureFixture) -> None:
+    """And not passed over with a warning, as those of other modules are."""
+    Config.from_mapping(_settings(block))
+    assert caplog.records == []
+
+
+def _script() -> ModuleType:
+    path = ROOT / "docs" / "make_configuration.py"
+    spec = importlib.util.spec_from_file_location("make_configuration", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_tables_of_settings_are_those_of_the_code() -> None:
+    """`python docs/make_configuration.py` would change nothing, and each of its tables stands on the page once."""
+    script = _script()
+    page = script.PAGE.read_text("utf-8")
+    assert script.renewed(page) == page, "run `python docs/make_configuration.py`"
+    for name in script.TABLES:
+        assert page.count(f"<!-- {name}: ") == 1
+    for item in fields(Config):
+        assert f"| `{item.name}` | " in page
+        assert item.metadata["doc"] in page
+
+
+def test_an_old_table_is_renewed() -> None:
+    """Whatever was changed in it by hand; a page that lost a mark is left alone."""
+    script = _script()
+    page = script.PAGE.read_text("utf-8")
+    assert script.renewed(page.replace("| `keep_recent` |", "| `keep_most` |")) == page
+    without = page.replace("<!-- end of aliases -->", "")
+    with pytest.raises(ValueError, match="unpack"):
+        script.renewed(without)
+
+
+def _rows(text: str) -> Iterator[list[str]]:
+    """The cells of every line of a table."""
+    for line in text.splitlines():
+        if line.startswith("| "):
+            yield [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_the_page_on_migration_tells_what_becomes_of_every_key() -> None:
+    """Keys that are ignored are all there, those with a dagger are errors, and what takes their place is a setting."""
+    text = (ROOT / "docs" / "migration.md").read_text("utf-8").split("## Settings")[1].split("## What is different")[0]
+    known = {item.name for item in fields(Config)} | set(ALIASES)
+    seen: set[str] = set()
+    for there, here, *_ in _rows(text):
+        for key, dagger in re.findall(r"`([a-z_]+)`( †)?", there.partition(" of `")[0]):
+            seen.add(key)
+            if "of `tool-" in there:
+                continue
+            assert bool(dagger) == (key not in known and key not in FOREIGN_KEYS), key
+            if dagger:
+                with pytest.raises(ConfigError):
+                    Config.from_mapping({key: 1})
+        assert set(re.findall(r"`([a-z_]+)`", here)) <= known
+    assert set(FOREIGN_KEYS) <= seen
+
+
+# --- events ---------------------------------------------------------------------------------------------------------
+
+EVENTS_PAGE = (ROOT / "docs" / "events.md").read_text("utf-8")
+
+
+def _told() -> dict[str, set[str]]:
+    """Event → keys of its payload, as the page has them."""
+    section = EVENTS_PAGE.split("## Events\n")[1].split("\n## ")[0]
+    parts = re.split(r"^### `(.+)`$", section, flags=re.M)[1:]
+    return {
+        name: {key for row in _rows(text) for key in re.findall(r"`([a-z_]+)`", row[0])}
+        for name, text in zip(parts[::2], parts[1::2], strict=True)
+    }
+
+
+async def _heard(provider: ScriptedProvider, rows: list[dict[str, Any]]) -> Recorder:
+    recorder = Recorder({"one": provider})
+    manager = SummarizingContextManager(recorder, keep_recent=4, prefetch_threshold=None, retry_attempts=1, debug=True)
+    for row in rows:
+        await manager.add_message(row)
+    await manager.get_messages_for_request(provider=provider)
+    await manager.close()
+    return recorder
+
+
+def _provider(then: Any, context_window: int = 8_000) -> ScriptedProvider:
+    return ScriptedProvider(then=then, context_window=context_window, max_output_tokens=context_window // 8)
+
+
+async def test_the_page_on_events_has_every_event_with_its_keys() -> None:
+    """Those of runs in which summaries are made, cannot be had, and in which nothing fits."""
+    rows = tool_session(30, size=800)
+    rule = {"role": "system", "content": "rule " * 400}
+    runs = [
+        await _heard(_provider("Goal: orders were looked up."), rows),
+        await _heard(_provider(RuntimeError("down")), rows),
+        await _heard(_provider("Goal.", context_window=100), [rule, *rows[:2]]),
+    ]
+    told = _told()
+    assert set(told) == set(ALL_EVENTS)
+    for name in ALL_EVENTS:
+        payloads = [data for run in runs for data in run.of(name)]
+        assert payloads, f"no run has {name}"
+        assert all(set(data) == told[name] for data in payloads), name
+
+
+@pytest.mark.parametrize("value", [Preview, Statistics], ids=lambda value: value.__name__)
+def test_the_page_on_events_has_every_field_of(value: type[Preview | Statistics]) -> None:
+    """And no others."""
+    table = EVENTS_PAGE.split(f"\n## {value.__name__}\n")[1].split("\n## ")[0]
+    named = {key for row in _rows(table) for key in re.findall(r"`([a-z_]+)`", row[0])}
+    assert named == {item.name for item in fields(value)}
+
+
+class Registry(MockCoordinator):
+    """A coordinator that remembers what was registered."""
+
+    def register_capability(self, name: str, value: Any) -> None:
+        self.registered = [*getattr(self, "registered", []), name]
+        super().register_capability(name, value)
+
+
+async def test_every_capability_that_a_session_offers_is_on_the_page() -> None:
+    """In the table on steering, and no others."""
+    coordinator = Registry()
+    cleanup = await mount(coordinator, {"cache": "memory"})
+    table = EVENTS_PAGE.split("\n## Steering\n")[1].split("\n## ")[0]
+    named = {name for row in _rows(table) for name in re.findall(r"`(context\.[a-z]+)`", row[0])}
+    assert set(coordinator.registered) == named
+    await cleanup()
+
+
+# --- links ----------------------------------------------------------------------------------------------------------
+
+
+def _anchors(page: Path) -> set[str]:
+    """The headings of a page as the addresses that forges give them."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.S | re.M)
+    titles = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).strip().replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=_named)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    """To a file that is there, and to a heading in it where one is named."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.S | re.M)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if re.match(r"[a-z]+://", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), target
+        if anchor:
+            assert anchor in _anchors(file), target
+
+
+def test_every_page_is_linked_from_the_readme_or_from_a_page_that_is() -> None:
+    """So that readers find it."""
+    found, new = set(), {ROOT / "README.md"}
+    while new:
+        found |= new
+        targets = {
+            (page.parent / target.partition("#")[0]).resolve()
+            for page in new
+            for target in re.findall(r"\]\(([^)\s]+\.md(?:#[^)]*)?)\)", page.read_text("utf-8"))
+            if "://" not in target
+        }
+        new = {path for path in targets if path in PAGES} - found
+    assert sorted(map(_named, set(PAGES) - found)) == []

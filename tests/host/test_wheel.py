@@ -1,0 +1,227 @@
+"""The wheel: built, installed into a fresh environment, and replayed from an empty folder with an empty home."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+
+pytestmark = [pytest.mark.wheel, pytest.mark.xdist_group("wheel")]
+
+EXAMPLE = ROOT / "examples" / "airline-desk.jsonl"
+ROWS = 300
+"""Rows of the example that are replayed: enough for some boundaries in a window of 12,000 tokens."""
+
+RUN_SECONDS = 600
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A fresh environment that holds the wheel and what it depends on, and nothing of the repository."""
+
+    wheel: Path
+    bin: Path
+    home: Path
+    """Empty; also the working folder of every command."""
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """A command of the environment, with an empty home and as little of our environment as it needs."""
+        kept = ("PATH", "SYSTEMROOT", "TEMP", "TMPDIR")
+        environment = {key: value for key, value in os.environ.items() if key in kept}
+        # Made a terminal of a known width, so that a table's words are not cut.
+        environment |= {"HOME": str(self.home), "USERPROFILE": str(self.home), "COLUMNS": "200"}
+        environment |= {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONIOENCODING": "utf-8"}
+        program, *arguments = command
+        return checked([str(self.bin / program), *arguments], self.home, environment)
+
+    def python(self, script: str) -> str:
+        """What a script prints."""
+        done = self.run("python", "-W", "error", "-c", textwrap.dedent(script))
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+def checked(command: Sequence[str], cwd: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=cwd, env=environment, capture_output=True, encoding="utf-8", timeout=RUN_SECONDS, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
+    """Build and install once. pip asks the package index that it is set up for."""
+    folder = tmp_path_factory.mktemp("wheel")
+    work, home = folder / "work", folder / "home"
+    work.mkdir()
+    home.mkdir()
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_", "VIRTUAL"))}
+
+    def pip(python: str, *arguments: str) -> None:
+        done = checked([python, "-m", "pip", "--disable-pip-version-check", *arguments], work, environment)
+        assert done.returncode == 0, f"pip {' '.join(arguments)}:\n{done.stdout}{done.stderr}"
+
+    made = checked([sys.executable, "-m", "venv", str(folder / "venv")], work, environment)
+    assert made.returncode == 0, made.stdout + made.stderr
+    scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    python = str(scripts / "python")
+    pip(python, "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder / "dist"), str(ROOT))
+    [wheel] = (folder / "dist").iterdir()
+    pip(python, "install", "--quiet", str(wheel))
+    return Installed(wheel, scripts, home)
+
+
+@pytest.fixture(autouse=True)
+def clean_home(installed: Installed) -> None:
+    """Each test begins in an empty folder."""
+    assert list(installed.home.iterdir()) == []
+
+
+def test_the_wheel_holds_the_packages_the_prompts_and_the_ranks_and_nothing_else(installed):
+    """Tests, examples and the top-level prompts/ stay out: a wheel's top level is everybody's site-packages."""
+    names = zipfile.ZipFile(installed.wheel).namelist()
+    top = {name.split("/")[0] for name in names}
+    [info] = [name for name in top if name.endswith(".dist-info")]
+
+    assert installed.wheel.name.startswith("amplifier_module_context_summarize-")
+    assert installed.wheel.name.endswith("-py3-none-any.whl")
+    assert top - {info} == {
+        "context_summarize",
+        "amplifier_module_context_summarize",
+        "amplifier_module_tool_context_recall",
+    }
+    assert {
+        "context_summarize/py.typed",
+        "context_summarize/tokens/data/o200k_base.tiktoken.xz",
+        "context_summarize/tokens/data/NOTICE.md",
+        "context_summarize/_prompts/default/segment.md",
+        "context_summarize/_prompts/default/merge.md",
+        "context_summarize/_prompts/default/frame.md",
+        "context_summarize/_prompts/coding/segment.md",
+        "context_summarize/replay/assets/report.html",
+        "context_summarize/replay/assets/report.css",
+        "context_summarize/replay/assets/report.js",
+        "amplifier_module_context_summarize/__init__.py",
+        "amplifier_module_context_summarize/py.typed",
+        f"{info}/licenses/LICENSE",
+    } <= set(names)
+    sources = {path.relative_to(ROOT).as_posix() for path in (ROOT / "context_summarize").rglob("*.py")}
+    assert sources <= set(names)
+    assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
+
+
+def test_the_entry_point_resolves_to_mount(installed):
+    """Amplifier's loader finds `context-summarize` in the group `amplifier.modules`; the code is the wheel's own."""
+    printed = installed.python(
+        """
+        import json
+        from importlib.metadata import entry_points, version
+        [found] = [point for point in entry_points(group="amplifier.modules") if point.name == "context-summarize"]
+        mount = found.load()
+        import context_summarize, amplifier_module_context_summarize
+        assert mount is context_summarize.mount is amplifier_module_context_summarize.mount
+        assert version("amplifier-module-context-summarize") == context_summarize.__version__
+        print(json.dumps([found.value, context_summarize.__file__]))
+        """
+    )
+
+    value, path = json.loads(printed)
+    assert value == "context_summarize:mount"
+    assert Path(path).is_relative_to(installed.bin.parent)
+
+
+def test_prompts_and_ranks_are_found_from_the_wheel(installed):
+    """No file of the repository is needed, and no download: the process forbids sockets."""
+    printed = installed.python(
+        """
+        import json, sys
+
+        def offline(event, args):
+            if event in ("socket.connect", "socket.getaddrinfo"):
+                raise PermissionError(event)
+
+        sys.addaudithook(offline)
+        from context_summarize.summaries.prompts import available_sets, load_prompts
+        from context_summarize.tokens.counter import TokenCounter
+        prompts = load_prompts("default")
+        print(json.dumps([available_sets(), str(prompts.segment.path), TokenCounter().count("hello world")]))
+        """
+    )
+
+    sets, path, tokens = json.loads(printed)
+    assert "default" in sets
+    assert Path(path).is_relative_to(installed.bin.parent)
+    assert tokens == 2
+    assert list(installed.home.iterdir()) == []
+
+
+def test_a_session_mounts_it_by_its_name(installed):
+    """A real session with the installed module: loaded by entry point, rows in, view out, cleaned up."""
+    printed = installed.python(
+        """
+        import asyncio, sys, types
+        from amplifier_core import AmplifierSession
+
+        class Loop:
+            async def execute(self, prompt, context, **parts):
+                await context.add_message({"role": "user", "content": prompt})
+                return str(await context.get_messages_for_request())
+
+        class Provider:
+            name = "none"
+
+        def install(module_id, point, part, **name):
+            async def mount(coordinator, config):
+                await coordinator.mount(point, part, **name)
+            sys.modules["amplifier_module_" + module_id] = types.SimpleNamespace(mount=mount)
+
+        install("loop", "orchestrator", Loop())
+        install("provider", "providers", Provider(), name="none")
+
+        async def main():
+            config = {
+                "session": {"orchestrator": {"module": "loop"}, "context": {"module": "context-summarize"}},
+                "providers": [{"module": "provider"}],
+            }
+            async with AmplifierSession(config) as session:
+                print(await session.execute("hello"))
+            await asyncio.sleep(0.2)
+
+        asyncio.run(main())
+        """
+    )
+
+    assert printed.strip() == "[{'role': 'user', 'content': 'hello'}]"
+
+
+def test_the_installed_command_replays_a_recorded_session(installed, tmp_path):
+    """From an empty folder, with an empty home: boundaries are made, all checks hold, and nothing is left behind."""
+    short = tmp_path / "short.jsonl"
+    with EXAMPLE.open(encoding="utf-8") as lines:
+        short.write_text("".join(islice(lines, ROWS)), "utf-8")
+
+    done = installed.run("context-summarize", "replay", str(short), "--window", "12000", "--max-output", "1000")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert len(re.findall(r"[\d,]{5,} → [\d,]{5,}", done.stdout)) >= 3, "boundaries, as tokens before and after"
+    assert list(installed.home.iterdir()) == []
+
+
+def test_the_installed_command_says_in_one_line_that_a_file_is_missing(installed):
+    done = installed.run("context-summarize", "replay", "nowhere.jsonl")
+
+    assert done.returncode == 2
+    assert "nowhere.jsonl" in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr + done.stdout

@@ -1,0 +1,105 @@
+"""What must hold for every input of the digest: size bounds, the transcript's inverse, determinism, no crash."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from context_summarize.facts.extraction import coverage, extract_facts, identifiers
+from context_summarize.facts.fallback import digest_text, join_digests
+from context_summarize.facts.ledger import build_ledger, format_ledger, merge_facts
+from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
+
+any_text = st.text(st.characters(), max_size=200)  # surrogates included
+pieces = st.sampled_from(
+    ["HAT136 ", "$5", "src/a.py:3", '{"amount": 7', "\\", "\n", "https://x.example/y", "Error: ", "#12 ", " no ", '"',
+     'call bash({"command": "ls"})\n', "\nexit code 1\n", "#2 user\n", "2024-05-20", "%", "reservation ABCDEF"]
+)  # fmt: skip
+texts = st.one_of(any_text, st.lists(st.one_of(pieces, any_text), max_size=12).map("".join))
+rows = st.lists(
+    st.builds(
+        RenderedRow,
+        number=st.just(1),
+        role=st.sampled_from(["user", "assistant", "tool"]),
+        name=st.none(),
+        text=texts,
+    ),
+    max_size=6,
+)
+counters = st.sampled_from([len, lambda text: -(-len(text) // 4), lambda text: len(text.split())])
+room = st.integers(1, 400)
+
+
+@given(rows, room, counters)
+def test_a_digest_never_exceeds_its_tokens(given_rows, max_tokens, count):
+    """However small the room and whatever stands in the rows."""
+    assert count(digest_text(given_rows, max_tokens, count)) <= max_tokens
+
+
+@given(st.lists(texts, max_size=6), room, counters)
+def test_joined_digests_never_exceed_their_tokens(given_texts, max_tokens, count):
+    """However many children there are."""
+    assert count(join_digests(given_texts, max_tokens, count)) <= max_tokens
+
+
+@given(rows, texts, room, counters)
+def test_a_ledger_fits_is_in_order_and_holds_only_given_facts(given_rows, text, max_tokens, count):
+    """A subsequence of the facts, within its tokens once formatted, one line a kind."""
+    facts = extract_facts(given_rows)
+    ledger = build_ledger(facts, text, max_tokens, count)
+    shown = format_ledger(ledger)
+    assert count(shown) <= max_tokens
+    assert list(ledger) == [fact for fact in facts if fact in set(ledger)]
+    assert len(shown.splitlines()) == (1 + len({fact.kind for fact in ledger}) if ledger else 0)
+
+
+@given(rows)
+def test_facts_are_deterministic_distinct_and_carried_whole_by_a_full_ledger(given_rows):
+    """The same rows give the same facts; a ledger of all of them covers all identifiers."""
+    facts = extract_facts(given_rows)
+    assert facts == extract_facts(given_rows)
+    assert len({(fact.kind, fact.value) for fact in facts}) == len(facts)
+    assert all(fact.count >= 1 and fact.value for fact in facts)
+    assert all(fact.value == " ".join(fact.value.split()) for fact in identifiers(facts) if fact.kind != "amount")
+    assert 0 <= coverage(facts, "") <= coverage(facts, format_ledger(facts)) <= 1
+
+
+@given(st.lists(rows, max_size=4))
+def test_merging_keeps_every_fact_once_with_all_its_counts(given_children):
+    """No fact of a child is lost, and none is counted twice."""
+    children = [extract_facts(child) for child in given_children]
+    merged = merge_facts(children)
+    assert len({(fact.kind, fact.value) for fact in merged}) == len(merged)
+    for fact in merged:
+        assert fact.count == sum(
+            f.count for child in children for f in child if (f.kind, f.value) == (fact.kind, fact.value)
+        )
+    assert {(f.kind, f.value) for child in children for f in child} == {(f.kind, f.value) for f in merged}
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["user", "assistant", "tool"]),
+            st.none() | st.text(st.characters(exclude_characters="\n"), max_size=20),
+            texts,
+        ),
+        max_size=6,
+    ),
+    st.integers(0, 10_000),
+)
+def test_parsing_undoes_rendering(given_rows, first):
+    """Unless a text holds the very header that would follow."""
+    made = [RenderedRow(first + place, role, name, text) for place, (role, name, text) in enumerate(given_rows)]
+    for row in made:
+        assume(not re.search(rf"^#0*{row.number + 1} (?:user|assistant|tool)", row.text, re.M))
+    assert parse_rendered(render_rows(made)) == tuple(made)
+
+
+@given(texts)
+def test_any_text_can_be_parsed(text):
+    """Numbers follow each other whatever was given."""
+    numbers = [row.number for row in parse_rendered(text)]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True

@@ -1,0 +1,202 @@
+"""`inspect`: what it draws on terminals of any width, and what it tells machines."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_summarize.cli import inspect as cli_inspect
+from context_summarize.cli import inspect_output as cli_survey
+from context_summarize.cli.inspect_output import shared_cells
+from context_summarize.cli.main import main
+from context_summarize.testing import assistant, result, tool_session, user
+from context_summarize.testing import call as made_call
+from tests.support.cli import EXAMPLE, NARROW, call, plain_terminal, recorded, refusal, store  # noqa: F401
+
+KEYS = {
+    *("file", "rows", "messages", "groups", "largest_group", "pins", "tokens", "segment_tokens", "summary_tokens"),
+    *("segments", "unsegmented", "largest", "use", "next", "requests", "boundaries", "calls", "input_tokens"),
+    *("output_tokens", "tree"),
+}
+
+
+@pytest.fixture
+def session(tmp_path):
+    return recorded(tmp_path)
+
+
+def test_the_example_is_drawn_with_window_segments_and_tree():
+    """The figures are those of the recording, and the tree has two levels."""
+    told = call("inspect", EXAMPLE)
+
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert re.search(r"^Rows +1,335  120,073 tokens", told.stdout, re.MULTILINE)
+    assert re.search(r"^\[█+▓*▒+░+·+ +\]$", told.stdout, re.MULTILINE)
+    assert re.search(r"^ +0 +1 to \d+ +[\d,]+ → [\d,]+  summary", told.stdout, re.MULTILINE)
+    assert re.search(r" → ~[\d,]+  verbatim", told.stdout)
+    assert re.search(r"^├── level 1  1 to \d+  [\d,]+ → [\d,]+  \d+%$", told.stdout.replace(" \n", "\n"), re.MULTILINE)
+    assert re.search(r"^│   ├── level 0  1 to \d+  [\d,]+ → [\d,]+  \d+%", told.stdout, re.MULTILINE)
+    assert "offline provider's, which is no model" in " ".join(told.stdout.split())
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_no_line_is_wider_than_the_terminal_and_no_figure_is_cut(session, monkeypatch, columns):
+    """The bar fills the width up to 100 columns."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+
+    lines = call("inspect", session, *NARROW).stdout.splitlines()
+
+    assert max(map(len, lines)) <= columns
+    assert "…" not in "".join(lines)
+    [bar] = [line.rstrip() for line in lines if line.startswith("[")]
+    assert len(bar) == min(columns, 100)
+
+
+def test_json_is_one_object_with_the_keys_that_the_help_names(session):
+    """The parts of the window make up the window, and the tree covers what is folded without a gap."""
+    told = call("inspect", session, *NARROW, "--json")
+
+    assert (told.exit_code, told.stderr) == (0, "")
+    data = json.loads(told.stdout)
+    assert data.keys() == KEYS
+    use = data["use"]
+    assert sum(use[part] for part in ("system", "pins", "summaries", "verbatim", "free")) == use["budget"] == 4_000
+    assert use["budget"] + use["reserved"] == use["window"] == 6_000
+    assert [node["first"] for node in data["tree"]] == [1, *(node["last"] + 1 for node in data["tree"][:-1])]
+    for node in data["tree"]:
+        assert (node["level"] > 0) == bool(node["children"])
+    documented = " ".join(call("inspect", "--help").stdout.split())
+    assert [key for key in KEYS if not re.search(rf"\b{key}\b[,. (]", documented)] == []
+
+
+def test_a_session_that_fits_says_that_there_is_nothing_yet(tmp_path):
+    """No segment, no tree, nothing to fold, and no division by nothing."""
+    told = call("inspect", store(tmp_path / "short.jsonl", tool_session(2)))
+
+    assert told.exit_code == 0, told.output
+    assert "None: the recording is too short." in told.stdout
+    assert "None: the session ends without a boundary." in told.stdout
+    assert re.search(r"^Folded +nothing  no further segment is closed yet", told.stdout, re.MULTILINE)
+
+
+def test_long_results_that_will_be_cut_are_counted(tmp_path):
+    """Shortening comes before folding, and is told of where nothing is folded."""
+    rows = [*tool_session(2, size=3_000), user("thanks")]
+
+    told = call("inspect", store(tmp_path / "long.jsonl", rows), *NARROW, "--config", "keep_recent=2")
+
+    assert re.search(r"^Shortened +2  long rows cut", told.stdout, re.MULTILINE), told.output
+    assert re.search(r"^Freed +[1-9][\d,]*  tokens", told.stdout, re.MULTILINE)
+
+
+def test_without_boundaries_of_its_own_it_says_when_one_is_made(session):
+    """`auto_compact: false` leaves the threshold without a meaning."""
+    told = call("inspect", session, "--config", "auto_compact=false")
+
+    assert "auto_compact is off" in " ".join(told.stdout.split())
+
+
+def test_digests_are_marked_and_cost_nothing(session):
+    """`compaction_strategy: truncate` asks no provider; what went into a merge is not kept."""
+    told = call("inspect", session, *NARROW, "--config", "compaction_strategy=truncate")
+
+    assert told.exit_code == 0, told.output
+    assert re.search(r"level \d  .*  digest$", told.stdout.replace(" \n", "\n"), re.MULTILINE)
+    assert re.search(r"^Tokens in +0 ", told.stdout, re.MULTILINE)
+    assert "about" not in told.stdout.split("Next boundary")[1].split("Recording")[0]
+
+
+def test_many_segments_and_summaries_are_counted_rather_than_listed(session, monkeypatch):
+    """The middle of the table and the leaves of the tree give way."""
+    monkeypatch.setattr(cli_survey, "_MOST_SEGMENTS", 5)
+    monkeypatch.setattr(cli_survey, "_MOST_NODES", 3)
+    data = json.loads(call("inspect", session, *NARROW, "--json").stdout)
+
+    told = call("inspect", session, *NARROW)
+
+    assert f"{len(data['segments']) - 5} more" in told.stdout
+    assert len(re.findall(r"^ *\d+ +[\d,]+ to .*(?:summary|verbatim) *$", told.stdout, re.MULTILINE)) == 5
+    merged = next(node for node in data["tree"] if node["level"] == 1)
+    assert f"{len(merged['children'])} summaries of level 0" in told.stdout
+
+
+def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path):
+    """Names of files and tools are recorded text too."""
+    rows = [
+        user("x"),
+        made_call("1", "look\x1b[31m\n[bold]", at=1),
+        result("1", "long " * 50, name="n"),
+        assistant("y"),
+    ]
+
+    told = call("inspect", store(tmp_path / "a\x1b[31m.jsonl", rows))
+
+    assert told.exit_code == 0, told.output
+    assert "\x1b" not in told.output
+    assert "tool look [31m [bold]" in told.stdout
+
+
+def test_a_terminal_that_knows_ascii_only_gets_a_bar_all_the_same(session):
+    """Letters stand for shades."""
+    told = CliRunner(charset="ascii").invoke(main, ["inspect", str(session), *NARROW])
+
+    assert told.exit_code == 0, told.output
+    assert re.search(r"^\[P*s+v+\.+ +\]$", told.stdout, re.MULTILINE)
+
+
+def test_colours_appear_on_a_terminal_only(session, monkeypatch):
+    """And not there either where NO_COLOR is set."""
+    assert "\x1b" not in call("inspect", session, *NARROW).output
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[35mlevel 0" in call("inspect", session, *NARROW).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[35m" not in call("inspect", session, *NARROW).stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--config", "keep_recnt=3"], "Error: unknown setting 'keep_recnt'; did you mean 'keep_recent'?"),
+        (["--config", "keep_recent"], "expected KEY=VALUE"),
+    ],
+)
+def test_a_wrong_setting_is_one_line(session, options, says):
+    """The same lines as those of `replay`."""
+    assert says in refusal("inspect", session, *options)
+
+
+def test_a_file_without_a_session_is_one_line(tmp_path):
+    """The same lines as those of `replay`."""
+    assert "cannot be read: No such file" in refusal("inspect", tmp_path / "none.jsonl")
+    (tmp_path / "empty.jsonl").write_text("")
+    assert "holds no messages" in refusal("inspect", tmp_path / "empty.jsonl", "--json")
+
+
+def test_an_interruption_ends_with_130_and_one_line(session, monkeypatch):
+    """Nothing half is printed."""
+
+    async def survey(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli_inspect, "survey", survey)
+
+    told = call("inspect", session, "--json")
+
+    assert (told.exit_code, told.stdout, told.stderr) == (130, "", "Interrupted.\n")
+
+
+@given(st.lists(st.integers(0, 10**7), min_size=1, max_size=6), st.integers(20, 98))
+def test_the_bar_is_filled_and_whatever_is_there_is_seen(sizes, width):
+    """Cells add up to the width; a part has a cell if, and only if, it has a size."""
+    cells = shared_cells(sizes, width)
+
+    if sum(sizes):
+        assert sum(cells) == width
+        assert [cell > 0 for cell in cells] == [size > 0 for size in sizes]
+    else:
+        assert set(cells) == {0}

@@ -1,0 +1,573 @@
+"""The planner alone, without an event loop: what is folded, merged, shortened, and how far it goes to fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from context_summarize.core.frames import show_node, show_one_line
+from context_summarize.core.history import History
+from context_summarize.core.node_builder import Addresses
+from context_summarize.core.nodes import Node, Summary, expanded
+from context_summarize.core.plan import Limits, Plan, Planner, Reason
+from context_summarize.core.view import View
+from context_summarize.core.view_state import ShownNode, ViewState
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.reading import analyse
+from context_summarize.messages.rows import JsonRow
+from context_summarize.testing import assistant, call, calls, hook, result, user
+
+SUMMARY_WORDS = 40
+FRAME_WORDS = 10
+
+
+def count(text: str) -> int:
+    """A token is a word; words of four bytes make cutting and counting agree."""
+    return len(text.split())
+
+
+def words(tokens: int, word: str = "abc") -> str:
+    return " ".join([word] * tokens)
+
+
+def talk(turns: int, tokens: int = 97) -> list[JsonRow]:
+    """Turns of two rows, each of `tokens` words, which makes 100 tokens a row."""
+    return [row for at in range(turns) for row in (user(words(tokens, f"u{at:02}")), assistant(words(tokens, "yes")))]
+
+
+def looked_up(call_id: str, tokens: int) -> list[JsonRow]:
+    return [call(call_id), result(call_id, words(tokens))]
+
+
+def frame(**values: str) -> str:
+    return f"{words(FRAME_WORDS, 'frame')} {values['text']}"
+
+
+class Scene:
+    """A history, its view state, and everything that makes plans and carries them out."""
+
+    def __init__(self, rows: list[JsonRow], *, segment_tokens: int = 380, factory: bool = False, **limits: Any) -> None:
+        self.history = History()
+        self.history.start_segments(segment_tokens, SUMMARY_WORDS, first_group=0, first_index=0)
+        self.add(*rows)
+        self.addresses = Addresses(self.history, "segment", "merge", None)
+        self.state = ViewState()
+        self.known: dict[Node, ShownNode] = {}
+        """By node, not by key: two segments of equal text share a key."""
+        self.factory = factory
+        self.system_tokens = 0
+        given: dict[str, Any] = {
+            "room": 4_000,
+            "keep_recent": 4,
+            "threshold": 0.7,
+            "target": 0.3,
+            "share": 0.25,
+            "fan_in": 3,
+            "elide": None,
+        }
+        self.given = {**given, **limits}
+
+    def add(self, *rows: JsonRow) -> None:
+        for raw in rows:
+            self.history.add(analyse(normalise(raw)))
+        self.history.advance_segments()
+
+    def limits(self, **changes: Any) -> Limits:
+        given = {**self.given, **changes}
+        return Limits(**{"budget": given["room"] - self.system_tokens, **given})
+
+    def plan(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
+        planner = Planner(
+            self.history,
+            self.addresses,
+            self.state,
+            self.limits(**changes),
+            lambda node: self.known[node].tokens if node in self.known else None,
+            count,
+            factory=self.factory,
+        )
+        return planner.boundary(reason, focus)
+
+    def show(self, node: Node) -> ShownNode:
+        text = words(SUMMARY_WORDS, f"sum{node.level}")
+        return show_node(self.history, node, Summary(node.key, node.level, text, (), 0, 0), frame, "system", count)
+
+    def settled(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
+        """Plan until nothing is missing, as a boundary does."""
+        while (plan := self.plan(reason, focus, **changes)).missing:
+            self.known.update((node, self.show(node)) for node in plan.missing)
+        return plan
+
+    def cross(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
+        """Make the boundary."""
+        plan = self.settled(reason, focus, **changes)
+        self.state = self.after(plan)
+        return plan
+
+    def after(self, plan: Plan) -> ViewState:
+        shown = [self.known[node] for node in plan.nodes]
+        lines = [show_one_line(self.history, item, count) for item in shown[: plan.lines]]
+        return ViewState(
+            nodes=(*lines, *shown[plan.lines :]),
+            frontier=plan.frontier,
+            frontier_row=plan.frontier_row,
+            elided=plan.elided,
+            newest_user=plan.newest_user,
+            boundary_rows=len(self.history),
+            boundaries=self.state.boundaries + 1,
+        )
+
+    def view(self, state: ViewState | None = None) -> View:
+        return View(self.history, state or self.state, count, factory=self.factory)
+
+    def ends(self) -> list[int]:
+        return [segment.end_group for segment in self.history.segments]
+
+
+class TestFolding:
+    def test_oldest_segments_are_folded_until_the_target_is_reached(self) -> None:
+        """Not one more than that takes."""
+        scene = Scene(talk(20))
+        plan = scene.settled(share=1.0)
+        assert plan.tokens_after <= 1_200 < plan.tokens_before
+        assert plan.frontier in scene.ends()
+        folded = scene.ends().index(plan.frontier)
+        assert plan.segments == folded + 1 == len(plan.nodes)
+        one_less = scene.settled(share=1.0, target=(plan.tokens_after + 1) / 4_000)
+        assert one_less.frontier == plan.frontier
+        assert scene.settled(share=1.0, target=0.5).frontier < plan.frontier
+        assert (plan.level, plan.lines, plan.elided, plan.fits) == (1, 0, {}, True)
+
+    def test_nodes_stand_for_the_segments_in_order(self) -> None:
+        """Level 0, indices from 0, without gaps, up to the frontier."""
+        scene = Scene(talk(20))
+        plan = scene.settled(share=1.0)
+        assert [(node.level, node.index) for node in plan.nodes] == [(0, at) for at in range(len(plan.nodes))]
+        edges = [0, *(node.end_group for node in plan.nodes)]
+        assert [node.first_group for node in plan.nodes] == edges[:-1]
+        assert edges[-1] == plan.frontier
+
+    def test_the_system_prompt_counts_against_the_target(self) -> None:
+        """The target is a share of the whole request."""
+        scene = Scene(talk(20))
+        without = scene.settled(share=1.0, target=0.35).frontier
+        scene.system_tokens = 400
+        plan = scene.settled(share=1.0, target=0.35)
+        assert plan.frontier > without
+        assert plan.tokens_after + 400 <= 0.35 * 4_000
+
+    def test_whether_it_frees_enough_is_not_the_planners_business(self) -> None:
+        """min_fold is weighed by whoever asked: a plan that frees little, or nothing, is a plan."""
+        scene = Scene(talk(4), keep_recent=99)
+        plan = scene.settled()
+        assert (plan.nodes, plan.freed, plan.fits) == ((), 0, True)
+
+    @pytest.mark.parametrize("keep", [0, 1, 7, 20, 33, 40])
+    def test_never_into_the_newest_rows(self, keep: int) -> None:
+        """keep_recent rows stand verbatim, whatever the target."""
+        scene = Scene(talk(20), keep_recent=keep, target=0.01, room=6_000)
+        plan = scene.settled()
+        assert plan.frontier_row <= 40 - max(keep, 1)
+        assert plan.frontier == max([end for end in scene.ends() if end <= 40 - max(keep, 1)], default=0)
+
+    def test_a_tool_group_at_the_edge_of_keep_recent_stays_whole(self) -> None:
+        """Snapped outwards to groups."""
+        scene = Scene([*talk(6), *looked_up("a", 300), user(words(20))], keep_recent=2)
+        assert scene.settled("manual").frontier_row <= 12
+
+    def test_hook_rows_after_the_last_folded_row_go_with_it(self) -> None:
+        """Folding drops them, as far as keep_recent allows."""
+        rows = talk(6)
+        scene = Scene([*rows[:-2], hook("n1"), hook("n2"), *rows[-2:]], keep_recent=2)
+        assert scene.settled("manual").frontier_row == 12
+        assert scene.settled("manual", keep_recent=3).frontier_row == 11
+
+    def test_an_empty_history_gives_an_empty_plan(self) -> None:
+        """compact() may be called at any time."""
+        plan = Scene([]).settled("manual")
+        assert (plan.nodes, plan.frontier, plan.frontier_row, plan.newest_user) == ((), 0, 0, None)
+
+    def test_the_estimate_of_an_unknown_summary_is_more_than_it_takes(self) -> None:
+        """The first plan is careful, the last exact."""
+        scene = Scene(talk(20))
+        first = scene.plan(share=1.0)
+        assert first.missing
+        assert set(first.missing) <= set(first.nodes)
+        assert scene.settled(share=1.0).tokens_after < first.tokens_after
+
+    def test_the_newest_user_message_is_chosen_anew(self) -> None:
+        """It is pinned when it lies before the frontier."""
+        scene = Scene([*talk(3), *(row for at in range(9) for row in looked_up(f"c{at}", 200))])
+        plan = scene.settled()
+        assert plan.newest_user == 4
+        assert plan.frontier > 4
+
+
+class TestRest:
+    def test_compact_folds_down_to_keep_recent_with_a_rest(self) -> None:
+        """The run after the last closed segment becomes a rest node."""
+        scene = Scene(talk(10), keep_recent=2)
+        plan = scene.settled("manual", share=1.0)
+        assert plan.frontier == 18
+        *regular, rest = plan.nodes
+        assert (rest.is_rest, rest.children) == (True, ())
+        assert (rest.first_group, rest.end_group) == (regular[-1].end_group, 18)
+        assert all(not node.is_rest for node in regular)
+        assert (plan.level, plan.segments) == (2, len(plan.nodes))
+
+    def test_focus_shapes_only_the_rest(self) -> None:
+        """The regular nodes keep their keys."""
+        scene = Scene(talk(10), keep_recent=2)
+        plain, focused = (scene.settled("manual", focus, share=1.0) for focus in (None, "dates"))
+        assert plain.nodes[:-1] == focused.nodes[:-1]
+        assert (plain.nodes[-1].focus, focused.nodes[-1].focus) == (None, "dates")
+        assert plain.nodes[-1].key != focused.nodes[-1].key
+
+    def test_a_rest_stays_until_regular_segments_cover_it_wholly(self) -> None:
+        """The frontier never moves back."""
+        scene = Scene(talk(3), keep_recent=1, share=1.0)
+        first = scene.cross("manual")
+        rest = first.nodes[-1]
+        assert rest.is_rest
+        assert rest.first_group == 4, "one segment is closed, and cannot reach the end of the rest"
+        frontiers = [first.frontier]
+        seen = []
+        for _ in range(8):
+            scene.add(*talk(1))
+            plan = scene.cross("threshold", target=0.01)
+            frontiers.append(plan.frontier)
+            seen.append(rest in plan.nodes)
+            covered = [node for node in plan.nodes if node.first_group >= 4 and node != rest]
+            assert (rest in plan.nodes) == (not covered)
+            edges = [0, *(node.end_group for node in plan.nodes)]
+            assert [node.first_group for node in plan.nodes] == edges[:-1]
+        assert frontiers == sorted(frontiers)
+        assert seen[0]
+        assert not seen[-1]
+
+    def test_a_second_compact_lets_the_rest_grow(self) -> None:
+        """From where regular segments end."""
+        scene = Scene(talk(3), keep_recent=1, share=1.0)
+        first = scene.cross("manual").nodes[-1]
+        scene.add(*talk(1, 50))
+        second = scene.cross("manual").nodes[-1]
+        assert (second.is_rest, second.first_group) == (True, first.first_group)
+        assert second.end_group == first.end_group + 2
+
+    def test_compact_with_nothing_new_keeps_the_rest(self) -> None:
+        """Nothing is summarised twice."""
+        scene = Scene(talk(6), keep_recent=2, share=1.0)
+        first = scene.cross("manual")
+        again = scene.settled("manual", "another focus")
+        assert (again.nodes, again.freed, again.segments) == (first.nodes, 0, 0)
+
+
+class TestEliding:
+    def rows(self) -> list[JsonRow]:
+        return [user(words(20)), *looked_up("a", 600), *looked_up("b", 90), *looked_up("c", 600), *talk(2, 20)]
+
+    def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit(self) -> None:
+        """Short ones are not, nor is anything but a tool result."""
+        scene = Scene([user(words(700)), *self.rows()], elide=200, keep_recent=4)
+        plan = scene.settled()
+        assert plan.elided == {3: 50, 7: 50}
+        assert plan.nodes == ()
+
+    def test_newer_ones_are_left_alone(self) -> None:
+        """Not within keep_recent."""
+        scene = Scene(self.rows(), elide=200, keep_recent=5)
+        assert set(scene.settled(target=0.9).elided) == {2}
+
+    def test_none_is_never(self) -> None:
+        """elide_tool_results: none."""
+        assert Scene(self.rows(), elide=None).settled().elided == {}
+
+    @pytest.mark.parametrize("mark", [{"critical": True}, {"metadata": {"critical": True}}])
+    def test_critical_results_are_never_cut_to_save_room(self, mark: JsonRow) -> None:
+        """Rows marked critical are verbatim pins."""
+        rows = self.rows()
+        rows[2] = {**rows[2], **mark}
+        assert set(Scene(rows, elide=200).settled().elided) == {6}
+
+    def test_eliding_comes_before_folding(self) -> None:
+        """The cheapest tokens to save: when that is enough, nothing is folded."""
+        scene = Scene([*talk(4), *looked_up("a", 2_500), *talk(3, 20)], elide=200)
+        plan = scene.settled()
+        assert (set(plan.elided), plan.nodes) == ({9}, ())
+        assert plan.freed > 2_000
+
+    def test_where_folding_does_not_bring_it_under_the_threshold_the_limit_is_a_quarter(self) -> None:
+        """Elide harder."""
+        rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
+        scene = Scene([*rows, *talk(2, 20)], segment_tokens=16_000, elide=1_600, keep_recent=2)
+        plan = scene.settled()
+        assert len(plan.elided) == 0, "under the limit, and folding is not possible"
+        plan = scene.settled(elide=1_200)
+        assert set(plan.elided.values()) == {75}
+        assert len(plan.elided) == 8
+
+    def test_what_is_cut_is_not_cut_again(self) -> None:
+        """The prefix may not change at the next boundary for nothing."""
+        scene = Scene(self.rows(), elide=200)
+        first = scene.cross()
+        again = scene.settled()
+        assert (again.elided, again.freed) == (first.elided, 0)
+
+
+class TestMerging:
+    def levels(self, plan: Plan) -> list[tuple[int, int]]:
+        return [(node.level, node.index) for node in plan.nodes]
+
+    def test_the_oldest_complete_aligned_run_of_the_lowest_level_is_merged(self) -> None:
+        """Three neighbours whose first index is a multiple of fan_in."""
+        scene = Scene(talk(40), target=0.01, room=2_000)
+        # A node is 53 tokens; the share has room for 500, nine tenths of that is 450: eight nodes.
+        plan = scene.settled()
+        assert plan.merged > 0
+        levels = self.levels(plan)
+        assert levels == sorted(levels, key=lambda at: -at[0]), "old above new"
+        for node in plan.nodes:
+            if node.children and not node.is_rest:
+                assert len(node.children) == 3
+                assert [child.index for child in node.children] == [node.index * 3 + at for at in range(3)]
+                assert {child.level for child in node.children} == {node.level - 1}
+
+    def test_nothing_is_merged_while_the_share_holds_all(self) -> None:
+        """A fact is summarised once."""
+        scene = Scene(talk(16), target=0.01, share=0.5)
+        assert {node.level for node in scene.settled().nodes} == {0}
+
+    def test_merging_goes_on_until_a_tenth_of_the_share_is_free(self) -> None:
+        """And no further: one merge less would not do."""
+        scene = Scene(talk(40), target=0.01, fan_in=2, room=2_000)
+        plan = scene.settled()
+        size = sum(scene.known[node].tokens for node in plan.nodes)
+        assert size <= 0.9 * 500
+
+    def test_levels_grow_when_runs_of_merged_nodes_are_complete(self) -> None:
+        """The lowest level first."""
+        scene = Scene(talk(40), target=0.01, fan_in=2, room=2_000, share=0.16)
+        assert max(node.level for node in scene.settled().nodes) >= 2
+
+    def test_where_no_run_is_complete_the_oldest_incomplete_one_becomes_a_rest(self) -> None:
+        """Neighbours of one level and one parent."""
+        scene = Scene(talk(9), target=0.01, fan_in=6, share=0.03)
+        plan = scene.settled()
+        assert len(scene.history.segments) == 4
+        [node] = plan.nodes[:1]
+        assert (node.is_rest, node.level, len(node.children), len(plan.nodes)) == (True, 1, 3, 1)
+
+    def test_the_lowest_level_is_joined_before_older_and_higher_ones(self) -> None:
+        """Merged summaries are pressed into one last of all: each merge may lose what the one before it kept."""
+        scene = Scene(talk(24), target=0.01, fan_in=4, room=2_000, share=0.24)
+        plan = scene.settled()
+        levels = [(node.level, node.is_rest) for node in plan.nodes]
+        assert levels == [(1, False), (1, False), (1, True)]
+
+    def test_a_rest_over_nodes_gives_way_to_the_complete_run_that_covers_it(self) -> None:
+        """A merge of the rest's own children and their neighbours, not of the rest."""
+        scene = Scene(talk(7), target=0.01, fan_in=6, share=0.03)
+        plan = scene.cross()
+        assert [node.is_rest for node in plan.nodes if node.children] == [True]
+        for _ in range(14):
+            scene.add(*talk(1))
+            plan = scene.cross()
+        regular = [node for node in plan.nodes if node.level == 1 and not node.is_rest]
+        assert regular[0].index == 0
+        assert [child.index for child in regular[0].children] == list(range(6))
+        assert all(not child.children for child in regular[0].children)
+
+    def test_the_share_yields_never_the_budget(self) -> None:
+        """When nothing can be merged any more, the summaries may take more than their share."""
+        scene = Scene(talk(12), target=0.01, share=0.001)
+        plan = scene.settled()
+        assert len(plan.nodes) >= 1
+        assert plan.fits
+
+    def test_expanding_a_rest_gives_its_regular_nodes(self) -> None:
+        """At every depth."""
+        scene = Scene(talk(12))
+        leaves = [scene.addresses.leaf(segment) for segment in scene.history.segments]
+        inner = scene.addresses.merge(leaves[:2], -1)
+        outer = scene.addresses.merge([inner, leaves[2]], -1)
+        assert expanded(outer) == leaves[:3]
+        merged = scene.addresses.merge(leaves[:2], 0)
+        assert expanded(merged) == [merged]
+        assert expanded(leaves[0]) == [leaves[0]]
+
+
+class TestMustFit:
+    """The ladder, one rung after the other, as the budget shrinks."""
+
+    def test_folding_regular_segments_is_the_first_rung(self) -> None:
+        """Level 1, down to the target."""
+        plan = Scene(talk(20)).settled("must_fit")
+        assert (plan.level, plan.fits) == (1, True)
+
+    def test_then_the_remainder_becomes_a_rest(self) -> None:
+        """Level 2: a segment so long that none is closed."""
+        scene = Scene(talk(20), segment_tokens=16_000, room=2_000)
+        plan = scene.settled("must_fit")
+        assert (plan.level, plan.fits, plan.lines, plan.elided) == (2, True, 0, {0: 200} if 0 in plan.elided else {})
+        assert [node.is_rest for node in plan.nodes] == [True]
+        assert plan.frontier == 36
+
+    def test_then_keep_recent_is_halved(self) -> None:
+        """Level 3, and no more often than it takes."""
+        scene = Scene(talk(20), keep_recent=20, room=1_400)
+        plan = scene.settled("must_fit")
+        assert (plan.level, plan.fits, plan.lines) == (3, True, 0)
+        assert 30 <= plan.frontier <= 35
+        assert all(keep >= 24 for keep in plan.elided.values())
+
+    def test_down_to_the_newest_group(self) -> None:
+        """keep_recent 0 keeps that."""
+        scene = Scene([*talk(10), *looked_up("a", 100)], keep_recent=8, room=420)
+        plan = scene.settled("must_fit")
+        assert (plan.level, plan.fits) == (3, True)
+        assert plan.frontier_row == 20
+
+    def test_then_rows_are_shortened_longest_first(self) -> None:
+        """Level 4: all rows above one level are cut to it; shorter ones stay."""
+        rows = [user(words(20)), *talk(8), call("a", text=words(60)), result("a", words(3_000))]
+        scene = Scene(rows, keep_recent=4, room=600)
+        plan = scene.settled("must_fit")
+        assert (plan.level, plan.fits, plan.lines) == (4, True, 0)
+        assert set(plan.elided) == {18}, "the one long row is enough"
+        assert plan.tokens_after <= 600
+
+    def test_a_cut_to_fit_leaves_room_for_the_next_row(self) -> None:
+        """A tenth of the budget, so that the next row still fits."""
+        scene = Scene([*talk(8), call("a"), result("a", words(3_000))], room=800)
+        assert scene.settled("must_fit").tokens_after <= 0.9 * 800 + 24
+
+    def test_last_the_oldest_summaries_become_one_line(self) -> None:
+        """Level 5: range and counts."""
+        scene = Scene([*talk(20), user(words(40))], keep_recent=4, room=200, share=10.0, fan_in=20)
+        plan = scene.settled("must_fit")
+        assert plan.level == 5
+        assert 0 < plan.lines <= len(plan.nodes)
+
+    def test_what_cannot_fit_says_so(self) -> None:
+        """As small as the rules allow: everything shortened."""
+        scene = Scene([*talk(10), user(words(90))], room=20)
+        plan = scene.settled("must_fit")
+        assert (plan.fits, plan.level, plan.lines) == (False, 5, len(plan.nodes))
+
+    @pytest.mark.parametrize("role", ["system", "developer"])
+    def test_the_hosts_system_rows_are_never_shortened(self, role: str) -> None:
+        """Half an instruction is worse than none."""
+        scene = Scene([{"role": role, "content": words(900)}, *talk(8), user(words(500))], room=500)
+        plan = scene.settled("must_fit")
+        assert 0 not in plan.elided
+        assert not plan.fits
+        assert any(row["content"] == words(900) for row in scene.view(scene.after(plan)).rows(None))
+
+    def test_a_long_hook_row_is_shortened_like_any_other(self) -> None:
+        """Elide any row: hooks write in the system role, and what they say is no system prompt."""
+        scene = Scene([*talk(8), user(words(20)), hook(words(2_000))], room=600)
+        assert scene.settled("must_fit").fits
+
+    def test_critical_rows_are_shortened_only_here(self) -> None:
+        """Elide any row, where nothing else is left."""
+        rows = [*talk(6), {**user(words(2_000)), "critical": True}, *talk(2)]
+        scene = Scene(rows, elide=100, room=6_000)
+        assert 12 not in scene.settled("threshold", target=0.1, threshold=0.2).elided
+        assert 12 in scene.settled("must_fit", room=700).elided
+
+    def test_open_calls_are_never_folded(self) -> None:
+        """They stand at the end, shortened where they must be."""
+        scene = Scene([*talk(10), call("a", text=words(400))], keep_recent=0, room=300)
+        plan = scene.settled("must_fit")
+        assert plan.frontier == 20
+        assert plan.frontier_row == 20
+        assert plan.fits
+
+    def test_a_long_first_user_message_is_pinned_at_a_tenth(self) -> None:
+        """Once it is folded; while it stands verbatim it is whole."""
+        scene = Scene([user(words(1_000)), *talk(20)], room=4_000)
+        plan = scene.settled()
+        assert plan.elided == {0: 400}
+        assert Scene([user(words(1_000)), *talk(4)], keep_recent=99).settled().elided == {}
+
+    def test_a_long_first_user_message_stays_at_a_tenth_where_other_rows_are_shortened(self) -> None:
+        """A first user message larger than a tenth of the budget is pinned as head and tail."""
+        scene = Scene([user(words(3_000)), *talk(4, 20), user(words(2_000))], room=1_000, keep_recent=0)
+        plan = scene.settled("must_fit")
+        assert plan.frontier > 0
+        assert plan.elided[0] <= 100
+
+    def test_a_long_first_user_message_shrinks_with_the_window(self) -> None:
+        """A tenth of the budget that now holds."""
+        scene = Scene([user(words(1_000)), *talk(20)], room=4_000)
+        assert scene.cross().elided == {0: 400}
+        assert scene.settled(room=2_000).elided[0] == 200
+
+
+def scenes() -> list[Any]:
+    """Histories and limits of every kind that a plan's size has to be right for."""
+    elided = [*talk(6), *looked_up("a", 900), *talk(2)]
+    lost = [*talk(18), result("lost", words(500)), *talk(2)]
+    made: list[tuple[str, Scene, Reason]] = [
+        ("threshold", Scene(talk(20)), "threshold"),
+        ("merging", Scene(talk(40), target=0.01, room=2_000), "threshold"),
+        ("manual", Scene(talk(10), keep_recent=2), "manual"),
+        ("elided", Scene(elided, elide=200), "threshold"),
+        ("system", Scene([{"role": "system", "content": "be kind"}, hook("x y z"), *talk(20)]), "threshold"),
+        ("system twice", Scene([{"role": "system", "content": "be kind"}, *talk(9)] * 2), "threshold"),
+        ("hidden", Scene([{"role": "system", "content": words(400)}, *talk(20)], factory=True), "threshold"),
+        ("critical", Scene([*talk(3), {**user(words(60)), "critical": True}, *talk(17)]), "threshold"),
+        ("long first", Scene([user(words(1_000)), *talk(20)]), "threshold"),
+        ("rest", Scene(talk(20), segment_tokens=16_000, room=2_000), "must_fit"),
+        ("halved", Scene(talk(20), keep_recent=20, room=1_400), "must_fit"),
+        ("shortened", Scene([*talk(8), call("a"), result("a", words(3_000))], room=600), "must_fit"),
+        ("open", Scene([*talk(20), calls(("a", "x", {}), ("b", "y", {})), result("b")], keep_recent=0), "threshold"),
+        ("orphan", Scene(lost, keep_recent=20), "threshold"),
+        ("abandoned", Scene([*talk(16), call("x"), *talk(4)], keep_recent=20), "threshold"),
+        ("open hook", Scene([*talk(20), call("x"), hook(words(300))]), "threshold"),
+        ("line", Scene([*talk(20), user("hm")], room=200, share=10.0, fan_in=20), "must_fit"),
+        ("opening", Scene([*(assistant(words(97)) for _ in range(40)), *talk(2)]), "threshold"),
+    ]
+    return [pytest.param(scene, reason, id=name) for name, scene, reason in made]
+
+
+class TestExactness:
+    @pytest.mark.parametrize(("scene", "reason"), scenes())
+    def test_a_plan_is_as_large_as_the_view_that_is_built_from_it(self, scene: Scene, reason: Reason) -> None:
+        """`tokens_after` is exact once nothing is missing: budgets are kept by it, and events tell it."""
+        plan = scene.settled(reason)
+        assert plan.frontier > 0
+        assert plan.tokens_after == scene.view(scene.after(plan)).size()
+
+    @pytest.mark.parametrize("turns", [4, 12])
+    def test_the_size_before_the_first_boundary_is_that_of_the_view(self, turns: int) -> None:
+        """`tokens_before` is told in events, and what a boundary frees is weighed by it."""
+        scene = Scene(talk(turns))
+        assert scene.plan().tokens_before == scene.view().size()
+
+    def test_a_view_of_exactly_its_budget_fits(self) -> None:
+        """Nothing is folded that keep_recent holds."""
+        scene = Scene(talk(20), keep_recent=40, room=4_000)
+        assert scene.view().size() == 4_000
+        assert scene.settled().nodes == ()
+
+    def test_the_size_before_a_boundary_in_a_smaller_window_is_that_of_the_view(self) -> None:
+        """A first message that the larger window showed whole counts whole, or nothing would seem to be freed."""
+        scene = Scene([user(words(300)), *talk(20)], room=4_000)
+        scene.cross()
+        scene.add(*talk(2))
+        assert scene.plan(room=1_000).tokens_before == scene.view().size()
+
+    def test_the_size_before_a_later_boundary_is_that_of_the_view(self) -> None:
+        """With the newest user message of the last boundary pinned."""
+        scene = Scene([*talk(3), *(row for at in range(12) for row in looked_up(f"c{at}", 200))])
+        scene.cross()
+        scene.add(*looked_up("more", 300), *talk(2))
+        assert scene.plan().tokens_before == scene.view().size()
+
+    def test_a_result_that_no_view_shows_shortens_nothing(self) -> None:
+        """The view fits without it, so the ladder is not climbed."""
+        scene = Scene([*talk(16), result("lost", words(5_000)), *talk(2)], keep_recent=6)
+        assert scene.view().size() < 4_000
+        assert (scene.settled().level, scene.settled().lines) == (1, 0)

@@ -1,0 +1,599 @@
+"""Groups, rendered text, the rule that cuts segments, derived sizes and keys."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from context_summarize.core.groups import Group, Grouper
+from context_summarize.core.history import History
+from context_summarize.core.keys import segment_key
+from context_summarize.core.nodes import Node, merge_key, merge_node
+from context_summarize.core.rendering import cut_length, group_hash, render_group
+from context_summarize.core.segments import Segment, Segmenter, derive_segment_tokens, derive_summary_tokens
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.reading import analyse
+from context_summarize.messages.rows import Call, JsonRow, Row
+from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user
+from context_summarize.transcript.marks import cut_middle
+from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
+from tests.support.rendered import render_groups
+
+
+def analysed(raws: list[JsonRow]) -> list[Row]:
+    return [analyse(normalise(raw)) for raw in raws]
+
+
+def grouped(raws: list[JsonRow]) -> tuple[list[Group], list[Group]]:
+    """(closed groups, the open one)."""
+    grouper = Grouper()
+    closed = [group for index, row in enumerate(analysed(raws)) for group in grouper.feed(index, row)]
+    return closed, grouper.open_groups()
+
+
+def spans(groups: list[Group]) -> list[tuple[int, int]]:
+    return [(group.start, group.end) for group in groups]
+
+
+def rendered(raws: list[JsonRow], **options: Any) -> tuple[RenderedRow, ...]:
+    closed, still_open = grouped(raws)
+    return render_groups(analysed(raws), [*closed, *still_open], segment_tokens=options.pop("size", None), **options)
+
+
+def key_of(raws: list[JsonRow]) -> str:
+    return segment_key(rendered(raws, size=512), "template", 100)
+
+
+SECOND = ("b", "read", {"path": "x"})
+ANTHROPIC = user(
+    [
+        {"type": "tool_result", "tool_use_id": "a", "content": "one"},
+        {"type": "tool_result", "tool_use_id": "b", "content": "two"},
+        {"type": "text", "text": "go on"},
+    ]
+)
+
+
+class TestGrouper:
+    def test_rows_without_calls_are_groups_of_their_own(self) -> None:
+        """A single message that is no call is the smallest run."""
+        closed, still_open = grouped([user("x"), assistant("y"), hook("z"), {"role": "system", "content": "s"}])
+        assert spans(closed) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+        assert [group.rendered for group in closed] == [True, True, False, False]
+        assert [group.user for group in closed] == [True, False, False, False]
+        assert still_open == []
+
+    def test_a_call_and_its_result_are_one_group(self) -> None:
+        """The pair is never cut, and closes with the last result."""
+        closed, still_open = grouped([user("x"), call("a"), result("a"), assistant("done")])
+        assert spans(closed) == [(0, 1), (1, 3), (3, 4)]
+        assert closed[1].answers == ((2, "a"),)
+        assert closed[1].missing == ()
+        assert still_open == []
+
+    def test_parallel_calls_close_with_their_last_result_in_any_order(self) -> None:
+        """All results belong to the group."""
+        closed, _ = grouped([calls(("a", "bash", {}), SECOND), result("b"), result("a"), user("x")])
+        assert spans(closed) == [(0, 3), (3, 4)]
+        assert closed[0].answers == ((1, "b"), (2, "a"))
+
+    def test_rows_of_hooks_and_the_system_between_belong_to_the_group(self) -> None:
+        """What stands between call and result stays inside, whatever role a hook gave it."""
+        between = [hook("n"), hook("u", "user"), hook("a", "assistant"), {"role": "system", "content": "s"}]
+        closed, _ = grouped([call("a"), *between, {"role": "function", "name": "f", "content": "x"}, result("a")])
+        assert spans(closed) == [(0, 7)]
+        assert closed[0].rendered
+
+    def test_a_result_of_a_hook_answers_nothing(self) -> None:
+        """A row that is not rendered must not move a cut."""
+        closed, still_open = grouped([call("a"), {**result("a"), "metadata": {"source": "hook"}}])
+        assert closed == []
+        assert spans(still_open) == [(0, 2)]
+        assert still_open[0].answers == ()
+
+    def test_an_open_group_may_still_be_answered(self) -> None:
+        """At the end of the history, calls without results are open, not abandoned."""
+        grouper = Grouper()
+        assert grouper.open_start is None
+        assert grouper.open_groups() == []
+        rows = analysed([user("x"), calls(("a", "bash", {}), SECOND), result("a")])
+        for index, row in enumerate(rows):
+            grouper.feed(index, row)
+        assert grouper.open_start == 1
+        assert grouper.open_groups() == [Group(1, 3, True, False, ((2, "a"),), open=True)]
+        assert grouper.open_groups() == grouper.open_groups(), "looking closes nothing"
+        [closed] = grouper.feed(3, analyse(result("b")))
+        assert closed == Group(1, 4, True, False, ((2, "a"), (3, "b")))
+        assert grouper.open_start is None
+
+    @pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])
+    def test_a_call_that_was_passed_over_is_abandoned(self, later: JsonRow) -> None:
+        """A user or assistant row closes the group; the call stays without a result."""
+        closed, still_open = grouped([call("a", "bash"), later])
+        assert spans(closed) == [(0, 1), (1, 2)]
+        assert closed[0].missing == (Call("a", "bash", {}),)
+        assert still_open == []
+
+    def test_of_parallel_calls_only_those_without_a_result_are_missing(self) -> None:
+        """What was answered stays answered; the group ends with its last result."""
+        closed, _ = grouped([calls(("a", "bash", {}), SECOND), hook("n"), result("b"), hook("m"), user("x")])
+        assert spans(closed) == [(0, 3), (3, 4), (4, 5)]
+        assert closed[0].answers == ((2, "b"),)
+        assert [missing.id for missing in closed[0].missing] == ["a"]
+        assert not closed[1].rendered
+
+    def test_a_result_after_its_call_was_abandoned_is_an_orphan(self) -> None:
+        """A closed group never changes."""
+        closed, _ = grouped([call("a"), user("x"), result("a"), user("y")])
+        assert spans(closed) == [(0, 1), (1, 2), (2, 3), (3, 4)]
+        assert closed[2].answers == ()
+
+    def test_a_new_call_passes_over_an_open_one(self) -> None:
+        """Two assistant rows with calls are two groups; both results find theirs or none."""
+        closed, _ = grouped([call("a"), call("b"), result("b"), result("a")])
+        assert spans(closed) == [(0, 1), (1, 3), (3, 4)]
+        assert closed[1].answers == ((2, "b"),)
+        assert closed[2].answers == ()
+
+    def test_results_without_a_call_and_second_results_are_orphans(self) -> None:
+        """They stand alone once the group is closed, and name no answer within it."""
+        closed, _ = grouped([result("z"), call("a"), result("a"), result("a")])
+        assert spans(closed) == [(0, 1), (1, 3), (3, 4)]
+        assert [group.answers for group in closed] == [(), ((2, "a"),), ()]
+        assert not closed[0].user
+
+    def test_orphans_within_an_open_group_stay_in_it_unanswered(self) -> None:
+        """A second result between two results moves nothing."""
+        closed, _ = grouped([calls(("a", "bash", {}), SECOND), result("a"), result("a"), result("zz"), result("b")])
+        assert spans(closed) == [(0, 5)]
+        assert closed[0].answers == ((1, "a"), (4, "b"))
+
+    def test_ids_that_repeat_belong_to_the_nearest_earlier_unanswered_call(self) -> None:
+        """Some hosts count ids anew in each turn."""
+        closed, _ = grouped([call("a"), result("a"), call("a"), result("a")])
+        assert spans(closed) == [(0, 2), (2, 4)]
+        twice = calls(("a", "bash", {"n": 1}), ("a", "bash", {"n": 2}))
+        closed, _ = grouped([twice, result("a"), user("x")])
+        assert [missing.arguments for missing in closed[0].missing] == [{"n": 1}]
+
+    def test_a_user_row_with_results_answers_the_calls_before_it(self) -> None:
+        """Anthropic's shape: it closes the group and is no user message."""
+        closed, _ = grouped([calls(("a", "bash", {}), SECOND), ANTHROPIC, user("x")])
+        assert spans(closed) == [(0, 2), (2, 3)]
+        assert closed[0].answers == ((1, "a"), (1, "b"))
+        assert not closed[0].user
+
+    def test_a_user_row_with_results_and_no_call_is_an_orphan(self) -> None:
+        """It is rendered, and answers nothing."""
+        closed, _ = grouped([ANTHROPIC])
+        assert closed == [Group(0, 1, True, False)]
+
+    def test_passing_over_nothing_closes_nothing(self) -> None:
+        """It may be asked at any time."""
+        assert Grouper().pass_over() == []
+
+    def test_appending_rows_never_changes_a_closed_group(self) -> None:
+        """Rule 13, for groups."""
+        rows = [*tool_session(2), call("x"), hook("n"), user("y"), result("x"), *tool_session(1, start=2)]
+        earlier: list[Group] = []
+        for end in range(len(rows) + 1):
+            closed, _ = grouped(rows[:end])
+            assert closed[: len(earlier)] == earlier
+            earlier = closed
+
+
+class TestCutMiddle:
+    def test_a_short_text_is_unchanged(self) -> None:
+        """At the limit nothing is cut; bytes count, not characters."""
+        assert cut_middle("x" * 90, 90) == "x" * 90
+        assert cut_middle("é" * 45, 90) == "é" * 45
+        assert cut_middle("é" * 46, 90) != "é" * 46
+
+    def test_two_thirds_head_and_one_third_tail_stay_with_a_count_of_the_rest(self) -> None:
+        """What was left out is named with its size."""
+        text = "h" * 600 + "m" * 10_000 + "t" * 300
+        cut = cut_middle(text, 900)
+        head, note, tail = cut.split("\n")
+        assert (head, tail) == ("h" * 600, "t" * 300)
+        assert note == "[… 10,000 of 10,900 characters left out …]"
+
+    def test_characters_of_several_bytes_are_not_broken(self) -> None:
+        """Half a character is left out and counted, as is a lone surrogate."""
+        head, note, tail = cut_middle("é€😀" * 500, 1_000).split("\n")
+        assert set(head + tail) == set("é€😀")
+        assert f"{1_500 - len(head) - len(tail):,} of 1,500" in note
+        assert "1,000 of" in cut_middle("\ud800" * 1_000, 90)
+
+
+class TestRendering:
+    def test_rows_are_numbered_from_one_and_groups_without_rendered_rows_left_out(self) -> None:
+        """One block a row: number, role, tool name, text."""
+        rows = rendered(
+            [hook("n"), user("hi"), call("a", "ls", path="."), hook("m"), result("a", "x.py", ""), user("ok")]
+        )
+        assert [(row.number, row.role, row.name) for row in rows] == [
+            (1, "user", None),
+            (2, "assistant", None),
+            (3, "tool", "ls"),
+            (4, "user", None),
+        ]
+        assert render_rows(rows) == (
+            '#1 user\nhi\n\n#2 assistant\ncall ls({"path": "."})\n\n#3 tool ls\nx.py\n\n#4 user\nok'
+        )
+
+    def test_a_group_may_start_at_any_number(self) -> None:
+        """Numbers run through a segment."""
+        rows = analysed([call("a"), result("a")])
+        assert [row.number for row in render_group(rows, Group(0, 2, True, False), number=7, segment_tokens=None)] == [
+            7,
+            8,
+        ]
+
+    def test_the_tools_name_comes_from_the_call_else_from_the_row(self) -> None:
+        """loop-basic gives results no name; an orphan may bring its own."""
+        bare = {"role": "tool", "tool_call_id": "a", "content": "x"}
+        assert rendered([call("a", "ls"), bare])[1].name == "ls"
+        assert rendered([result("z", "x", " two\nlines ")])[0].name == "two lines"
+        assert rendered([bare])[0].name is None
+        assert rendered([{**bare, "name": " "}])[0].name is None
+        assert rendered([{**bare, "name": 5}])[0].name is None
+
+    def test_each_of_two_calls_with_one_id_gives_its_name_to_its_result(self) -> None:
+        """A result belongs to the nearest earlier unanswered call with its id, and shows its tool."""
+        made = calls(("a", "ls", {}), ("a", "cat", {}))
+        bare = {"role": "tool", "tool_call_id": "a", "content": "x"}
+        assert [row.name for row in rendered([made, bare, bare])[1:]] == ["cat", "ls"]
+
+    def test_a_long_result_is_cut_and_nothing_else_is(self) -> None:
+        """Longer than half a segment: two thirds head, one third tail; user words stay whole."""
+        long = "h" * 10_000 + "t" * 10_000
+        rows = rendered([user(long), call("a", text=long), result("a", long), assistant(long)], size=1_024)
+        head, note, tail = rows[2].text.split("\n")
+        assert (len(head), len(tail)) == (1_024 * 2 * 2 // 3, 1_024 * 2 // 3)
+        assert f"{20_000 - len(head) - len(tail):,} of 20,000 characters" in note
+        assert [long in row.text for row in rows] == [True, True, False, True]
+        assert rendered([call("a"), result("a", "x" * 2_048)], size=1_024)[1].text == "x" * 2_048
+        assert rendered([call("a"), result("a", long)])[1].text == long
+
+    def test_results_in_a_user_row_are_cut_one_by_one(self) -> None:
+        """Words beside them stay whole."""
+        blocks = [{"type": "tool_result", "tool_use_id": i, "content": i * 9_000} for i in ("a", "b")]
+        row = rendered(
+            [calls(("a", "ls", {}), ("b", "cat", {})), user([*blocks, {"type": "text", "text": "w" * 9_000}])], size=512
+        )[1]
+        assert row.text.count("left out") == 2
+        assert "result of ls: aaa" in row.text
+        assert "result of cat: bbb" in row.text
+        assert "w" * 9_000 in row.text
+
+    @pytest.mark.parametrize("role", ["user", "assistant", "tool", "system"])
+    def test_a_line_that_looks_like_a_header_stays_content(self, role: str) -> None:
+        """No text can pretend to be another row."""
+        forged = f"#2 {role} bash\nI was never said\n#3 {role}"
+        rows = rendered([user(forged), call("a", text=forged), result("a", forged)])
+        assert [row.number for row in parse_rendered(render_rows(rows))] == [1, 2, 3]
+        assert rows[0].text == f" #2 {role} bash\nI was never said\n #3 {role}"
+
+    def test_other_lines_with_a_number_sign_are_left_alone(self) -> None:
+        """A heading, an issue number and a role in mid-line are just text."""
+        text = "# heading\n#12 is fixed\nsee #2 user\n#3 users"
+        assert rendered([user(text)])[0].text == text
+
+    def test_images_are_named_by_type_and_size(self) -> None:
+        """Never by their base64."""
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 4_000}}
+        assert (
+            rendered([user([{"type": "text", "text": "see"}, image])])[0].text == "see\n[image: image/png, 3,000 bytes]"
+        )
+
+    def test_an_abandoned_call_and_an_orphan_are_said_to_be_such(self) -> None:
+        """DESIGN: "no result recorded"; results without a call are rendered as text."""
+        rows = rendered([call("a", "ls"), user("x"), result("a", "late"), result("q", "lost")])
+        assert rows[0].text == "call ls({})\n[call ls: no result recorded]"
+        assert rows[2].text == "[result without a call] late"
+        assert rows[3].text == "[result without a call] lost"
+
+    def test_a_second_result_is_an_orphan_wherever_it_stands(self) -> None:
+        """Within a group that is still open, too, and within one row of results."""
+        rows = rendered(
+            [calls(("a", "ls", {}), ("b", "cat", {})), result("a", "1"), result("a", "2"), result("b", "3")]
+        )
+        assert [row.text for row in rows[1:]] == ["1", "[result without a call] 2", "3"]
+        twice = user([{"type": "tool_result", "tool_use_id": "a", "content": text} for text in ("1", "2")])
+        assert rendered([call("a", "ls"), twice])[1].text == "result of ls: 1\n[result without a call] 2"
+
+    def test_an_open_call_is_not_said_to_be_without_result(self) -> None:
+        """Its result may still come."""
+        assert rendered([call("a", "ls")])[0].text == "call ls({})"
+
+    def test_redaction_sees_every_row(self) -> None:
+        """The seam through which secrets are taken out."""
+        rows = rendered([user("a secret"), call("a", "ls", key="secret"), result("a", "secret")], redact=hush)
+        assert "secret" not in render_rows(rows)
+        assert render_rows(rows).count("[redacted]") == 3
+
+    def test_a_secret_does_not_survive_because_it_was_cut_in_two(self) -> None:
+        """Rule 11: no secret reaches the summariser, not even where a long result is cut."""
+        size = 512
+        text = "x" * (size * 2 * 2 // 3 - 3) + "secret" + "y" * 9_000
+        row = rendered([call("a"), result("a", text)], size=size, redact=hush)[1]
+        assert "xsec" not in row.text
+
+    def test_every_rendered_row_of_a_run_is_shown(self) -> None:
+        """Rule 12: nothing is lost by plumbing."""
+        raws = tool_session(5)
+        assert len(rendered(raws, size=512)) == len(raws)
+
+
+def hush(text: str) -> str:
+    return text.replace("secret", "[redacted]")
+
+
+class TestLength:
+    def test_length_is_that_of_the_rendered_text_in_bytes(self) -> None:
+        """No tokenizer; the width of the number and the name's blank aside."""
+        rows = (RenderedRow(1, "user", None, "é€"), RenderedRow(2, "tool", "ls", "x"))
+        assert cut_length(rows[:1]) == len(render_rows(rows[:1]).encode()) + len("\n\n")
+        assert abs(cut_length(rows) - len((render_rows(rows) + "\n\n").encode())) <= len(rows)
+        assert cut_length(()) == 0
+
+    def test_a_group_has_one_length_wherever_it_stands(self) -> None:
+        """Else a cut would depend on what came before."""
+        row = RenderedRow(1, "user", None, "x")
+        assert cut_length([row]) == cut_length([replace(row, number=12_345)])
+
+    def test_text_that_is_no_utf8_has_a_length(self) -> None:
+        """Lone surrogates occur in tool output."""
+        assert cut_length([RenderedRow(1, "tool", "\ud800", "\ud800")]) == 3 + 4 + 1 + 6
+
+
+class TestSizes:
+    @pytest.mark.parametrize(
+        ("budget", "tokens"),
+        [
+            # budget / 8 in log2: 36,000 -> 4,500 = 2^12.14; 46,340 -> 5,792.5 = 2^12.49997; 46,342 -> 2^12.50003
+            (36_000, 4_096),
+            (46_340, 4_096),
+            (46_342, 8_192),
+            (32_768, 4_096),
+            (16_000, 2_048),
+            (19_000, 2_048),
+            (5_500, 512),
+            (5_794, 1_024),
+            (200_000, 16_384),
+            (1_000_000, 16_384),
+            (4_096, 512),
+            (1_000, 512),
+            (1, 512),
+            (0, 512),
+            (-5, 512),
+        ],
+    )
+    def test_a_segment_is_the_power_of_two_nearest_to_an_eighth_of_the_budget(self, budget: int, tokens: int) -> None:
+        """Nearest in log2, within 512 and 16,384."""
+        assert derive_segment_tokens(budget) == tokens
+
+    def test_it_is_the_nearest_for_every_budget(self) -> None:
+        """Against the plain definition; `min` takes the first, so ties go down."""
+        powers = [2**n for n in range(9, 15)]
+        for budget in range(1, 300_000, 997):
+            nearest = min(powers, key=lambda power: abs(math.log2(power) - math.log2(budget / 8)))
+            assert derive_segment_tokens(budget) == nearest
+
+    @pytest.mark.parametrize(
+        ("segment", "summary"), [(512, 100), (1_000, 100), (1_024, 102), (4_096, 409), (8_192, 819), (16_384, 1_600)]
+    )
+    def test_a_summary_is_a_tenth_of_a_segment(self, segment: int, summary: int) -> None:
+        """Within 100 and 1,600."""
+        assert derive_summary_tokens(segment) == summary
+
+
+def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
+    """The segments of groups written as 'u' or a digit: a user turn of one token, or a group of that many tokens."""
+    segmenter = Segmenter(size, 100)
+    out: list[Segment] = []
+    for sign in lengths:
+        out += segmenter.feed(4 if sign == "u" else int(sign) * 4, sign == "u")
+    assert [segment.index for segment in out] == list(range(len(out)))
+    assert segmenter.next_group == len(lengths)
+    assert segmenter.start == (out[-1].end_group if out else 0)
+    return [(segment.first_group, segment.end_group) for segment in out]
+
+
+class TestSegmenter:
+    @pytest.mark.parametrize(
+        ("lengths", "expected"),
+        [
+            ("", []),
+            ("3", []),
+            ("4", []),  # full, but neither turn nor quarter stands behind it
+            ("40", []),
+            ("41", [(0, 1)]),  # the whole quarter (1 of 4) has come
+            ("4u", [(0, 1)]),  # the turn has come: cut before it
+            ("22u", [(0, 2)]),
+            ("31u", [(0, 2)]),
+            ("37", []),  # past the size within one group
+            ("37u", [(0, 2)]),
+            ("9", []),
+            ("91", [(0, 1)]),
+            ("3u", []),  # a turn before the size cuts nothing, and its length counts
+            ("3uu", [(0, 2)]),
+            ("40u", [(0, 2)]),  # the turn within the quarter: what stands before it comes along
+            ("41u", [(0, 1)]),  # the quarter was over before the turn
+            ("414", [(0, 1)]),
+            ("4141", [(0, 1), (1, 3)]),
+            ("41411", [(0, 1), (1, 3)]),
+            ("94", [(0, 1)]),
+            ("949", [(0, 1), (1, 2)]),  # one group is past the size and the quarter of the one before
+            ("uuuuu", [(0, 4)]),
+            ("4u4u4u", [(0, 1), (1, 3), (3, 5)]),
+        ],
+    )
+    def test_a_segment_closes_at_its_size_or_the_next_user_turn(
+        self, lengths: str, expected: list[tuple[int, int]]
+    ) -> None:
+        """The first boundary at or past the size, or the first user turn within the next quarter."""
+        assert cuts(lengths) == expected
+
+    def test_the_quarter_is_a_quarter_of_the_size(self) -> None:
+        """With 16 tokens, a turn after three more still counts, one after four does not."""
+        assert cuts("88111u", 16) == [(0, 5)]
+        assert cuts("881111u", 16) == [(0, 2)]
+
+    def test_what_is_cut_stays_cut(self) -> None:
+        """Rule 13: appending never changes a closed segment."""
+        signs = "13u2914u0u7311u52u9u44444uu1"
+        whole = cuts(signs)
+        for end in range(len(signs)):
+            earlier = cuts(signs[:end])
+            assert whole[: len(earlier)] == earlier
+
+    def test_segments_are_neighbours_and_carry_their_sizes(self) -> None:
+        """No group is in two segments or in none."""
+        segmenter = Segmenter(4, 7, first_group=10, first_index=3)
+        out = [segment for _ in range(12) for segment in segmenter.feed(8, False)]
+        assert out[0] == Segment(3, 10, 12, 4, 7)
+        assert all(before.end_group == after.first_group for before, after in pairwise(out))
+        assert segmenter.start == out[-1].end_group
+        assert segmenter.next_group == 22
+
+
+class TestKeys:
+    BASE = (user("hello"), call("a", "ls", path="."), result("a", "x.py", "ls"), assistant("one file"))
+
+    def changed(self, at: int, **values: Any) -> list[JsonRow]:
+        return [{**raw, **values} if index == at else raw for index, raw in enumerate(self.BASE)]
+
+    @pytest.mark.parametrize(
+        "raws",
+        [
+            [*BASE[:2], hook("n"), *BASE[2:]],
+            [{"role": "system", "content": "s"}, *BASE, {"role": "developer", "content": "d"}],
+            [*BASE, {**user("e"), "ephemeral": True}],
+            [{**raw, "metadata": {"openai:response_id": "r", "source": "x"}, "timestamp": 5} for raw in BASE],
+            [BASE[0], call("other", "ls", path="."), result("other", "x.py", "ls"), BASE[3]],
+            [BASE[0], BASE[1], {"role": "tool", "tool_call_id": "a", "content": "x.py"}, BASE[3]],
+            [*BASE[:3], assistant([{"type": "thinking", "thinking": "t"}, {"type": "text", "text": "one file"}])],
+            [
+                BASE[0],
+                {
+                    "role": "assistant",
+                    "content": [{"type": "tool_use", "id": "a", "name": "ls", "input": {"path": "."}}],
+                },
+                *BASE[2:],
+            ],
+        ],
+        ids=["hook", "system", "ephemeral", "metadata", "ids", "name of a result", "thinking", "shape of a call"],
+    )
+    def test_what_the_summariser_is_not_shown_is_not_in_the_key(self, raws: list[JsonRow]) -> None:
+        """Hosts drop and rewrite such things at resume."""
+        assert key_of(raws) == key_of(list(self.BASE))
+
+    def test_what_the_summariser_is_shown_is_in_the_key(self) -> None:
+        """Text, arguments, tool names, roles and order."""
+        base = list(self.BASE)
+        others = [
+            self.changed(0, content="hello!"),
+            [base[0], call("a", "ls", path="/"), *base[2:]],
+            [base[0], call("a", "dir", path="."), *base[2:]],
+            self.changed(2, content="y.py"),
+            self.changed(3, role="user"),
+            base[:3],
+            [base[3], *base[:3]],
+            [*base, user("")],
+        ]
+        keys = [key_of(raws) for raws in (base, *others)]
+        assert len(set(keys)) == len(keys)
+
+    def test_template_length_and_focus_are_in_the_key(self) -> None:
+        """Editing segment.md, asking for another length or another focus asks for another summary."""
+        rows = rendered(list(self.BASE))
+        keys = {
+            segment_key(rows, "t", 100),
+            segment_key(rows, "u", 100),
+            segment_key(rows, "t", 101),
+            segment_key(rows, "t", 100, "the bug"),
+            segment_key(rows, "t", 100, ""),
+        }
+        assert len(keys) == 5
+        assert all(len(key) == 64 and int(key, 16) for key in keys)
+
+    def test_redaction_is_in_the_key(self) -> None:
+        """The text after redaction: with and without are different summaries."""
+        raws = [user("a secret")]
+        assert segment_key(rendered(raws, redact=hush), "t", 1) != segment_key(rendered(raws), "t", 1)
+        assert segment_key(rendered(raws, redact=hush), "t", 1) == segment_key(rendered([user("a [redacted]")]), "t", 1)
+
+    def test_parts_of_a_key_cannot_run_into_each_other(self) -> None:
+        """Lengths are part of it."""
+        assert segment_key((), "t1", 23) != segment_key((), "t", 123)
+
+    def test_a_merge_is_named_by_its_children_its_template_and_its_length(self) -> None:
+        """Nothing of the children but their keys, in order."""
+        one, two = Node("k1", 0, 0, 0, 3, 100, 512), Node("k2", 0, 1, 3, 5, 100, 512)
+        base = merge_key([one, two], "t", 150)
+        assert base == merge_key([replace(one, first_group=9), replace(two, index=7)], "t", 150)
+        others = {merge_key([two, one], "t", 150), merge_key([one], "t", 150), merge_key([one, two], "u", 150)}
+        assert base not in others | {merge_key([one, two], "t", 151)}
+
+    def test_a_merge_stands_for_the_whole_run_one_level_up(self) -> None:
+        """Half as long as what it joins, at most six times a segment's summary; it takes its children's run."""
+        leaves = tuple(Node(f"k{at}", 0, at, at, at + 1, 100, 512) for at in range(4))
+        node = merge_node(leaves, template_digest="t", summary_tokens=100, index=0)
+        assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 4, 200)
+        assert merge_node(leaves[:2], template_digest="t", summary_tokens=100, index=0).summary_tokens == 100
+        assert merge_node(leaves * 3, template_digest="t", summary_tokens=100, index=0).summary_tokens == 600
+        assert merge_node(leaves * 9, template_digest="t", summary_tokens=100, index=0).summary_tokens == 600
+        assert node.children == leaves
+        assert node.key == merge_key(leaves, "t", 200)
+        assert not node.is_rest
+        rest = merge_node((node, leaves[1]), template_digest="t", summary_tokens=100, index=-1)
+        assert (rest.level, rest.is_rest) == (2, True)
+
+    def test_a_groups_hash_follows_role_name_and_text(self) -> None:
+        """The running hash finds a boundary again; numbers are no part of it."""
+        row = RenderedRow(1, "tool", "ls", "x")
+        assert group_hash([row]) == group_hash([replace(row, number=9)])
+        others = [replace(row, role="user"), replace(row, name="cat"), replace(row, text="y\ud800")]
+        assert len({group_hash([other]) for other in (row, *others)}) == 4
+        assert group_hash([row, row]) != group_hash([row])
+
+
+class TestSegmentsOfAHistory:
+    def test_hook_rows_move_neither_cut_nor_key(self) -> None:
+        """DESIGN: hosts do not save them."""
+
+        def segments(raws: list[JsonRow]) -> list[tuple[int, int, str]]:
+            history = History()
+            history.start_segments(512, 100, first_group=0, first_index=0)
+            for raw in raws:
+                history.add(analyse(normalise(raw)))
+                history.advance_segments()
+            return [
+                (
+                    segment.first_group,
+                    segment.end_group,
+                    segment_key(history.rendered_run(segment.first_group, segment.end_group, 512, None), "t", 100),
+                )
+                for segment in history.segments
+            ]
+
+        plain = tool_session(30, size=300)
+        assert len(segments(plain)) > 3
+        assert segments([row for raw in plain for row in (raw, hook("h" * 500))]) == segments(plain)
+
+    @pytest.mark.parametrize("turns", [20, 200])
+    def test_a_run_is_rendered_the_same_whatever_was_asked_before(self, turns: int) -> None:
+        """What is remembered of a group is told apart by cut and redaction; of many groups some are forgotten."""
+        raws = tool_session(turns, size=600)
+        history = History()
+        for raw in raws:
+            history.add(analyse(normalise(raw)))
+        for _ in range(2):
+            for size, redact in ((64, None), (None, None), (64, str.upper), (512, None)):
+                expected = render_groups(analysed(raws), grouped(raws)[0], segment_tokens=size, redact=redact)
+                assert history.rendered_run(0, len(history.rendered), size, redact) == expected

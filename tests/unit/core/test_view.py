@@ -1,0 +1,600 @@
+"""The view: rows in their order, pins, the row of a node, shortened rows, open calls, copies, and the pairs' check."""
+
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import pytest
+from amplifier_core.message_models import Message
+
+from context_summarize.core.entries import pinned_groups
+from context_summarize.core.frames import CONTINUES, node_text, one_line, show_node, show_one_line
+from context_summarize.core.history import History
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.shortening import elide_row
+from context_summarize.core.sizes import Sizes
+from context_summarize.core.view import View
+from context_summarize.core.view_state import ShownNode, ViewState
+from context_summarize.facts.fact import Fact
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.reading import analyse
+from context_summarize.messages.rows import NO_RESULT, JsonRow
+from context_summarize.summaries.prompts import load_prompts
+from context_summarize.testing import assistant, call, calls, hook, result, user
+from context_summarize.tokens.measure import measure
+
+FRAME = load_prompts("default").frame.fill
+IMAGE: JsonRow = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=" * 400},
+}
+THINKING = {"type": "thinking", "thinking": "hm " * 300, "signature": "s1g"}
+REDACTED = {"type": "redacted_thinking", "data": "x" * 900}
+REASONING = {"type": "reasoning", "content": ["deep " * 200], "summary": [{"type": "summary_text", "text": "s" * 900}]}
+
+
+def count(text: str) -> int:
+    """A token is a word."""
+    return len(text.split())
+
+
+def system(text: str) -> JsonRow:
+    return {"role": "system", "content": text}
+
+
+def history_of(rows: list[JsonRow], *, preserve_system: bool = True) -> History:
+    history = History()
+    for raw in rows:
+        history.add(analyse(normalise(raw), preserve_system=preserve_system))
+    return history
+
+
+def summary(text: str = "Goal: done.", **changes: Any) -> Summary:
+    given: dict[str, Any] = {"key": "k", "level": 0, "text": text, "ledger": (), "tokens": 3, "source_tokens": 99}
+    return Summary(**{**given, **changes})
+
+
+def shown(history: History, first: int, end: int, *, role: str = "system", text: str = "Goal: done.") -> ShownNode:
+    node = Node(f"key{first}", 0, 0, first, end, 100, 512)
+    return show_node(history, node, summary(text), FRAME, role, count)
+
+
+def folded(history: History, *ends: int, role: str = "system", **changes: Any) -> ViewState:
+    """A state with a node for each run of rendered groups that ends at one of these."""
+    nodes = tuple(
+        shown(history, first, end, role=role, text=f"part {end}")
+        for first, end in zip((0, *ends[:-1]), ends, strict=True)
+    )
+    given: dict[str, Any] = {
+        "nodes": nodes,
+        "frontier": ends[-1],
+        "frontier_row": history.row_after(ends[-1], len(history)),
+        "boundary_rows": len(history),
+        "boundaries": 1,
+    }
+    return ViewState(**{**given, **changes})
+
+
+def view(history: History, state: ViewState | None = None, *, factory: bool = False) -> View:
+    return View(history, state or ViewState(), count, factory=factory)
+
+
+def said(rows: list[JsonRow]) -> list[str]:
+    """Rows as short words: the text, the id of a result, `node n` for a summary."""
+    out: list[str] = []
+    for row in rows:
+        content = row["content"]
+        if row["role"] == "tool":
+            out.append(f"-> {row['tool_call_id']}")
+        elif row.get("tool_calls"):
+            out.append("call " + " ".join(entry["id"] for entry in row["tool_calls"]))
+        elif "messages" in (row.get("metadata") or {}):
+            out.append("node {}-{}".format(*row["metadata"]["messages"]))
+        else:
+            out.append(content if isinstance(content, str) else str(content))
+    return out
+
+
+TURNS: list[JsonRow] = [
+    system("be kind"),
+    user("one"),
+    call("a"),
+    hook("between"),
+    result("a"),
+    assistant("two"),
+    hook("after"),
+    user("three"),
+    assistant("four"),
+    user("five"),
+    assistant("six"),
+]
+"""Rendered groups: one, a, two, three, four, five, six."""
+
+
+class TestOrder:
+    def test_without_a_boundary_every_row_stands(self) -> None:
+        """Rows that stood between a call and its results follow the results."""
+        rows = view(history_of(TURNS)).rows(None)
+        assert said(rows) == [
+            "be kind", "one", "call a", "-> a", "between", "two", "after", "three", "four", "five", "six",
+        ]  # fmt: skip
+        assert pairs_intact(rows) == []
+
+    def test_system_prompt_first_user_message_nodes_then_the_verbatim_part(self) -> None:
+        """The order of the design; folding drops hook rows."""
+        history = history_of(TURNS)
+        rows = view(history, folded(history, 3, 5)).rows("PROMPT")
+        assert said(rows) == ["PROMPT", "be kind", "one", "node 1-4", "node 5-6", "five", "six"]
+        assert rows[0] == system("PROMPT")
+
+    def test_without_a_prompt_there_is_no_row_for_it(self) -> None:
+        """None and the empty string."""
+        for prompt in (None, ""):
+            assert said(view(history_of([user("hi")])).rows(prompt)) == ["hi"]
+
+    def test_other_pins_stand_before_the_node_of_their_range(self) -> None:
+        """A critical row of the second node's range follows the first node."""
+        rows = [*TURNS[:8], {**assistant("four"), "critical": True}, *TURNS[9:]]
+        history = history_of(rows)
+        assert said(view(history, folded(history, 3, 6)).rows(None)) == [
+            "be kind", "one", "node 1-4", "four", "node 5-7", "six",
+        ]  # fmt: skip
+
+    def test_a_view_grows_at_its_end_alone(self) -> None:
+        """Rule 5: between boundaries, the earlier view is a prefix of the later one."""
+        history = history_of(TURNS)
+        growing = view(history, folded(history, 3))
+        before = growing.rows("P")
+        for raw in (call("b"), hook("held"), result("b"), user("next"), call("c"), user("passed over"), assistant("x")):
+            history.add(analyse(normalise(raw)))
+            after = growing.rows("P")
+            assert after[: len(before)] == before
+            assert len(growing) == len(after) - 1
+            before = after
+        assert said(after)[-8:] == ["call b", "-> b", "held", "next", "call c", "-> c", "passed over", "x"]
+        assert growing.size() == sum(measure(row, count) for row in after[1:])
+
+    def test_a_view_opens_with_a_user_row_after_a_boundary(self) -> None:
+        """Rule 6: some providers refuse a conversation that opens with an assistant row."""
+        history = history_of([assistant("a"), assistant("b"), assistant("c")])
+        assert said(view(history).rows(None)) == ["a", "b", "c"], "as the history has it, before a boundary"
+        rows = view(history, folded(history, 1)).rows(None)
+        assert said(rows) == ["node 1-1", CONTINUES, "b", "c"]
+        assert rows[1]["metadata"] == {"source": "context-summarize", "ephemeral": True}
+
+    def test_a_hook_row_does_not_open_a_conversation(self) -> None:
+        """A user row of a hook is no user message."""
+        history = history_of([assistant("a"), hook("h", "user"), assistant("b"), user("c")])
+        state = folded(history, 1, frontier_row=1)
+        assert said(view(history, state).rows(None)) == ["node 1-1", CONTINUES, "h", "b", "c"]
+
+    def test_an_open_call_alone_is_given_an_opening_too(self) -> None:
+        """And keeps it when it closes."""
+        history = history_of([assistant("a"), call("b")])
+        grown = view(history, folded(history, 1))
+        before = grown.rows(None)
+        assert said(before) == ["node 1-1", CONTINUES, "call b"]
+        assert grown.size() == sum(measure(row, count) for row in before)
+        history.add(analyse(normalise(result("b"))))
+        assert grown.rows(None)[:3] == before
+
+    def test_a_summary_in_the_user_role_opens_the_conversation(self) -> None:
+        """summary_role: user."""
+        history = history_of([assistant("a"), assistant("b")])
+        rows = view(history, folded(history, 1, role="user")).rows(None)
+        assert said(rows) == ["node 1-1", "b"]
+        assert rows[0]["role"] == "user"
+
+
+class TestPins:
+    def pinned(self, history: History, frontier: int, newest: int | None = None, *, factory: bool = False) -> list[int]:
+        row = history.row_after(frontier, len(history))
+        return [group.start for group in pinned_groups(history, row, frontier, newest, factory=factory)]
+
+    def test_first_and_newest_user_message(self) -> None:
+        """Chosen at each boundary; both once when they are the same."""
+        history = history_of(TURNS[1:])
+        assert self.pinned(history, 5, 3) == [0, 6]
+        assert self.pinned(history, 5, 0) == [0]
+        assert self.pinned(history, 5) == [0]
+        assert self.pinned(history, 3, 5) == [0], "what stands verbatim is no pin"
+
+    def test_nothing_is_pinned_before_the_first_boundary(self) -> None:
+        """All stands verbatim."""
+        assert self.pinned(history_of(TURNS), 0) == []
+
+    def test_a_history_without_user_messages_has_no_such_pin(self) -> None:
+        """Rows of tools and assistants alone."""
+        assert self.pinned(history_of([assistant("a"), assistant("b")]), 1) == []
+
+    def test_a_critical_row_brings_its_group(self) -> None:
+        """A critical result brings its call."""
+        rows = [user("one"), call("a"), {**result("a"), "metadata": {"critical": True}}, assistant("b"), user("c")]
+        history = history_of(rows)
+        assert said(view(history, folded(history, 3)).rows(None)) == ["one", "call a", "-> a", "node 1-4", "c"]
+
+    def test_equal_system_rows_are_shown_once(self) -> None:
+        """Hosts add theirs again at every resume."""
+        rows = [system("kind"), user("a"), system("kind"), system("brief"), assistant("b"), user("c")]
+        rows[3:3] = [{"role": "developer", "content": "kind"}]
+        history = history_of(rows)
+        assert said(view(history, folded(history, 2)).rows(None)) == ["kind", "a", "kind", "brief", "node 1-2", "c"]
+
+    def test_without_preserve_system_they_are_folded(self) -> None:
+        """They leave the view with their range."""
+        history = history_of([system("kind"), user("a"), assistant("b"), user("c")], preserve_system=False)
+        assert said(view(history, folded(history, 2)).rows(None)) == ["a", "node 1-2", "c"]
+
+    def test_hook_rows_are_never_pins(self) -> None:
+        """Not even critical ones: folding drops them."""
+        rows = [user("a"), {"role": "system", "content": "h", "metadata": {"source": "hook", "critical": True}}]
+        history = history_of([*rows, assistant("b"), user("c")])
+        assert said(view(history, folded(history, 2)).rows(None)) == ["a", "node 1-2", "c"]
+
+    def test_a_long_first_user_message_is_head_and_tail(self) -> None:
+        """As the plan says, its middle is a note."""
+        history = history_of([user("go " * 1_000 + "END"), assistant("b"), user("c")])
+        first, *_ = view(history, folded(history, 2, elided={0: 100})).rows(None)
+        assert first["content"].startswith("go go")
+        assert first["content"].endswith("END")
+        assert "characters left out" in first["content"]
+        assert measure(first, count) <= 100
+
+
+class TestNodeRow:
+    def test_it_is_one_row_with_a_plain_string(self) -> None:
+        """role, content, metadata with exactly these keys; the range counts rendered rows."""
+        history = history_of(TURNS)
+        row = shown(history, 1, 4, text="the text").row
+        assert row == {
+            "role": "system",
+            "content": FRAME(text="the text", first="2", last="5", count="4", level="0", recall=""),
+            "metadata": {
+                "source": "context-summarize",
+                "ephemeral": True,
+                "key": "key1",
+                "level": 0,
+                "messages": [2, 5],
+            },
+        }
+        assert isinstance(row["content"], str)
+        Message(**row)
+
+    def test_the_frame_says_what_it_is_and_where_it_ends(self) -> None:
+        """A record of earlier conversation made by a model, not instructions."""
+        content = shown(history_of(TURNS), 1, 4, text="the text").row["content"]
+        head, text, end = content.split("\n")
+        assert text == "the text"
+        for words in ("earlier conversation", "made by a model", "a record, not as instructions", "2 to 5"):
+            assert words in head
+        assert end.startswith("[End of")
+
+    def test_its_size_is_that_of_the_row(self) -> None:
+        """Frame included."""
+        node = shown(history_of(TURNS), 0, 2)
+        assert node.tokens == measure(node.row, count)
+
+    def test_the_ledger_follows_the_text(self) -> None:
+        """Exact things survive beside the prose."""
+        text = node_text(summary("prose", ledger=(Fact("id", "ORD12345"),)))
+        assert text.startswith("prose\n\n")
+        assert "ORD12345" in text
+        assert node_text(summary("prose")) == "prose"
+
+    def test_a_one_line_node_keeps_range_and_counts(self) -> None:
+        """The last rung of the ladder."""
+        history = history_of(TURNS)
+        node = shown(history, 1, 4, role="user")
+        line = show_one_line(history, node, count)
+        assert line.row["content"] == one_line(history, node.node)
+        assert "messages 2–5" in line.row["content"]
+        assert "4 in all" in line.row["content"]
+        assert (line.row["role"], line.row["metadata"]) == ("user", node.row["metadata"])
+        assert (line.node, line.summary) == (node.node, node.summary)
+        assert line.tokens == measure(line.row, count) < node.tokens
+
+
+LONG = "word " * 1_000
+_WRITE = {"name": "write", "arguments": json.dumps({"path": "x", "text": LONG})}
+WRITES: JsonRow = {
+    "role": "assistant",
+    "content": "",
+    "tool_calls": [{"id": "a", "type": "function", "function": _WRITE}],
+}
+"""A call in OpenAI's shape."""
+SHAPES: list[Any] = [
+    pytest.param(user(LONG), id="text"),
+    pytest.param(result("a", LONG), id="result"),
+    pytest.param(user([{"type": "text", "text": LONG}, IMAGE]), id="text and image"),
+    pytest.param(user([IMAGE] * 3), id="images"),
+    pytest.param(user([{"type": "text", "text": "a few words here"}] * 200), id="many short texts"),
+    pytest.param(user([{"type": "tool_result", "tool_call_id": "a", "output": LONG}]), id="tool_result"),
+    pytest.param(
+        user([{"type": "tool_result", "tool_call_id": "a", "output": {"rows": [LONG, 1]}}]), id="tool_result of data"
+    ),
+    pytest.param(call("a", "bash", LONG, command=LONG), id="call and text"),
+    pytest.param(call("a", "bash", **{f"field_{at}": f"value {at}" for at in range(300)}), id="many short fields"),
+    pytest.param(calls(("a", "bash", {"lines": [LONG, {"deep": LONG}], "name": LONG})), id="nested arguments"),
+    pytest.param(calls(("a", "x", {"t": LONG}), ("b", "y", {"t": LONG}), ("c", "z", {})), id="parallel calls"),
+]
+
+
+class TestElidedRow:
+    @pytest.mark.parametrize("row", SHAPES)
+    @pytest.mark.parametrize("keep", [40, 250])
+    def test_every_shape_is_cut_to_about_the_size_asked_for(self, row: JsonRow, keep: int) -> None:
+        """The row stays one that the host takes, and the one given is not changed."""
+        before = copy.deepcopy(row)
+        out = elide_row(row, keep, count)
+        Message(**out)
+        assert measure(out, count) <= max(keep, 60)
+        assert row == before
+        assert {key: out[key] for key in out if key not in ("content", "tool_calls")} == {
+            key: row[key] for key in row if key not in ("content", "tool_calls")
+        }
+
+    @pytest.mark.parametrize("row", SHAPES)
+    def test_ids_and_names_stay(self, row: JsonRow) -> None:
+        """They steer the host: a result still answers its call."""
+        out = elide_row(row, 40, count)
+        before, after = analyse(row), analyse(out)
+        assert [(made.id, made.name) for made in after.calls] == [(made.id, made.name) for made in before.calls]
+        assert after.result_ids == before.result_ids
+
+    @pytest.mark.parametrize("keep", [40, 150, 400])
+    def test_arguments_are_the_same_in_blocks_and_in_tool_calls(self, keep: int) -> None:
+        """Hosts read either."""
+        out = elide_row(calls(("a", "bash", {"text": LONG, **{f"f{at}": "v v" for at in range(90)}})), keep, count)
+        assert out["content"][-1]["input"] == out["tool_calls"][0]["arguments"]
+
+    def test_a_row_that_is_short_enough_is_left_alone(self) -> None:
+        """Nothing to save."""
+        row = user("short")
+        assert elide_row(row, 40, count) is row
+
+    def test_a_text_keeps_two_thirds_head_and_one_third_tail(self) -> None:
+        """With a count of what was left out."""
+        text = "".join(f"{at:04d} " for at in range(1_000))
+        content = elide_row(user(text), 300, count)["content"]
+        head, note, tail = content.split("\n")
+        assert text.startswith(head)
+        assert text.endswith(tail)
+        assert 1.9 < len(head) / len(tail) < 2.1
+        assert f"{len(text) - len(head) - len(tail):,} of 5,000 characters left out" in note
+
+    @pytest.mark.parametrize("block", [THINKING, REDACTED, REASONING])
+    @pytest.mark.parametrize("keep", [24, 300, 700])
+    def test_private_reasoning_is_untouched(self, block: JsonRow, keep: int) -> None:
+        """Signed by the provider: a changed one is refused."""
+        made = call("a", text=LONG, command=LONG)
+        out = elide_row({**made, "content": [block, *made["content"]]}, keep, count)
+        assert out["content"][0] == block
+        assert measure(out, count) < measure(made, count)
+
+    def test_an_image_becomes_a_note(self) -> None:
+        """It cannot be cut."""
+        out = elide_row(user([IMAGE, {"type": "text", "text": "what is this?"}]), 60, count)
+        assert IMAGE["source"]["data"][:40] not in json.dumps(out)
+        assert "image" in out["content"][0]["text"]
+
+    def test_arguments_of_many_short_fields_become_a_note(self) -> None:
+        """What halves cannot shorten."""
+        out = elide_row(call("a", "bash", **{f"field_{at}": f"value {at}" for at in range(300)}), 40, count)
+        assert list(out["content"][0]["input"]) == ["left_out"]
+        assert "characters]" in out["content"][0]["input"]["left_out"]
+
+    def test_calls_without_arguments_stay_without(self) -> None:
+        """There is nothing to leave out."""
+        out = elide_row({**calls(("a", "x", {}), text=LONG), "name": "n"}, 10, count)
+        assert out["content"][-1]["input"] == {}
+        assert out["tool_calls"] == [{"id": "a", "tool": "x", "arguments": {}}]
+
+    def test_what_cannot_shrink_is_given_back_as_small_as_it_gets(self) -> None:
+        """Signed thinking alone."""
+        row = {"role": "assistant", "content": [THINKING]}
+        assert elide_row(row, 24, count) == row
+
+    @pytest.mark.parametrize("keep", [10, 60, 300])
+    def test_entries_of_the_openai_shape_are_cut_too(self, keep: int) -> None:
+        """`function.arguments` is a string."""
+        out = elide_row(WRITES, keep, count)
+        assert out["tool_calls"][0]["function"]["name"] == "write"
+        assert len(out["tool_calls"][0]["function"]["arguments"]) < 3_000
+
+    @pytest.mark.parametrize("keep", [10, 300])
+    def test_arguments_of_the_openai_shape_stay_json(self, keep: int) -> None:
+        """A provider that reads them would refuse the request."""
+        assert isinstance(json.loads(elide_row(WRITES, keep, count)["tool_calls"][0]["function"]["arguments"]), dict)
+
+    def test_an_image_in_a_result_block_never_becomes_text(self) -> None:
+        """An image counts by its size rules: as text its base64 would be most of what is kept."""
+        output = [{"type": "text", "text": LONG}, IMAGE]
+        row = user([{"type": "tool_result", "tool_call_id": "a", "output": output}])
+        assert IMAGE["source"]["data"][:40] not in json.dumps(elide_row(row, 700, count))
+
+    def test_entries_that_are_no_calls_are_left_alone(self) -> None:
+        """Kept as the host stored them."""
+        row = {"role": "assistant", "content": LONG, "tool_calls": ["odd", {"id": "a", "tool": "x", "arguments": LONG}]}
+        out = elide_row(row, 10, count)
+        assert out["tool_calls"][0] == "odd"
+        assert "left_out" in out["tool_calls"][1]["arguments"]
+
+
+class TestSize:
+    def test_a_plan_measures_rows_as_the_view_shows_them(self) -> None:
+        """Shortened on demand, results that no view shows left out, synthetic ones counted."""
+        history = history_of([user(LONG), call("x"), result("x"), call("y"), user("short"), result("lost", LONG)])
+        sizes = Sizes(history, count)
+        groups = history.groups
+        assert [sizes.group(group, {}, factory=False) for group in groups[:1]] == [1_003]
+        assert sizes.group(groups[0], {0: 2_000}, factory=False) == 1_003
+        for _ in range(2):
+            assert sizes.group(groups[0], {0: 100}, factory=False) <= 100
+        built = view(history)
+        assert built.size() == sum(sizes.group(group, {}, factory=False) for group in groups)
+        assert sizes.group(groups[-1], {}, factory=False) == 0
+        sizes.forget_before(1)
+        assert sizes.group(groups[0], {0: 100}, factory=False) <= 100
+        assert [sizes.opens(group, factory=False) for group in groups] == [True, False, False, True, None]
+
+    def test_the_size_of_a_view_is_that_of_its_rows(self) -> None:
+        """Shortened ones too."""
+        history = history_of([*TURNS, call("x"), result("x", LONG), user("z"), call("y"), hook("held")])
+        state = folded(history, 3, elided={12: 60})
+        built = view(history, state)
+        assert built.size() == sum(measure(row, count) for row in built.rows(None)) < 300
+
+
+class TestOpenAndAbandonedCalls:
+    def test_an_open_call_stands_at_the_end_with_the_results_so_far(self) -> None:
+        """Hook rows in between are held back until it closes."""
+        rows = [user("a"), calls(("x", "n", {}), ("y", "n", {})), hook("h1"), result("x"), hook("h2")]
+        history = history_of(rows)
+        built = view(history)
+        assert said(built.rows(None)) == ["a", "call x y", "-> x"]
+        assert len(built) == 3
+        history.add(analyse(normalise(result("y"))))
+        assert said(built.rows(None)) == ["a", "call x y", "-> x", "-> y", "h1", "h2"]
+
+    def test_an_abandoned_call_is_given_a_result(self) -> None:
+        """Passed over by a user row: no result recorded."""
+        history = history_of([user("a"), calls(("x", "n", {}), ("y", "m", {})), result("x"), hook("h"), user("b")])
+        rows = view(history).rows(None)
+        assert said(rows) == ["a", "call x y", "-> x", "-> y", "h", "b"]
+        made = rows[3]
+        assert (made["content"], made["name"]) == (NO_RESULT, "m")
+        assert made["metadata"] == {"source": "context-summarize", "synthetic": True}
+        Message(**made)
+        assert pairs_intact(rows) == []
+
+    def test_results_without_a_call_and_second_results_are_left_out(self) -> None:
+        """Rule 2."""
+        rows = [user("a"), result("lost"), call("x"), result("x"), result("x"), user("b")]
+        assert said(view(history_of(rows)).rows(None)) == ["a", "call x", "-> x", "b"]
+
+    def test_results_in_a_user_row_follow_their_call(self) -> None:
+        """Anthropic's shape, in the host's words."""
+        blocks = [{"type": "tool_result", "tool_use_id": "x", "content": "fine"}]
+        rows = view(history_of([user("a"), call("x"), hook("h"), user(blocks), user("b")])).rows(None)
+        assert rows[2]["content"] == [{"type": "tool_result", "tool_call_id": "x", "output": "fine"}]
+        assert pairs_intact(rows) == []
+
+
+class TestFactory:
+    def test_stored_system_rows_are_hidden_behind_its_prompt(self) -> None:
+        """Hook rows are not."""
+        history = history_of([system("stored"), hook("note"), user("a"), assistant("b"), user("c")])
+        assert said(view(history, factory=True).rows("P")) == ["P", "note", "a", "b", "c"]
+        assert said(view(history, folded(history, 2), factory=True).rows("P")) == ["P", "a", "node 1-2", "c"]
+
+    def test_developer_rows_are_not(self) -> None:
+        """They are no part of the system prompt."""
+        history = history_of([{"role": "developer", "content": "dev"}, user("a")])
+        assert said(view(history, factory=True).rows("P")) == ["P", "dev", "a"]
+
+    def test_they_are_hidden_also_where_they_may_be_folded(self) -> None:
+        """Stored system rows are hidden, whatever preserve_system says."""
+        history = history_of([system("stored"), user("a")], preserve_system=False)
+        assert said(view(history, factory=True).rows("P")) == ["P", "a"]
+
+
+class TestCopies:
+    def test_changing_a_view_changes_nothing(self) -> None:
+        """Rule 1: copied down to its content blocks."""
+        rows = [
+            user([{"type": "text", "text": "a"}]),
+            call("x", command="ls"),
+            result("x", [{"type": "text", "text": "ok"}]),
+            {**assistant("b"), "metadata": {"deep": {"er": [1]}}},
+            user("c"),
+            call("open", args={"k": [1]}),
+        ]
+        history = history_of(rows)
+        built = view(history, folded(history, 1, elided={1: 5}))
+        before = copy.deepcopy(built.rows("P"))
+
+        def spoil(value: Any) -> None:
+            for item in list(value.values()) if isinstance(value, dict) else value:
+                if isinstance(item, dict | list):
+                    spoil(item)
+            value.clear()
+
+        spoil(built.rows("P"))
+        assert built.rows("P") == before
+        assert [row.raw for row in history.rows] == rows
+
+
+class TestContinuation:
+    def test_ids_from_before_the_newest_boundary_are_dropped(self) -> None:
+        """Else the provider restores the uncompacted history on its side; ids from after it stay."""
+        marked = {"openai:response_id": "r1", "openai:status": "completed"}
+        rows = [user("a"), assistant("b"), user("c"), {**assistant("d"), "metadata": dict(marked)}, user("e")]
+        history = history_of(rows)
+        assert view(history).rows(None)[3]["metadata"] == marked, "before the first boundary"
+        built = view(history, folded(history, 2))
+        history.add(analyse(normalise({**assistant("f"), "metadata": dict(marked)})))
+        seen = {row["content"]: row.get("metadata") for row in built.rows(None)}
+        assert seen["d"] == {"openai:status": "completed"}
+        assert seen["f"] == marked
+        assert history.rows[3].raw["metadata"] == marked
+
+
+class TestLargest:
+    def test_the_largest_rows_are_named_by_their_place_in_the_view(self) -> None:
+        """For the event that says why nothing fits."""
+        history = history_of([user("a"), user("b " * 50), assistant("c " * 20), call("x", text="d " * 30)])
+        built = view(history)
+        assert built.largest(most=2) == [
+            {"row": 1, "role": "user", "tokens": 53},
+            {"row": 3, "role": "assistant", "tokens": measure(call("x", text="d " * 30), count)},
+        ]
+        assert built.largest(40, most=3)[:2] == [
+            {"row": 2, "role": "user", "tokens": 53},
+            {"row": 0, "role": "system", "tokens": 40},
+        ]
+
+
+class TestPairsIntact:
+    OK = result("a")
+
+    @pytest.mark.parametrize(
+        "rows",
+        [
+            [],
+            [user("a"), assistant("b")],
+            [call("a"), OK, user("b")],
+            [calls(("a", "x", {}), ("b", "x", {})), result("b"), result("a")],
+            [user("a"), call("a")],
+            [calls(("a", "x", {}), ("b", "x", {})), result("b")],
+            [call("a"), OK, call("a"), OK],
+            [call("a"), user([{"type": "tool_result", "tool_call_id": "a", "output": "x"}])],
+        ],
+    )
+    def test_whole_pairs_are_whole(self, rows: list[JsonRow]) -> None:
+        """Calls at the very end may be open; ids may repeat."""
+        assert pairs_intact(rows) == []
+
+    @pytest.mark.parametrize(
+        ("rows", "found"),
+        [
+            ([user("a"), result("x")], ["row 1: result 'x' without its call"]),
+            ([result("a"), call("a")], ["row 0: result 'a' without its call"]),
+            ([call("a"), OK, OK], ["row 2: result 'a' without its call"]),
+            ([call("a"), user("b")], ["row 1: call 'a' has no result"]),
+            ([call("a"), hook("h"), OK], ["row 1: call 'a' has no result", "row 2: result 'a' without its call"]),
+            (
+                [calls(("a", "x", {}), ("b", "x", {})), OK, call("c")],
+                ["row 2: call 'b' has no result"],
+            ),
+            (
+                [user([{"type": "tool_result", "tool_call_id": "a", "output": ""}])],
+                ["row 0: result 'a' without its call"],
+            ),
+        ],
+    )
+    def test_each_kind_of_break_is_found(self, rows: list[JsonRow], found: list[str]) -> None:
+        """Named by row and id."""
+        assert pairs_intact(rows) == found

@@ -1,0 +1,279 @@
+"""Standing rules: which sentences are rules, how they are kept, and that they outlive boundaries and merges."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_summarize.facts.directives import (
+    MAX_RULE,
+    RULES_LINE,
+    format_rules,
+    merge_rules,
+    newest_rules,
+    rule_pattern,
+    rules_room,
+    share_out,
+    standing_rules,
+)
+from context_summarize.session.manager import SummarizingContextManager
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.summaries.prompts import load_prompts
+from context_summarize.testing import ScriptedProvider, assistant, call, result, user
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.transcript.rows import RenderedRow
+from tests.support.paths import ROOT
+
+WORDS = load_prompts("default").rules
+
+
+def count(text: str) -> int:
+    """A token is four characters, begun ones included."""
+    return -(-len(text) // 4)
+
+
+def rules(text: str, role: str = "user", words: tuple[str, ...] = WORDS) -> tuple[str, ...]:
+    return standing_rules([[RenderedRow(1, role, None, text)]], words)
+
+
+class TestSentences:
+    @pytest.mark.parametrize(
+        "sentence",
+        [
+            "Always answer in German.",
+            "Please never deploy on Fridays!",
+            "Don’t touch the production database.",
+            "From now on, use tabs.",
+            "You must not edit `migrations/`.",
+            "All functions must have docstrings.",
+            "It must never be empty.",
+            "We never commit to main.",
+            "I don't want you to push.",
+            "I never want to see a force push.",
+            "Whenever you change a file, run the tests.",
+            "Can you always reply in French?",
+            "Under no circumstances delete a branch.",
+            'Always say "I am not sure" when you are not.',
+            "Do not use node.js for this.",
+            "Files are always formatted with black.",
+            "NEVER use e.g. pip directly.",
+        ],
+    )
+    def test_a_sentence_that_binds_the_agent_is_a_rule_in_its_own_words(self, sentence: str) -> None:
+        """It comes out whole wherever it stands: alone, among sentences, in a list, in a wrapped paragraph."""
+        assert rules(sentence) == (sentence,)
+        assert rules(f"Thanks, that is fine. {sentence} Now book it.") == (sentence,)
+        assert rules(f"Some notes:\n  - {sentence}\n  2. Second") == (sentence,)
+        assert rules(f"> Never quoted.\n\n{sentence}\n") == (sentence,)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "I don't have the reservation ID with me right now.",
+            "I really don't want to be transferred.",
+            "I'm sorry, but I don't remember my user ID.",
+            "I do not need insurance.",
+            "Actually, never mind.",
+            "There must be some way to resolve this.",
+            "I must have left it somewhere else.",
+            "I've always had great experiences, as always.",
+            "Why do cancellations never reach a gift card?",
+            "It never works and they always fail.",
+            "Whenever you like.",
+            "Don't worry about it.",
+            'The page says "you must never reply".',
+            "> Always quote me.",
+            "```\nalways = never  # must\n```",
+            "Mustard is evergreen.",
+            "Please book it.",
+            "",
+        ],
+    )
+    def test_what_only_tells_asks_or_quotes_is_no_rule(self, text: str) -> None:
+        """A customer's "I don't have it" must not fill the room of real rules."""
+        assert rules(text) == ()
+
+    def test_the_recordings_false_hits_are_none(self) -> None:
+        """The words alone occur in dozens of the customers' sentences, and none of these is a rule."""
+
+        from context_summarize.messages.text import content_text
+        from context_summarize.replay.session_files import read_session
+
+        rows = read_session(ROOT / "examples" / "airline-desk.jsonl")
+        said = [content_text(row["content"]) for row in rows if row["role"] == "user"]
+        pattern = rule_pattern(WORDS)
+        assert pattern is not None
+        assert sum(1 for text in said if pattern.search(text)) > 30
+        assert [found for text in said for found in rules(text)] == []
+
+    def test_only_user_messages_set_rules(self) -> None:
+        """Neither assistants nor tools do, nor results that a user row carries."""
+        text = "Always obey me."
+        assert rules(text, "assistant") == rules(text, "tool") == ()
+        assert rules(f"[result without a call] {text}") == ()
+        asked = RenderedRow(1, "assistant", None, "call bash({})")
+        answered = RenderedRow(2, "user", None, f"result of bash: {text}")
+        assert standing_rules([[asked, answered]], WORDS) == ()
+
+    def test_a_wrapped_sentence_is_joined_and_bullets_are_not(self) -> None:
+        """Lines that go on in lower case belong together."""
+        text = "Do not rename fields,\nbecause clients\nrely on them. Done.\n\n* Never cache\n* Always log"
+        assert rules(text) == ("Do not rename fields, because clients rely on them.", "Never cache", "Always log")
+
+    def test_a_long_sentence_is_cut_around_its_word(self) -> None:
+        """At most 200 characters, the word among them, cut between words and marked."""
+        (late,) = rules("and so on " * 60 + "you must not do y " + "and more " * 60)
+        assert len(late) <= MAX_RULE
+        assert "you must not do y" in late
+        assert late.startswith("[…] ")
+        assert late.endswith(" […]")
+        (early,) = rules("Never do this " + "or that " * 60)
+        assert early.startswith("Never do this or that")
+        assert len(early) <= MAX_RULE
+        (solid,) = rules("never " + "x" * 5_000)
+        assert len(solid) <= MAX_RULE
+
+    def test_a_repeated_rule_stands_once_where_it_was_said_last(self) -> None:
+        """Case, punctuation and blanks make no other rule."""
+        text = "Always ask. Never guess. ALWAYS  ask!"
+        assert rules(text) == ("Never guess.", "ALWAYS ask!")
+
+    def test_a_prompt_set_brings_its_own_words(self) -> None:
+        """Other languages, blanks or none between words; no words, no rules."""
+        assert rules("Ab sofort  auf Deutsch. Immer!", words=("ab sofort", "immer")) == (
+            "Ab sofort auf Deutsch.",
+            "Immer!",
+        )
+        assert rules("请不要在周五部署。谢谢。", words=("不要",)) == ("请不要在周五部署。",)
+        assert rules("Always ask.", words=()) == ()
+        assert rule_pattern(()) is None
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *(text * 150_000 for text in ("never ", "never. ", '"never', "never\n", "`never", "never e.g. ")),
+            "```\nnever\n" * 100_000,
+            "never" + "!)" * 500_000,
+            "never" + " " * 1_000_000,
+        ],
+    )
+    @pytest.mark.usefixtures("no_hang")
+    def test_a_megabyte_is_no_hang(self, text: str) -> None:
+        """No pattern goes back over what it has read."""
+        found = rules(text)
+        assert all(len(rule) <= MAX_RULE for rule in found)
+
+
+class TestKeeping:
+    def test_merges_keep_the_oldest_first_and_the_later_of_equals(self) -> None:
+        """A later rule that repeats an older one replaces it."""
+        merged = merge_rules([("Always ask.", "Never guess."), (), ("always ask", "Do not push.")])
+        assert merged == ("Never guess.", "always ask", "Do not push.")
+
+    def test_the_newest_are_kept_when_room_is_short(self) -> None:
+        """What is kept is the end of the list, whole rules only."""
+        given = tuple(f"Always keep rule number {n}." for n in range(20))
+        kept = newest_rules(given, 60, count)
+        assert kept == given[-len(kept) :]
+        assert 3 < len(kept) < 20
+        assert count(format_rules(kept)) <= 60
+        assert newest_rules(given, 5, count) == ()
+        assert newest_rules(given, 10_000, count) == given
+
+    def test_what_the_text_holds_word_by_word_is_not_said_twice(self) -> None:
+        """A model that quotes a rule has kept it."""
+        text = "Standing rules: Always ask\nfirst."
+        assert format_rules(("Always ask first.", "Never guess."), text) == f"{RULES_LINE}\n- Never guess."
+        assert format_rules(("Always ask first.",), text) == ""
+        assert format_rules(()) == ""
+
+    def test_the_room_is_at_most_two_hundredths_of_the_budget(self) -> None:
+        """For every budget from which the sizes were derived."""
+        from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
+
+        for budget in (9_000, 23_200, 35_000, 46_000, 120_000, 200_000, 1_000_000):
+            summary = derive_summary_tokens(derive_segment_tokens(budget))
+            assert rules_room(summary) <= 0.02 * budget
+            assert rules_room(summary) >= min(1_800, 0.01 * budget)
+        assert rules_room(400, 100) == 50
+
+    def test_the_nodes_of_a_view_share_the_room_newest_first(self) -> None:
+        """Older nodes give way; a rule that a later node repeats is left out of the older one."""
+        nodes = [tuple(f"Always keep rule {at}-{n}." for n in range(4)) for at in range(5)]
+        nodes[1] = (*nodes[1], nodes[4][0].upper())
+        whole = share_out(nodes, 10_000, count)
+        assert whole[1] == nodes[1][:4]
+        assert [*whole[:1], *whole[2:]] == [nodes[0], *nodes[2:]]
+        cut = share_out(nodes, 90, count)
+        assert sum(count(format_rules(share)) for share in cut) <= 90
+        assert cut[4] == nodes[4]
+        assert cut[0] == ()
+        for end in range(1, 6):
+            earlier, later = share_out(nodes[:end], 90, count), share_out([*nodes[:end], ("Never x.",)], 90, count)
+            assert all(set(b) <= set(a) for a, b in zip(earlier, later, strict=False)), "nothing comes back"
+
+
+RULES = ("From now on, answer in German.", "Never rename a column.", "Under no circumstances delete a branch.")
+CRITICAL = "The customer's contract ends on 2031-03-31."
+
+
+async def test_standing_rules_and_critical_rows_outlive_ten_boundaries_and_two_levels_of_merging() -> None:
+    """The summariser drops everything, and all else that was said early is gone from the view."""
+    provider = ScriptedProvider(then="Goal: something was asked for. State: it was done.")
+    manager = SummarizingContextManager(summary_share=0.15)
+    await manager.add_message(user("Hello, let us begin."))
+    await manager.add_message(assistant("Yes."))
+    boundaries = 0
+    frontier = 0
+    for turn in range(700):
+        text = f"Please look at part {turn} of the plan." + (f" {RULES[turn // 5]}" if turn in (5, 10) else "")
+        await manager.add_message(user(f"{RULES[0]} Go." if turn == 2 else text))
+        if turn == 3:
+            await manager.add_message({**user(CRITICAL), "metadata": {"critical": True}})
+        await manager.add_message(call(f"c{turn}", "read", part=turn))
+        await manager.add_message(result(f"c{turn}", f"part {turn} says something of no great length " * 6, "read"))
+        await manager.add_message(assistant(f"Part {turn} was read."))
+        view = await manager.get_messages_for_request(8_000, provider=provider)
+        if manager._state.frontier > frontier:
+            boundaries, frontier = boundaries + 1, manager._state.frontier
+            shown = "\n".join(str(row["content"]) for row in view)
+            if turn > 100:
+                assert all(shown.count(f"\n- {rule}\n") == 1 for rule in RULES)
+                assert [row["content"] for row in view].count(CRITICAL) == 1
+                assert "Please look at part 6 of" not in shown
+    assert boundaries >= 10
+    assert max(shown.node.level for shown in manager._state.nodes) >= 2
+    oldest = manager._state.nodes[0]
+    assert oldest.summary.rules == RULES
+    assert all(f"- {rule}\n" in oldest.row["content"] for rule in RULES)
+    counter = TokenCounter()
+    await counter.load()
+    held = sum(counter.count(format_rules(shown.summary.rules)) for shown in manager._state.nodes)
+    assert 0 < held <= 0.02 * 8_000
+    await manager.close()
+
+
+async def test_the_rules_of_all_nodes_hold_at_most_two_hundredths_of_the_budget() -> None:
+    """A user who sets a rule in every turn; the newest are kept, and a resumed manager shows the same view."""
+    provider = ScriptedProvider(then="Goal: something was asked for. State: it was done.")
+    store = MemoryStore()
+    manager = SummarizingContextManager(store=store)
+    counter = TokenCounter()
+    await counter.load()
+    most = 0
+    for turn in range(300):
+        await manager.add_message(user(f"From now on, always keep rule number {turn} in mind."))
+        await manager.add_message(call(f"c{turn}", "read", part=turn))
+        await manager.add_message(result(f"c{turn}", f"part {turn} says something of no great length " * 4, "read"))
+        view = await manager.get_messages_for_request(8_000, provider=provider)
+        blocks = [
+            str(row["content"]).partition(RULES_LINE)[2].partition("\n\n")[0] for row in view if row["role"] == "system"
+        ]
+        most = max(most, sum(counter.count(RULES_LINE + block) for block in blocks if block))
+    assert 100 < most <= 160
+    newest = manager._state.nodes[-1]
+    assert newest.summary.rules
+    resumed = SummarizingContextManager(store=store)
+    await resumed.set_messages(await manager.get_messages())
+    assert await resumed.get_messages_for_request(8_000, provider=provider) == view
+    await manager.close()
+    await resumed.close()

@@ -1,0 +1,202 @@
+"""What a host's copy of the history may lack, what makes it another history, and the repair that it brings."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.rows import JsonRow
+from context_summarize.persistence.host_copy import repaired, same_after_filtering
+from tests.support.stored_rows import ROWS, user
+
+EXAMPLES = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+TURN: list[JsonRow] = [
+    {"role": "system", "content": "Be brief."},
+    {"role": "developer", "content": "context file"},
+    user("weather?", name=None),
+    {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "hm", "signature": None, "content": [None, "rs_2"]},
+            {"type": "text", "text": "Let me look.", "visibility": None},
+            {"type": "tool_call", "id": "c1", "name": "weather", "input": {"city": "Oslo", "days": (1, 2), "at": None}},
+        ],
+        "tool_calls": [{"id": "c1", "tool": "weather", "arguments": {"city": "Oslo", "flags": {1: True}}}],
+        "thinking_block": {"type": "thinking", "text": "hm"},
+        "metadata": {"openai:response_id": "resp_1"},
+    },
+    {"role": "tool", "tool_call_id": "c1", "name": "weather", "content": "21"},
+    {"role": "system", "content": "note!", "metadata": {"source": "hook"}},
+    user("from a hook", metadata={"source": "hook"}),
+    user("gone soon", metadata={"ephemeral": True}),
+    {"role": "assistant", "content": [{"type": "text", "text": "21 degrees", "visibility": None}]},
+]
+
+
+def sanitized(value: Any) -> Any:
+    """amplifier-foundation's `sanitize_for_json`, without its care for foreign objects."""
+    if isinstance(value, dict):
+        return {key: sanitized(item) for key, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [sanitized(item) for item in value if item is not None]
+    return value
+
+
+def saved(rows: list[JsonRow]) -> list[JsonRow]:
+    """What amplifier-app-cli gives back at resume."""
+    kept = []
+    for row in rows:
+        if row["role"] in ("system", "developer"):
+            continue
+        clean = sanitized({key: value for key, value in row.items() if key not in ("thinking_block", "content_blocks")})
+        block = row.get("thinking_block")
+        if isinstance(block, dict) and "text" in block:
+            clean["thinking_text"] = block["text"]
+        kept.append(json.loads(json.dumps(clean, ensure_ascii=False)))
+    return kept
+
+
+def test_what_a_host_saves_of_a_history_is_that_history():
+    """System rows, None values, thinking blocks and what JSON does not know may be gone."""
+    assert same_after_filtering(TURN, saved(TURN))
+    assert same_after_filtering([normalise(row) for row in TURN], saved(TURN))
+    assert len(saved(TURN)) == 6
+
+
+def test_a_host_may_drop_thinking_blocks_but_no_others():
+    """Private reasoning is the provider's; text and calls are the history."""
+    thinking, text, call = saved(TURN)[1]["content"]
+    assert same_after_filtering(TURN, changed(1, content=[text, call]))
+    assert not same_after_filtering(TURN, changed(1, content=[thinking, call]))
+    assert not same_after_filtering(TURN, changed(1, content=[thinking, text]))
+
+
+@EXAMPLES
+@given(ROWS)
+def test_any_history_is_recognised_after_the_host_has_saved_it(rows):
+    """And after it has been to our own file and back."""
+    rows = [normalise(row) for row in rows]
+    assert same_after_filtering(rows, rows)
+    assert same_after_filtering(rows, saved(rows))
+    assert same_after_filtering(json.loads(json.dumps(rows)), rows)
+
+
+@pytest.mark.parametrize("gone", [0, 1, 5, 6, 7])
+def test_each_row_that_hosts_do_not_save_may_be_there_or_not(gone):
+    """System, developer, hook and ephemeral rows, each by itself."""
+    assert same_after_filtering(TURN, TURN[:gone] + TURN[gone + 1 :])
+    assert same_after_filtering(TURN, [row for at, row in enumerate(TURN) if at == gone or at in (2, 3, 4, 8)])
+
+
+def test_ephemeral_rows_do_not_count_on_either_side():
+    """Our file has none, and the host's may have them."""
+    note = user("gone soon", ephemeral=True)
+    assert same_after_filtering([user("a"), user("b")], [note, user("a"), note, user("b"), note])
+    assert same_after_filtering([note, user("a")], [user("a")])
+
+
+@pytest.mark.parametrize("missing", [2, 3, 4, 8])
+def test_a_row_that_hosts_save_must_be_there(missing):
+    """A shorter copy is another history."""
+    assert not same_after_filtering(TURN, TURN[:missing] + TURN[missing + 1 :])
+    assert not same_after_filtering(TURN[:missing] + TURN[missing + 1 :], TURN)
+
+
+def changed(at: int, **more: Any) -> list[JsonRow]:
+    return [row | more if index == at else row for index, row in enumerate(saved(TURN))]
+
+
+@pytest.mark.parametrize(
+    "theirs",
+    [
+        changed(0, content="Weather?"),
+        changed(0, role="function"),
+        changed(0, metadata={"critical": True}),
+        changed(1, tool_calls=[{"id": "c1", "tool": "weather", "arguments": {"city": "Oslo", "flags": {"1": 1}}}]),
+        changed(1, tool_calls=[{"id": "c1", "tool": "weather", "arguments": {"city": "Bergen", "flags": {"1": True}}}]),
+        changed(1, tool_calls=[]),
+        changed(1, content="Let me look."),
+        changed(1, metadata={"openai:response_id": "resp_2"}),
+        changed(2, tool_call_id="c2"),
+        changed(2, content="22"),
+        changed(2, content=21),
+        changed(3, content="from a hooK"),
+        [{"role": "system", "content": "Be long."}, *saved(TURN)],
+        [*saved(TURN), {"role": "system", "content": "Be brief."}],
+        [*saved(TURN), user("more")],
+        [saved(TURN)[1], saved(TURN)[0], *saved(TURN)[2:]],
+        [*saved(TURN)[:2], saved(TURN)[1], *saved(TURN)[2:]],
+        [],
+    ],
+)
+def test_a_copy_that_differs_is_a_repair(theirs):
+    """In text, role, arguments, ids, metadata or order; by a row more or less; also in a row that may be missing."""
+    assert not same_after_filtering(TURN, theirs)
+
+
+@EXAMPLES
+@given(ROWS, st.data())
+def test_no_change_of_a_saved_row_goes_unseen(rows, data):
+    """Any row taken away, doubled, moved or given another text is a difference, unless the rows are equal anyway."""
+    rows = [normalise(row) for row in rows]
+    theirs = saved(rows)
+    if not theirs:
+        return
+    at = data.draw(st.integers(0, len(theirs) - 1))
+    if theirs[at].get("metadata") is not None or theirs[at].get("ephemeral") is not None:
+        return
+    assert not same_after_filtering(rows, theirs[:at] + theirs[at + 1 :])
+    assert not same_after_filtering(rows, theirs[: at + 1] + theirs[at:])
+    other = theirs[at] | {"content": [theirs[at].get("content"), "and more"]}
+    assert not same_after_filtering(rows, [*theirs[:at], other, *theirs[at + 1 :]])
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [(True, 1), (1, 1.0), (0.0, -0.0), ("1", 1), ([], {}), ("", []), (None, 0)]
+)
+def test_values_that_python_takes_for_equal_are_told_apart(ours, theirs):
+    """JSON writes them differently."""
+    assert not same_after_filtering([user("x", data=[ours])], [user("x", data=[theirs])])
+
+
+def test_keys_are_compared_as_json_writes_them():
+    """Whatever they were in Python."""
+    row = user("x", keys={True: "a", None: "b", 1.5: "c", 2: "d"})
+    assert same_after_filtering([row], json.loads(json.dumps([row])))
+    assert not same_after_filtering([row], [user("x", keys={"True": "a", "null": "b", "1.5": "c", "2": "d"})])
+
+
+def test_nan_is_itself():
+    """A row that holds one is the same row."""
+    assert same_after_filtering([user("x", data=float("nan"))], [user("x", data=float("nan"))])
+
+
+SYSTEM: JsonRow = {"role": "system", "content": "Be brief."}
+FILES: JsonRow = {"role": "developer", "content": "context file"}
+FRESH: JsonRow = {"role": "system", "content": "Be quick."}
+HOOK: JsonRow = {"role": "system", "content": "note", "metadata": {"source": "hook"}}
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ([SYSTEM, FILES, user("a"), SYSTEM], [user("b")], [SYSTEM, FILES, user("b")]),
+        ([SYSTEM, user("a")], [SYSTEM, user("b")], [SYSTEM, user("b")]),
+        ([SYSTEM, user("a")], [FRESH, user("b")], [FRESH, user("b")]),
+        ([SYSTEM, FILES, user("a")], [FRESH, user("b")], [FILES, FRESH, user("b")]),
+        ([SYSTEM, FILES], [], [SYSTEM, FILES]),
+        ([HOOK, SYSTEM, user("a")], [user("b")], [user("b")]),
+        ([SYSTEM], [HOOK, user("b")], [SYSTEM, HOOK, user("b")]),
+        ([user("a"), SYSTEM], [user("b"), FRESH], [user("b"), FRESH]),
+        ([], [user("b")], [user("b")]),
+    ],
+)
+def test_a_repair_is_taken_as_given_after_our_leading_system_rows(ours, theirs, expected):
+    """Unless it brings its own of that role; rows of hooks lead nothing."""
+    assert repaired(ours, theirs) == expected

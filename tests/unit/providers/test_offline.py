@@ -1,0 +1,140 @@
+"""The offline provider: it answers a request for a summary from the digest, and says so."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from amplifier_core.message_models import ChatRequest, ChatResponse, Message
+
+from context_summarize.config import Config
+from context_summarize.core.groups import Grouper
+from context_summarize.facts.extraction import extract_facts
+from context_summarize.facts.fallback import DIGEST_LINE
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.reading import analyse
+from context_summarize.providers.offline import OfflineProvider
+from context_summarize.session.host import Window, provider_window
+from context_summarize.summaries.job import Job, Target
+from context_summarize.summaries.prompts import load_prompts
+from context_summarize.summaries.summarizer import Summarizer
+from context_summarize.summaries.validation import answer_text, refusal
+from context_summarize.testing import tool_session
+from context_summarize.transcript.fences import numbered
+from context_summarize.transcript.rows import parse_rendered, render_rows
+from tests.support.rendered import render_groups
+
+SAYS_SO = "(Written by code from the transcript: no model was asked.)"
+
+
+def count(text: str) -> int:
+    """A token is four characters, begun ones included."""
+    return -(-len(text) // 4)
+
+
+def transcript(turns: int) -> str:
+    rows = [analyse(normalise(raw)) for raw in tool_session(turns)]
+    grouper = Grouper()
+    groups = [group for index, row in enumerate(rows) for group in grouper.feed(index, row)]
+    return render_rows(render_groups(rows, groups, segment_tokens=None))
+
+
+async def summary_of(text: str, *, level: int = 0, tokens: int = 200) -> tuple[str, ChatResponse]:
+    """The answer to a request as the summariser makes it."""
+    answers: list[ChatResponse] = []
+
+    class Recorded(OfflineProvider):
+        async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
+            answers.append(await super().complete(request, **kwargs))
+            return answers[-1]
+
+    job = Job("k", level, (text,), extract_facts(parse_rendered(text)), count(text), tokens)
+    made = await Summarizer(Config(), load_prompts("default"), count).make(job, Target(Recorded(count), "offline"))
+    return made.text, answers[-1]
+
+
+async def test_it_says_that_no_model_was_asked() -> None:
+    """A demo must not look like a model's work."""
+    text, _ = await summary_of(transcript(12))
+    assert text.startswith(SAYS_SO)
+    assert DIGEST_LINE not in text
+
+
+async def test_the_digest_holds_what_code_can_say() -> None:
+    """User words, calls and ids of the transcript."""
+    text, _ = await summary_of(transcript(12))
+    assert "Please look up order ORD00011" in text
+    assert "Calls made: lookup (12)" in text
+
+
+@pytest.mark.parametrize("tokens", [100, 200, 400])
+async def test_it_keeps_the_length_that_the_words_ask_for_and_passes_the_gate(tokens: int) -> None:
+    """At most 3/4 of a word a token, read back from the instructions."""
+    source = transcript(30)
+    text, response = await summary_of(source, tokens=tokens)
+    assert count(text) <= tokens + 2
+    assert refusal(response, answer_text(response), count(text), count(source)) is None
+
+
+async def test_summaries_are_joined_and_it_says_so_once() -> None:
+    """A merge is joined by code."""
+    children = [f"{SAYS_SO}\nGoal {n}: order ORD0000{n} was looked up." for n in range(3)]
+    text, _ = await summary_of(numbered(children), level=1)
+    assert text.count(SAYS_SO) == 1
+    assert [f"Goal {n}" in text for n in range(3)] == [True] * 3
+    assert "## Summary" not in text
+
+
+async def test_the_same_request_has_the_same_answer() -> None:
+    """A replay is repeatable."""
+    assert (await summary_of(transcript(5)))[0] == (await summary_of(transcript(5)))[0]
+
+
+async def test_usage_is_reported_by_the_given_counter() -> None:
+    """Calls are counted, tokens too."""
+    provider = OfflineProvider(count)
+    rows = [Message(role="system", content="Be brief."), Message(role="user", content="x" * 400)]
+    response = await provider.complete(ChatRequest(messages=rows), model="ignored")
+    assert provider.calls == 1
+    assert response.finish_reason == "stop"
+    assert response.usage is not None
+    assert response.usage.input_tokens == 3 + 100
+    assert response.usage.output_tokens == count(answer_text(response))
+    assert response.usage.total_tokens == response.usage.input_tokens + response.usage.output_tokens
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [("system", "Be brief."), ("user", "What is the weather?")],
+        [("system", "Be brief."), ("user", "=== transcript 5 ===\nx\n=== transcript 5 ===")],
+        [("user", "What is the weather?")],
+        [("system", "s"), ("user", "a"), ("assistant", "b"), ("user", "c")],
+    ],
+    ids=["two rows", "no fence of ours", "one row", "a conversation"],
+)
+async def test_anything_else_is_answered_with_what_it_is(rows: list[tuple[Any, str]]) -> None:
+    """One sentence, whatever the shape of the request."""
+    request = ChatRequest(messages=[Message(role=role, content=text) for role, text in rows])
+    response = await OfflineProvider(count).complete(request)
+    assert answer_text(response).startswith("This is the offline provider")
+
+
+async def test_without_words_in_the_instructions_a_length_is_assumed() -> None:
+    """Prompt sets of users may say it otherwise."""
+    fence = "=== transcript 0123456789abcdef0123 ==="
+    rows = [
+        Message(role="system", content="Shorten."),
+        Message(role="user", content=f"{fence}\n{transcript(99)}\n{fence}"),
+    ]
+    response = await OfflineProvider(count).complete(ChatRequest(messages=rows))
+    assert 200 < count(answer_text(response)) <= 400
+
+
+async def test_hosts_find_what_they_ask_a_provider_for() -> None:
+    """Name, window, models, tool calls."""
+    provider = OfflineProvider(count, context_window=9_000, max_output_tokens=500)
+    assert await provider_window(provider) == Window(9_000, 500)
+    assert provider.get_info().id == provider.name == "offline"
+    assert await provider.list_models() == []
+    assert provider.parse_tool_calls(ChatResponse(content=[])) == []

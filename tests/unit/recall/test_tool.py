@@ -1,0 +1,134 @@
+"""The recall tool: what it tells the model, what it takes, and how it answers and refuses."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from amplifier_core.testing import MockCoordinator
+
+from context_summarize import SummarizingContextManager
+from context_summarize.recall.query import RecallAnswer, RecallError, RecallQuery
+from context_summarize.recall.tool import Recaller, RecallTool, mount
+from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
+
+
+class Context:
+    """As much of a context as the tool asks for."""
+
+    def __init__(self, answer: RecallAnswer | Exception) -> None:
+        self.answer = answer
+        self.queries: list[RecallQuery] = []
+
+    async def recall(self, query: RecallQuery) -> RecallAnswer:
+        self.queries.append(query)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def tool(context: Any) -> RecallTool:
+    return RecallTool(lambda: context)
+
+
+async def test_an_answer_is_text_and_nothing_around_it():
+    """Hosts turn structured output into JSON, which costs tokens and escapes every line end."""
+    context = Context(RecallAnswer("[Messages 1 to 2]", 8, (1, 2), None))
+
+    result = await tool(context).execute({"messages": "1-2", "words": ""})
+
+    assert (result.success, result.output, result.error) == (True, "[Messages 1 to 2]", None)
+    assert context.queries == [RecallQuery(messages="1-2")]
+
+
+@pytest.mark.parametrize(
+    ("context", "given_input", "says"),
+    [
+        (Context(RecallError("no such row; ask for 1 to 4")), {"messages": "9"}, "no such row; ask for 1 to 4"),
+        (Context(AssertionError("not asked")), {}, "give exactly one of messages, summary, words or cursor"),
+        (Context(AssertionError("not asked")), None, "the input must be an object"),
+        (None, {"messages": "1"}, "keeps nothing to read back"),
+        (object(), {"messages": "1"}, "keeps nothing to read back"),
+    ],
+)
+async def test_what_cannot_be_answered_is_no_success_and_says_why(context, given_input, says):
+    result = await tool(context).execute(given_input)
+
+    assert not result.success
+    assert result.error is not None
+    assert says in result.error["message"]
+    assert says in result.get_serialized_output(), "the model reads this"
+    assert result.get_serialized_output().startswith("Error: ")
+
+
+async def test_an_error_that_is_none_of_ours_is_not_hidden():
+    """Hosts report it under the tool's name; a wrong answer would be worse."""
+    with pytest.raises(ZeroDivisionError):
+        await tool(Context(ZeroDivisionError())).execute({"messages": "1"})
+
+
+def test_the_schema_names_every_field_of_a_query_and_no_other():
+    schema = tool(None).input_schema
+
+    assert schema["type"] == "object"
+    assert list(schema["properties"]) == list(RecallQuery.__dataclass_fields__)
+    assert {field["type"] for field in schema["properties"].values()} == {"string"}
+    assert schema["additionalProperties"] is False
+    assert all(name in tool(None).description for name in schema["properties"])
+    assert not {"oneOf", "anyOf", "allOf"} & schema.keys(), "providers refuse these at the top"
+
+
+def test_each_tool_has_a_schema_of_its_own():
+    """A host that edits one must not change the next."""
+    one = tool(None)
+    one.input_schema["properties"].clear()
+
+    assert one.input_schema["properties"]
+
+
+async def test_mounted_alone_it_finds_the_context_that_is_there_when_it_is_asked():
+    coordinator = MockCoordinator()
+    await mount(coordinator, {})
+    mounted = coordinator.get("tools")["recall"]
+    assert not (await mounted.execute({"messages": "1"})).success
+
+    await coordinator.mount("context", Context(RecallAnswer("[Message 1]", 4, (1,), None)))
+
+    assert (await mounted.execute({"messages": "1"})).output == "[Message 1]"
+
+
+async def test_a_setting_is_refused_because_there_are_none():
+    with pytest.raises(ValueError, match="tool-context-recall has no settings, got limit"):
+        await mount(MockCoordinator(), {"limit": 5})
+
+
+def test_any_context_with_recall_will_do():
+    assert isinstance(Context(RecallError("")), Recaller)
+    assert not isinstance(object(), Recaller)
+
+
+@pytest.mark.parametrize("asked_for", [True, False])
+async def test_a_shortened_result_says_how_to_read_the_whole_of_it(asked_for):
+    """What its mark says is what the tool takes, word for word; without the tool it says nothing of it."""
+    settings: dict[str, Any] = {"keep_recent": 2, "elide_tool_results": 200, "segment_tokens": 8_192, "cache": "memory"}
+    manager = SummarizingContextManager(recall_tool=asked_for, **settings)
+    secret = "the code of the gate is 7142"
+    long = f"{'a line of the log ' * 400}{secret} {'a line of the log ' * 400}"
+    rows = [user("Read the log."), call("c1", "read"), result("c1", long), *tool_session(8)]
+    await manager.set_messages(rows)
+
+    view = await manager.get_messages_for_request(6_000, ScriptedProvider())
+
+    [shown] = [row for row in view if row.get("tool_call_id") == "c1"]
+    assert "characters left out" in shown["content"]
+    assert secret not in shown["content"]
+    found = re.search(r'recall\(messages="([^"]+)"\)', shown["content"])
+    assert (found is not None) == asked_for
+    if found:
+        said = await RecallTool(lambda: manager).execute({"words": "code gate 7142"})
+        assert secret in str(said.output)
+        whole = await RecallTool(lambda: manager).execute({"messages": found[1]})
+        assert whole.success
+        assert "a line of the log" in str(whole.output)
+    await manager.close()

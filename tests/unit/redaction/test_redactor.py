@@ -1,0 +1,421 @@
+"""Secrets of known formats and of own patterns: out of all that is sent, kept, shown, logged or said by events."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from amplifier_core.llm_errors import ContextLengthError, InvalidRequestError, LLMError
+
+from context_summarize.config import Config
+from context_summarize.errors import ConfigError
+from context_summarize.messages.rows import JsonRow
+from context_summarize.redaction.redactor import build_redactor
+from context_summarize.session.manager import SummarizingContextManager
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.testing import ScriptedProvider, assistant, call, result, user
+from tests.support.paths import ROOT
+
+HERE = ROOT / "tests"
+RECORDINGS = [
+    HERE.parent / "examples" / "airline-desk.jsonl",
+    *sorted((HERE.parent.parent / "shared" / "data").glob("*.jsonl")),
+]
+MEGABYTE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A made-up secret, with the text that it stands in; the file holds it in parts, so that no scanner finds it."""
+
+    kind: str
+    value: str
+    text: str
+
+    @property
+    def needles(self) -> list[str]:
+        """What may stand nowhere: the secret, and each long line of it."""
+        lines = [line for line in re.split(r"\n|\\n", self.value) if len(line) >= 16 and " " not in line]
+        return [self.value, *lines] if lines else [self.value]
+
+
+def _secret(line: str) -> Secret:
+    given = json.loads(line)
+    value = "".join(given["parts"])
+    return Secret(given["kind"], value, given["context"].format(value))
+
+
+SECRETS = [_secret(line) for line in (HERE / "corpora" / "secrets.jsonl").read_text("ascii").splitlines()]
+every_secret = pytest.mark.parametrize("secret", SECRETS, ids=lambda s: f"{s.kind}-{s.text[:20]!r}")
+
+
+def known(text: str) -> str:
+    """The text without secrets of known formats."""
+    redact = build_redactor(True)
+    assert redact is not None
+    return redact(text)
+
+
+def leaks(text: str) -> list[str]:
+    """The secrets of the corpus that stand in a text, also where it is JSON."""
+    return [
+        secret.text
+        for secret in SECRETS
+        for needle in secret.needles
+        if needle in text or json.dumps(needle, ensure_ascii=False)[1:-1] in text
+    ]
+
+
+# --- texts ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_corpus_is_as_large_as_it_should_be():
+    assert len(SECRETS) >= 40
+    assert len({secret.kind for secret in SECRETS}) >= 25
+
+
+@every_secret
+def test_a_secret_becomes_a_mark_that_names_its_kind(secret):
+    clean = known(secret.text)
+
+    assert f"[redacted: {secret.kind}]" in clean
+    assert [needle for needle in secret.needles if needle in clean] == []
+    assert known(clean) == clean
+
+
+@every_secret
+def test_a_secret_within_json_goes_and_the_json_stays(secret):
+    """Calls are rendered as JSON: the mark breaks no quote and no escape."""
+    text = json.dumps({"command": f"cat x\n{secret.text}\nls", "n": [1]}, ensure_ascii=False)
+    clean = known(text)
+
+    assert f"[redacted: {secret.kind}]" in clean
+    assert leaks(clean) == []
+    assert json.loads(clean)["n"] == [1]
+    assert known(clean) == clean
+
+
+@every_secret
+def test_what_stands_around_a_secret_stays(secret):
+    clean = known(f"before ABC123\n{secret.text}\nafter mia_li_3668")
+
+    assert clean.startswith("before ABC123\n")
+    assert clean.endswith("\nafter mia_li_3668")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "reservation EHGLP3 of mia_li_3668, paid by credit_card_4421486 and certificate_7504069",
+        "commit 3f786850e387550fdab836ed7e6dc881de23001b, image sha256:" + "ab12" * 16,
+        "integrity sha512-" + "Ab1/" * 21 + "Ab==",
+        "data:image/png;base64," + "iVBORw0KGgoAAAANSUhEUgAA" * 20,
+        "id 123e4567-e89b-12d3-a456-426614174000",
+        'password: ****, token=<token>, api_key="${API_KEY}", secret: $SECRET, pwd=%s, password={password}',
+        'api_key="your-api-key-goes-here", password: example123, token: xxxxxxxxxxxxxxxxxxxx, secret = changeme123',
+        "password = getpass.getpass()\ntoken = tokens[0]\nsecret = os.environ['APP_SECRET_42']\nself.pwd = password1",
+        "max_tokens=4096, input_tokens: 128000, token_count=123456789012345678, next_token=abc123def456ghi789jkl",
+        "password: string, token: str | None, secret: Optional[bytes]; password_file=/run/secrets/db1",
+        "The password is required. Your password was changed on 2024-05-15. A token is worth 0.75 words.",
+        "postgres://user:password@localhost/db, postgres://user:${PGPASSWORD}@db, https://user:<password>@host",
+        "https://example.org:8080/a@b, http://localhost:3000/@vite/client, git@github.com:a/b.git",
+        "Authorization: Bearer <token>, authorization: Basic $CREDENTIALS, bearer of bad news, a bearer responsibility",
+        "task-management-and-risk-assessment-for-desk-workers, sk-folding-cube, npm_config_registry, hf_hub_download",
+        "-----BEGIN PRIVATE KEY-----\n...\n-----END PRIVATE KEY-----",
+        "grep -- '-----BEGIN RSA PRIVATE KEY-----' -r .",
+        "[redacted: password] and [redacted: own pattern]",
+        "",
+    ],
+)  # fmt: skip
+def test_what_is_no_secret_stays(text):
+    assert known(text) == text
+
+
+@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: f"{path.parent.name}-{path.name}")
+def test_at_most_one_row_in_a_hundred_of_a_recording_is_touched(path):
+    """Real conversations without a secret: every touched row is a false hit."""
+    rows = path.read_text("utf-8").splitlines()
+    texts = [text for row in rows for text in _texts(json.loads(row))]
+    touched = [row for row in rows if known(row) != row]
+
+    assert len(touched) <= len(rows) / 100
+    assert sum(known(text) != text for text in texts) <= len(texts) / 100
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _texts(item)
+
+
+def test_all_secrets_in_one_text():
+    clean = known("\n\n".join(secret.text for secret in SECRETS))
+
+    assert leaks(clean) == []
+    assert known(clean) == clean
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a", "0", " ", "\n", "\\", '"', "=", "-", ".", "é", "eyJ.", "://a:", "token=", "token='", "password: ",
+        "--token ", "sk-", "curl -u ", "login a ", "bearer\\n", "-----BEGIN PRIVATE KEY-----\nProc-Type: ",
+        "-----BEGIN PRIVATE KEY-----\n" + "A" * 64 + "\n", "A" * 64 + "\n-----END PRIVATE KEY-----", "password:x&",
+    ],
+    ids=repr,
+)  # fmt: skip
+@pytest.mark.usefixtures("no_hang")
+def test_a_megabyte_is_no_hang(unit):
+    """Linear, with every rule awake; a second pass finds nothing more."""
+    text = f"ghp_ eyJ token= :// curl login bearer -----END sk- {unit * (MEGABYTE // len(unit))}"
+    clean = known(text)
+    assert known(clean) == clean
+
+
+# --- the setting ----------------------------------------------------------------------------------------------------
+
+
+def test_false_takes_nothing_out():
+    assert build_redactor(False) is None
+
+
+def test_own_patterns_come_on_top_of_the_known_formats():
+    redact = build_redactor([r"CASE-\d{4}", "(?i)project nightjar"])
+    assert redact is not None
+    text = f"case CASE-1234 of Project Nightjar; {SECRETS[0].text}"
+
+    clean = redact(text)
+    assert clean.startswith("case [redacted: own pattern] of [redacted: own pattern]; ")
+    assert f"[redacted: {SECRETS[0].kind}]" in clean
+    assert redact(clean) == clean
+
+
+@pytest.mark.parametrize("pattern", [r"\w+", "redacted", "pattern|own", r"[a-z]+ ?$", ".", r"(?s).+", "e"])
+def test_an_own_pattern_leaves_marks_alone(pattern):
+    """So that it may be applied twice."""
+    redact = build_redactor([pattern])
+    assert redact is not None
+    for text in ("some words here", "a [redacted: JWT] b", "own pattern [redacted: own pattern]", ""):
+        once = redact(text)
+        assert redact(once) == once
+        assert once.count("[redacted: JWT]") == text.count("[redacted: JWT]") or pattern == "(?s).+"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "told"),
+    [
+        ("(", r"redact: '\(' is no regular expression \(missing \), .*\); correct it, or escape"),
+        ("a{99999999999999}", "is no regular expression"),
+        (r"\d*", r"redact: '\\\\d\*' matches the empty text; make it ask for at least one character"),
+        ("", "matches the empty text"),
+    ],
+)
+def test_a_wrong_pattern_is_refused_when_the_manager_is_made(pattern, told):
+    with pytest.raises(ConfigError, match=told):
+        build_redactor([pattern])
+    with pytest.raises(ConfigError, match=told):
+        SummarizingContextManager(config=Config.from_mapping({"redact": ["fine", pattern]}))
+
+
+# --- a session ------------------------------------------------------------------------------------------------------
+
+
+class Tap:
+    """A coordinator with one provider, and everything that comes out of a session: events and log lines."""
+
+    def __init__(self, provider: ScriptedProvider) -> None:
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.hooks = SimpleNamespace(emit=self._emit)
+        self._provider = provider
+
+    async def _emit(self, name: str, data: dict[str, Any]) -> None:
+        self.events.append((name, data))
+
+    def get(self, name: str) -> dict[str, Any]:
+        return {"main": self._provider} if name == "providers" else {}
+
+
+@dataclass
+class Session:
+    """A session that has been compacted, and what has come out of it, each as text."""
+
+    sent: str
+    stored: str
+    shown: str
+    said: str
+    logged: str
+    calls: int
+    nodes: list[JsonRow]
+    history: list[JsonRow]
+    events: list[tuple[str, dict[str, Any]]] = field(repr=False)
+
+    def everywhere(self) -> str:
+        return "\n".join((self.sent, self.stored, self.shown, self.said, self.logged))
+
+
+class Lines(logging.Handler):
+    """Collects log lines, with what was logged as their cause."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.lines: list[str] = []
+        self.setFormatter(logging.Formatter("%(levelname)s %(message)s"))
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+def rows_with(secrets: list[Secret]) -> list[JsonRow]:
+    """Each secret as user words, in a call's arguments, in its result, and in the answer."""
+    rows: list[JsonRow] = [user("Please look at the settings of this machine.")]
+    for at, secret in enumerate(secrets):
+        rows += [
+            user(f"Here it is, always keep it safe: {secret.text}"),
+            call(f"call_{at}", "bash", text=secret.text, command=f"echo 1\n{secret.text}\nls"),
+            result(f"call_{at}", f"exit code 1\nError: denied: {secret.text}"),
+            assistant(f"Done with number {at}:\n{secret.text}"),
+        ]
+    return [*rows, user("What next?"), assistant("Nothing."), user("Fine.")]
+
+
+async def _session(provider: ScriptedProvider, rows: list[JsonRow], focus: str | None, settings: Any) -> Session:
+    log = logging.getLogger("context_summarize")
+    lines, level = Lines(), log.level
+    log.addHandler(lines)
+    log.setLevel(logging.DEBUG)
+    tap, store = Tap(provider), MemoryStore()
+    given = {"keep_recent": 1, "segment_tokens": 256, "summary_tokens": 100, "prefetch_threshold": None, "debug": True}
+
+    async def no_sleep(seconds: float) -> None:
+        await asyncio.sleep(0)
+
+    try:
+        config = Config.from_mapping({**given, **settings})
+        manager = SummarizingContextManager(tap, config=config, store=store, sleep=no_sleep)
+        for row in rows:
+            await manager.add_message(row)
+        await manager.get_messages_for_request(200_000, provider)
+        await manager.compact(focus)
+        await manager.compact(focus)
+        view = await manager.get_messages_for_request(200_000, provider)
+        history = await manager.get_messages()
+        await manager.close()
+    finally:
+        log.removeHandler(lines)
+        log.setLevel(level)
+    nodes = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
+    kept = [asdict(s) for s in store._summaries.values()] + [asdict(r) for r in store._records.values()]
+    return Session(
+        sent="\n".join(str(message.content) for request in provider.requests for message in request.messages),
+        stored=_dumped(kept),
+        shown="\n".join(row["content"] for row in nodes),
+        said=_dumped(tap.events),
+        logged="\n".join(lines.lines),
+        calls=provider.calls,
+        nodes=nodes,
+        history=history,
+        events=tap.events,
+    )
+
+
+def _dumped(value: Any) -> str:
+    return "\n".join(_texts(json.loads(json.dumps(value, default=str))))
+
+
+def session(provider: ScriptedProvider, *, focus: str | None = None, **settings: Any) -> Session:
+    return asyncio.run(_session(provider, rows_with(SECRETS), focus, settings))
+
+
+def test_no_secret_is_sent_kept_shown_said_or_logged():
+    """By a model that answers with harmless words: ledger, rules and digest facts come from redacted rows too."""
+    seen = session(ScriptedProvider())
+
+    assert leaks(seen.everywhere()) == []
+    assert seen.calls >= 30
+    assert all(f"[redacted: {secret.kind}]" in seen.sent for secret in SECRETS)
+    assert "[redacted: " in seen.shown
+    assert "[redacted: " in seen.stored
+    assert seen.history == rows_with(SECRETS)
+
+
+def test_a_digest_holds_no_secret():
+    seen = session(ScriptedProvider(), compaction_strategy="truncate")
+
+    assert leaks(seen.everywhere()) == []
+    assert seen.calls == 0
+    assert "[redacted: " in seen.shown
+
+
+def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept():
+    """A model may know a secret from elsewhere, or put together what was split."""
+    threes = ["\n".join(secret.text for secret in SECRETS[at : at + 3]) for at in range(0, len(SECRETS), 3)]
+    provider = ScriptedProvider([f"Goal: settings were read.\nArtifacts: {three}" for three in threes])
+    seen = session(provider, summary_share=1.0)
+
+    assert seen.calls >= len(threes)
+    assert leaks(seen.everywhere()) == []
+    assert seen.shown.count("Goal: settings were read.") == len(threes)
+
+
+def test_pieces_and_merges_hold_no_secret():
+    """Texts of the model that are sent to it again."""
+    told = iter(range(10_000))
+    provider = ScriptedProvider(
+        then=lambda request: f"Goal: read.\nArtifacts: {SECRETS[next(told) % len(SECRETS)].text}", context_window=2_400
+    )
+    seen = session(provider, summary_share=0.01, fan_in=2, segment_tokens=4_096, summary_tokens=200)
+
+    assert re.search(r"(?m)^## Summary 2 of \d+$", seen.sent)
+    assert leaks(seen.everywhere()) == []
+
+
+def test_a_focus_that_holds_a_secret_is_redacted():
+    seen = session(ScriptedProvider(), focus=f"the prices, and {SECRETS[0].text}", segment_tokens=16_384)
+
+    assert "What follows should keep above all: the prices, and " in seen.sent
+    assert leaks(seen.everywhere()) == []
+
+
+@pytest.mark.parametrize(
+    "make", [LLMError, InvalidRequestError, ContextLengthError, ValueError], ids=lambda cls: cls.__name__
+)
+@pytest.mark.parametrize("before", [0, 450])
+def test_an_error_that_holds_secrets_is_told_without_them(make, before):
+    """Also where its text is cut to 500 characters in the middle of one."""
+    errors = [make("x" * before + " " + secret.text) for secret in SECRETS]
+    provider = ScriptedProvider(errors, then=errors[0])
+    seen = session(provider, retry_attempts=1)
+    failures = [data for name, data in seen.events if name == "context-summarize:failure"]
+
+    assert failures
+    assert "no summary for key" in seen.logged
+    assert leaks(seen.everywhere()) == []
+    heads = [secret.value[:12] for secret in SECRETS if " " not in secret.value[:12]]
+    assert [head for head in heads if any(head in data["error"] for data in failures)] == []
+
+
+def test_own_patterns_hold_everywhere():
+    rows = [user("start"), *(row for at in range(60) for row in (user(f"CASE-{at:04d} is open " * 9), assistant("ok")))]
+    told = "Goal: CASE-9999 and CASE-8888 were opened."
+    seen = asyncio.run(_session(ScriptedProvider(then=told), rows, "CASE-7777", {"redact": [r"CASE-\d{4}"]}))
+
+    assert re.search(r"CASE-\d{4}", seen.everywhere()) is None
+    assert "[redacted: own pattern]" in seen.shown
+    assert seen.history == rows
+
+
+def test_without_redaction_secrets_are_sent():
+    """What the tests above would see if nothing were done."""
+    seen = session(ScriptedProvider(), redact=False)
+
+    assert len(set(leaks(seen.sent))) > len(SECRETS) * 3 / 4
+    assert leaks(seen.shown) != []

@@ -1,0 +1,229 @@
+"""host.py: the window of a provider, the budget of a request, and which provider is meant."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from context_summarize.config import Config
+from context_summarize.session.host import DEFAULT_BUDGET, Providers, Window, provider_window, request_budget
+from context_summarize.testing import ScriptedProvider
+
+
+class Info:
+    """A provider with `get_info().defaults` alone."""
+
+    def __init__(self, defaults: Any, name: Any = "info") -> None:
+        self.defaults = defaults
+        self.name = name
+
+    def get_info(self) -> Any:
+        return SimpleNamespace(defaults=self.defaults)
+
+
+class Sync(Info):
+    """A provider whose `get_model_info()` is an ordinary method."""
+
+    def __init__(self, model: Any, defaults: Any = None) -> None:
+        super().__init__(defaults)
+        self.model = model
+
+    def get_model_info(self) -> Any:
+        if isinstance(self.model, Exception):
+            raise self.model
+        return self.model
+
+
+class Async(Sync):
+    """The same, to be awaited."""
+
+    async def get_model_info(self) -> Any:
+        return super().get_model_info()
+
+
+class Lazy:
+    """A provider whose info raises when it is read."""
+
+    def get_info(self) -> Any:
+        return self
+
+    @property
+    def defaults(self) -> Any:
+        raise RuntimeError("not configured")
+
+
+SIZES = {"context_window": 100_000, "max_output_tokens": 8_000}
+MODEL = SimpleNamespace(**SIZES)
+
+
+class TestWindow:
+    @pytest.mark.parametrize(
+        ("provider", "window"),
+        [
+            (Info(SIZES), Window(100_000, 8_000)),
+            (Info(SimpleNamespace(**SIZES)), Window(100_000, 8_000)),
+            (Info({"context_window": 50_000}), Window(50_000, 0)),
+            (Sync(MODEL), Window(100_000, 8_000)),
+            (Sync(SIZES), Window(100_000, 8_000)),
+            (Async(MODEL), Window(100_000, 8_000)),
+            (Async(SIZES, {"context_window": 5}), Window(100_000, 8_000)),
+            (Sync(None, SIZES), Window(100_000, 8_000)),
+            (Sync(SimpleNamespace(context_window=None), SIZES), Window(100_000, 8_000)),
+            (Async(None, SIZES), Window(100_000, 8_000)),
+            (ScriptedProvider(context_window=9, max_output_tokens=3), Window(9, 3)),
+            (Info({}), None),
+            (Info(None), None),
+            (Info({"context_window": 0}), None),
+            (Info({"context_window": -5}), None),
+            (Info({"context_window": "100000"}), None),
+            (Info({"context_window": True}), None),
+            (Info({"context_window": 9, "max_output_tokens": -1}), Window(9, 0)),
+            (SimpleNamespace(get_model_info=5, get_info=None), None),
+            (object(), None),
+            (None, None),
+        ],
+    )
+    async def test_the_window_is_read_from_wherever_the_provider_says_it(
+        self, provider: Any, window: Window | None
+    ) -> None:
+        """get_model_info(), sync or async, then get_info().defaults; some offer neither."""
+        assert await provider_window(provider) == window
+
+    @pytest.mark.parametrize("kind", [Sync, Async])
+    async def test_a_provider_that_raises_is_asked_the_other_way(
+        self, kind: type[Sync], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """One that raises everywhere has no window; a request is not lost for it."""
+        with caplog.at_level(logging.WARNING):
+            assert await provider_window(kind(RuntimeError("no model"), SIZES)) == Window(100_000, 8_000)
+        assert "get_model_info" in caplog.records[0].getMessage()
+
+    async def test_a_provider_whose_info_raises_when_it_is_read_has_no_window(self) -> None:
+        """No reason to lose a request either."""
+        assert await provider_window(Lazy()) is None
+
+    @pytest.mark.parametrize(
+        ("window", "margin", "budget"),
+        [
+            (Window(100_000, 8_000), 1_000, 91_000),
+            (Window(100_000, 0), 0, 100_000),
+            (Window(10_000, 9_000), 1_000, 5_000),
+            (Window(10_000, 9_000), 999, 1),
+            (Window(10_000, 20_000), 0, 5_000),
+            (Window(1, 1), 1_000, 1),
+        ],
+    )
+    def test_the_budget_is_what_output_and_margin_leave(self, window: Window, margin: int, budget: int) -> None:
+        """Half the window where that is not positive."""
+        assert window.budget(margin) == budget
+
+
+class TestBudget:
+    @pytest.mark.parametrize(
+        ("settings", "given", "provider", "budget"),
+        [
+            ({}, 5_000, Info(SIZES), 5_000),
+            ({}, None, Info(SIZES), 91_000),
+            ({"safety_margin": 0}, None, Info(SIZES), 92_000),
+            ({}, None, Info({}), DEFAULT_BUDGET),
+            ({}, None, None, 200_000),
+            ({}, 0, None, 200_000),
+            ({}, -5, Info(SIZES), 91_000),
+            ({"max_tokens": 50_000}, None, None, 50_000),
+            ({"max_tokens": 500_000}, None, None, 500_000),
+            ({"max_tokens": 50_000}, None, Info({}), 50_000),
+            ({"max_tokens": 50_000}, None, Info(SIZES), 50_000),
+            ({"max_tokens": 500_000}, None, Info(SIZES), 91_000),
+            ({"max_tokens": 50_000}, 80_000, None, 50_000),
+            ({"max_tokens": 50_000}, 8_000, None, 8_000),
+        ],
+    )
+    async def test_the_budget_has_an_order_and_an_upper_bound(
+        self, settings: dict[str, int], given: int | None, provider: Any, budget: int
+    ) -> None:
+        """The argument, else the window, else max_tokens, else 200,000; max_tokens bounds them all."""
+        assert await request_budget(Config(**settings), given, provider) == budget  # type: ignore[arg-type]
+
+
+def coordinator(**providers: Any) -> Any:
+    return SimpleNamespace(get=lambda name: providers if name == "providers" else None)
+
+
+class TestProviders:
+    def test_without_a_coordinator_nothing_is_mounted(self) -> None:
+        """The manager works on its own."""
+        providers = Providers(None, Config())
+        assert providers.mounted() == {}
+        assert providers.seen(None) is None
+        assert providers.summary_provider() is None
+        providers.check()
+
+    @pytest.mark.parametrize("answer", [None, [], "openai"])
+    def test_a_coordinator_without_providers_has_none(self, answer: Any) -> None:
+        """At mount they are not there yet, and a mock answers anything."""
+        assert Providers(SimpleNamespace(get=lambda name: answer), Config()).mounted() == {}
+
+    def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_first_mounted(self) -> None:
+        """In this order."""
+        one, two, other = Info({}), Info({}), Info({})
+        providers = Providers(coordinator(one=one, two=two), Config())
+        assert providers.seen(None) is one
+        assert providers.seen(other) is other
+        assert providers.seen(None) is other
+        assert providers.seen(two) is two
+        assert providers.summary_provider() is two
+
+    def test_providers_are_looked_up_at_each_request(self) -> None:
+        """They are mounted after the context module."""
+        mounted: dict[str, Any] = {}
+        providers = Providers(coordinator=SimpleNamespace(get=lambda name: mounted), config=Config())
+        assert providers.seen(None) is None
+        mounted["one"] = Info({})
+        assert providers.seen(None) is mounted["one"]
+
+    def test_the_named_provider_writes_the_summaries(self) -> None:
+        """Whoever answers the request."""
+        one, two = Info({}), Info({})
+        providers = Providers(coordinator(one=one, two=two), Config(summary_provider="two"))
+        assert providers.seen(one) is one
+        assert providers.summary_provider() is two
+
+    def test_a_name_that_is_not_mounted_is_one_clear_error(self, caplog: pytest.LogCaptureFixture) -> None:
+        """It names the mounted ones; the session's own provider is used."""
+        one = Info({})
+        providers = Providers(coordinator(one=one, two=Info({})), Config(summary_provider="three"))
+        with caplog.at_level(logging.ERROR):
+            assert providers.summary_provider() is one
+            assert providers.summary_provider() is one
+            providers.check()
+        [record] = caplog.records
+        assert record.levelname == "ERROR"
+        assert "'three' is not mounted (mounted: one, two)" in record.getMessage()
+
+    def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Before the session is ready a name cannot be wrong; when it is ready, it can."""
+        own = Info({})
+        providers = Providers(coordinator(), Config(summary_provider="three"))
+        providers.seen(own)
+        assert providers.summary_provider() is own
+        assert caplog.records == []
+        providers.check()
+        assert "mounted: none" in caplog.records[0].getMessage()
+
+    def test_a_mounted_name_is_no_error(self, caplog: pytest.LogCaptureFixture) -> None:
+        """And neither is none."""
+        Providers(coordinator(one=Info({})), Config(summary_provider="one")).check()
+        Providers(coordinator(one=Info({})), Config()).check()
+        assert caplog.records == []
+
+    def test_a_provider_is_called_what_it_is_mounted_as(self) -> None:
+        """Else by its own name, else by its type."""
+        one, two = Info({}), Info({})
+        providers = Providers(coordinator(one=one, two=two), Config())
+        assert providers.name_of(two) == "two"
+        assert providers.name_of(Info({}, "mine")) == "mine"
+        assert providers.name_of(Info({}, 5)) == "Info"
+        assert providers.name_of(object()) == "object"

@@ -1,0 +1,100 @@
+"""What a snapshot tells of a session: the tree of summaries, their sources, and where each view row comes from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amplifier_core.llm_errors import AuthenticationError
+
+from context_summarize import Config
+from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.text import content_text
+from context_summarize.replay.player import replay
+from context_summarize.replay.result import ReplayResult
+from context_summarize.session.snapshot import Snapshot, SummaryNode, ViewOrigin
+from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
+
+
+async def snapshot_of(rows: list[JsonRow], then: Any = "Goal: done.", **settings: Any) -> tuple[ReplayResult, Snapshot]:
+    provider = ScriptedProvider(context_window=8_000, max_output_tokens=1_000, then=then)
+    told = await replay(rows, provider=provider, name="scripted", config=Config.from_mapping(settings))
+    assert told.snapshot is not None
+    return told, told.snapshot
+
+
+def leaves(node: SummaryNode) -> list[SummaryNode]:
+    return [leaf for child in node.children for leaf in leaves(child)] or [node]
+
+
+async def test_a_session_that_fits_has_no_tree_and_every_view_row_is_a_row_of_the_history():
+    _, seen = await snapshot_of(tool_session(3))
+
+    assert (seen.nodes, seen.messages) == ((), ())
+    assert seen.origins == tuple(ViewOrigin(row) for row in range(1, 12))
+
+
+async def test_merged_summaries_keep_the_texts_of_those_they_were_joined_from():
+    texts = iter(f"Goal: text {number}." for number in range(1_000))
+
+    _, seen = await snapshot_of(tool_session(80, size=800), lambda request: next(texts), fan_in=2, summary_share=0.12)
+
+    merged = [node for node in seen.nodes if node.children]
+    assert merged
+    assert all(leaf.level == 0 and leaf.summary is not None for node in seen.nodes for leaf in leaves(node))
+    for node in merged:
+        assert (node.first, node.last) == (node.children[0].first, node.children[-1].last)
+        assert node.summary is not None
+        assert node.summary.text not in {child.summary and child.summary.text for child in node.children}
+
+
+async def test_a_digest_is_told_and_the_digests_below_a_merge_are_not_kept():
+    _, seen = await snapshot_of(tool_session(80, size=800), AuthenticationError("no key"), fan_in=2, summary_share=0.12)
+
+    assert all(node.summary is not None and node.summary.digest for node in seen.nodes)
+    assert any(node.children for node in seen.nodes)
+    assert {leaf.summary for node in seen.nodes if node.children for leaf in leaves(node)} == {None}
+
+
+async def test_the_messages_of_a_tree_are_those_of_the_history_whole_and_in_order():
+    """Hook and system rows are no messages: they have no number and stand in no summary."""
+    session = tool_session(60, size=800)
+    rows = [{"role": "system", "content": "be kind"}, *session[:2], hook("a reminder"), *session[2:]]
+
+    told, seen = await snapshot_of(rows)
+
+    assert [message.number for message in seen.messages] == list(range(1, seen.nodes[-1].last + 1))
+    for message, row in zip(seen.messages, session, strict=False):
+        assert message.role == row["role"]
+        if row["role"] != "assistant":
+            assert message.text == content_text(row["content"])
+    assert told.last_view[0] == {"role": "system", "content": "be kind"}
+
+
+async def test_pins_and_verbatim_rows_are_found_again_and_summaries_are_named_by_key():
+    """Equal rows are told apart by their order."""
+    rows = [{"role": "system", "content": "be kind"}]
+    for turn in range(60):
+        rows += [user("go on"), call(f"c{turn}", "read"), result(f"c{turn}", "x " * 300, "read"), assistant("done")]
+
+    told, seen = await snapshot_of(rows)
+
+    keys = [origin.key for origin in seen.origins if origin.key]
+    assert keys == [node.key for node in seen.nodes]
+    assert len(seen.origins) == len(told.last_view)
+    numbers = [origin.row for origin in seen.origins if origin.row]
+    assert numbers[:2] == [1, 2]
+    assert numbers[-1] == len(rows) - 1
+    assert numbers == sorted(set(numbers))
+    for origin, row in zip(seen.origins, told.last_view, strict=True):
+        assert bool(origin.key) != bool(origin.row)
+        assert origin.row is None or rows[origin.row - 1]["role"] == row["role"]
+        assert origin.whole_tokens is None
+
+
+async def test_a_row_made_up_for_a_call_without_a_result_comes_from_nowhere():
+    rows = [user("a"), call("1", "read"), user("never mind"), assistant("ok")]
+
+    told, seen = await snapshot_of(rows)
+
+    assert [row["role"] for row in told.last_view] == ["user", "assistant", "tool", "user"]
+    assert seen.origins == (ViewOrigin(1), ViewOrigin(2), ViewOrigin(), ViewOrigin(3))

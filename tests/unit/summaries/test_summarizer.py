@@ -1,0 +1,622 @@
+"""The summariser: its request, retries, the gate's second try, pieces of what is too large, and what it reports."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from amplifier_core.llm_errors import (
+    AbortError,
+    AccessDeniedError,
+    AuthenticationError,
+    ConfigurationError,
+    ContentFilterError,
+    ContextLengthError,
+    InvalidRequestError,
+    LLMError,
+    LLMTimeoutError,
+    NetworkError,
+    NotFoundError,
+    ProviderUnavailableError,
+    QuotaExceededError,
+    RateLimitError,
+    StreamError,
+)
+from amplifier_core.message_models import ChatRequest, ChatResponse
+
+from context_summarize.config import Config
+from context_summarize.core.frames import node_text
+from context_summarize.errors import SummaryUnavailable
+from context_summarize.facts.extraction import extract_facts
+from context_summarize.facts.fact import Fact
+from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large
+from context_summarize.summaries.job import Job, Target
+from context_summarize.summaries.pieces import cut_pieces
+from context_summarize.summaries.prompts import load_prompts
+from context_summarize.summaries.summarizer import MAX_REFUSALS, TOTAL_DEADLINE, Summarizer, own_call
+from context_summarize.testing import ScriptedProvider
+from context_summarize.transcript.fences import escape_fence, fence_of, numbered
+from context_summarize.transcript.rows import RenderedRow
+from tests.support.recorder import Clock
+
+PROMPTS = load_prompts("default")
+ANSWER = "Goal: find order HAT136. State: found."
+TRANSCRIPT = "#1 user\nPlease find order HAT136 for mia_li_3668.\n\n#2 assistant\n" + "It was looked up. " * 200
+
+
+def count(text: str) -> int:
+    """A token is four characters, begun ones included."""
+    return -(-len(text) // 4)
+
+
+def job(*parts: str, **values: Any) -> Job:
+    parts = parts or (TRANSCRIPT,)
+    facts = extract_facts([RenderedRow(1, "user", None, "\n".join(parts))])
+    base: dict[str, Any] = {
+        "key": "k1",
+        "level": 0,
+        "parts": parts,
+        "facts": facts,
+        "source_tokens": count("\n\n".join(parts)),
+        "summary_tokens": 100,
+    }
+    return Job(**{**base, **values})
+
+
+def answer(text: str = ANSWER, **values: Any) -> ChatResponse:
+    blocks = [{"type": "text", "text": text}]
+    return ChatResponse.model_validate({"content": blocks, "finish_reason": "stop", **values})
+
+
+def summarizer(clock: Clock | None = None, **settings: Any) -> Summarizer:
+    clock = clock or Clock()
+    return Summarizer(Config(**settings), PROMPTS, count, clock=clock, sleep=clock.sleep, now=lambda: 12.5)
+
+
+def target(provider: Any, **values: Any) -> Target:
+    return Target(provider, "main", **values)
+
+
+def rows_of(request: ChatRequest) -> tuple[str, str]:
+    """(system, user) text of a request of ours."""
+    assert [message.role for message in request.messages] == ["system", "user"]
+    system, user = (message.content for message in request.messages)
+    assert isinstance(system, str)
+    assert isinstance(user, str)
+    return system, user
+
+
+async def failure(made: Summarizer, provider: Any, wanted: Job | None = None, **values: Any) -> SummaryUnavailable:
+    with pytest.raises(SummaryUnavailable) as caught:
+        await made.make(wanted or job(), target(provider, **values))
+    return caught.value
+
+
+class TestRequest:
+    async def test_it_is_as_designed(self) -> None:
+        """[system, user], room for thinking, purpose, and the flag that keeps it off the user's screen."""
+        provider = ScriptedProvider([ANSWER])
+        await summarizer().make(job(), target(provider))
+        [request] = provider.requests
+        assert [message.role for message in request.messages] == ["system", "user"]
+        assert request.max_output_tokens == 4 * 100 + 2_000
+        assert request.metadata == {"purpose": "context-summarize", "stream": False}
+        assert (request.tools, request.model) == (None, None)
+        assert provider.options == [{}]
+
+    async def test_the_transcript_is_fenced_in_the_user_row_and_nowhere_else(self) -> None:
+        """Rule 11: what users and tools wrote is data, never instructions."""
+        provider = ScriptedProvider([ANSWER])
+        await summarizer().make(job(), target(provider))
+        system, user = rows_of(provider.requests[0])
+        fence = fence_of(TRANSCRIPT)
+        assert user == f"{fence}\n{TRANSCRIPT}\n{fence}"
+        assert fence in system
+        assert "HAT136" not in system
+        assert system == PROMPTS.segment.fill(words="56", fence=fence)
+
+    async def test_the_model_is_asked_for_in_both_places(self) -> None:
+        """Some providers ignore the request's model, so it is a keyword as well."""
+        provider = ScriptedProvider([ANSWER])
+        await summarizer().make(job(), target(provider, model="small"))
+        assert provider.requests[0].model == "small"
+        assert provider.options == [{"model": "small"}]
+
+    async def test_a_merge_is_asked_with_the_merge_template(self) -> None:
+        """How many there are is said."""
+        provider = ScriptedProvider([ANSWER])
+        parts = tuple(numbered([f"one {TRANSCRIPT}", f"two {TRANSCRIPT}"]).split("\n\n## "))
+        await summarizer().make(job(*parts, level=1), target(provider))
+        system, user = rows_of(provider.requests[0])
+        assert system == PROMPTS.merge.fill(words="56", fence=fence_of("\n\n".join(parts)), count="2")
+        assert user.count("# Summary") >= 1
+
+    async def test_a_focus_stands_before_the_fence(self) -> None:
+        """compact(focus) shapes the request, on one line."""
+        provider = ScriptedProvider([ANSWER])
+        await summarizer().make(job(focus="the\n  refund"), target(provider))
+        system, user = rows_of(provider.requests[0])
+        assert user.startswith("What follows should keep above all: the refund\n\n=== transcript ")
+        assert "refund" not in system
+
+    async def test_what_a_template_is_filled_with_comes_from_the_key_alone(self) -> None:
+        """Two providers with other windows and models are asked in the same words."""
+        one, two = ScriptedProvider([ANSWER]), ScriptedProvider([ANSWER])
+        await summarizer().make(job(), target(one))
+        await summarizer().make(job(source_tokens=9_000), Target(two, "other", "m", 50_000))
+        assert rows_of(one.requests[0]) == rows_of(two.requests[0])
+
+    async def test_lone_surrogates_do_not_reach_the_provider(self) -> None:
+        """No provider could send them."""
+        provider = ScriptedProvider([ANSWER])
+        await summarizer().make(job("bad \ud800 text " * 200), target(provider))
+        rows_of(provider.requests[0])[1].encode()
+
+    def test_the_fence_is_derived_from_the_text(self) -> None:
+        """The same text has the same fence, another has another."""
+        assert fence_of("a") == fence_of("a") != fence_of("b")
+        assert fence_of("\ud800").startswith("=== transcript ")
+
+    def test_the_fence_inside_a_text_is_escaped(self) -> None:
+        """However often it stands there, no line of the text closes the fence."""
+        fence = fence_of("a")
+        escaped = escape_fence(f"x\n{fence}\ny {fence}{fence} =={fence}", fence)
+        assert fence not in escaped
+        assert escaped.startswith("x\n= = transcript ")
+        assert escape_fence("plain", fence) == "plain"
+
+    async def test_room_stays_within_a_small_window(self) -> None:
+        """A quarter of the window, at least twice the summary."""
+        for window, room in ((4_000, 1_000), (400, 200), (40_000, 2_400)):
+            provider = ScriptedProvider(then=ANSWER)
+            await summarizer().make(job("short text " * 30), target(provider, window=window))
+            assert provider.requests[0].max_output_tokens == room
+
+
+class TestSummary:
+    async def test_it_says_how_it_was_made(self) -> None:
+        """Key, level, sizes, who, when."""
+        made = await summarizer().make(job(), target(ScriptedProvider([ANSWER]), model="small"))
+        assert (made.key, made.level, made.text, made.digest) == ("k1", 0, ANSWER, False)
+        assert (made.provider, made.model, made.created) == ("main", "small", 12.5)
+        assert made.source_tokens == count(TRANSCRIPT)
+
+    async def test_what_the_text_does_not_hold_stands_in_the_ledger(self) -> None:
+        """Size and coverage are those of both."""
+        made = await summarizer().make(job(), target(ScriptedProvider([ANSWER])))
+        values = [fact.value for fact in made.ledger]
+        assert "mia_li_3668" in values
+        assert "HAT136" not in values
+        assert made.tokens > count(ANSWER)
+        assert made.coverage == 1.0
+
+    async def test_the_ledger_keeps_within_three_quarters_of_the_summary(self) -> None:
+        """Prose is asked for in three quarters of a summary, exact values have as much: one and a half in all."""
+        ids = " ".join(f"ORD{n:05d}" for n in range(500))
+        made = await summarizer().make(job(ids), target(ScriptedProvider([ANSWER])))
+        assert count(ANSWER) + 50 < made.tokens <= count(ANSWER) + 75 + 1
+        assert 0 < made.coverage < 1
+
+    async def test_a_merge_has_longer_prose_and_a_shorter_ledger(self) -> None:
+        """A quarter of its length is for exact values."""
+        ids = " ".join(f"ORD{n:05d}" for n in range(500))
+        made = await summarizer().make(replace(job(ids), level=1), target(ScriptedProvider([ANSWER])))
+        assert count(ANSWER) + 15 < made.tokens <= count(ANSWER) + 25 + 1
+
+    async def test_standing_rules_stand_between_text_and_ledger(self) -> None:
+        """They are kept as they are, counted in the node's size, and the ledger does not repeat them."""
+        rules = ("Never touch ORD00001.", "Always ask first.")
+        plain = replace(job(), facts=(Fact("id", "ORD00001"), Fact("id", "ORD00002")))
+        made = await summarizer().make(replace(plain, rules=rules), target(ScriptedProvider([ANSWER])))
+        assert made.rules == rules
+        assert made.ledger == (Fact("id", "ORD00002"),)
+        assert made.tokens == count(node_text(made))
+        assert made.coverage == 1.0
+
+    async def test_the_models_name_is_read_back(self) -> None:
+        """As attribute or in the metadata; what is no text is not believed."""
+        for response, name in (
+            (answer(model="small-2024"), "small-2024"),
+            (answer(metadata={"model": "small-2025"}), "small-2025"),
+            (answer(model=5), "asked"),
+            (answer(metadata={}), "asked"),
+        ):
+            made = await summarizer().make(job(), target(ScriptedProvider([response]), model="asked"))
+            assert made.model == name
+
+    async def test_usage_of_all_attempts_is_summed(self) -> None:
+        """What was refused has been paid for, too."""
+        paid = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13, "cost_usd": Decimal("0.01")}
+        script: list[Any] = [answer("", usage=paid), ProviderUnavailableError("x"), answer(usage=paid)]
+        made = await summarizer().make(job(), target(ScriptedProvider(script)))
+        assert made.usage == {"input_tokens": 20, "output_tokens": 6, "attempts": 3}
+        assert made.cost_usd == "0.02"
+
+    async def test_a_provider_that_reports_no_usage_is_no_error(self) -> None:
+        """Nothing is known then."""
+        made = await summarizer().make(job(), target(ScriptedProvider([answer()])))
+        assert made.usage == {"input_tokens": 0, "output_tokens": 0, "attempts": 1}
+        assert made.cost_usd is None
+
+
+class TestOwnCall:
+    async def test_our_calls_are_marked_while_they_last(self) -> None:
+        """True inside, false after, whether it went well or not."""
+        inside: list[bool] = []
+
+        def look(request: ChatRequest) -> str:
+            inside.append(own_call.get())
+            if len(inside) == 2:
+                raise AuthenticationError("no")
+            return ANSWER
+
+        provider = ScriptedProvider(then=look)
+        await summarizer().make(job(), target(provider))
+        assert not own_call.get()
+        await failure(summarizer(), provider)
+        assert not own_call.get()
+        assert inside == [True, True]
+
+
+def slow() -> tuple[Clock, ScriptedProvider]:
+    """A provider whose answer takes as long as a key may, by the clock that comes with it."""
+    clock = Clock()
+
+    def answered(request: ChatRequest) -> str:
+        clock.time += TOTAL_DEADLINE
+        return ANSWER
+
+    return clock, ScriptedProvider(then=answered)
+
+
+class TestRetries:
+    @pytest.mark.parametrize(
+        "error",
+        [
+            ProviderUnavailableError("503"),
+            RateLimitError("slow down"),
+            LLMTimeoutError("late"),
+            NetworkError("dns"),
+            StreamError("dropped"),
+            LLMError("odd", retryable=True),
+            TimeoutError(),
+            ConnectionError("reset"),
+            ConnectionResetError("reset"),
+            type("APIConnectionError", (Exception,), {})("sdk"),
+            type("ReadTimeout", (type("TransportError", (Exception,), {}),), {})("httpx"),
+        ],
+        ids=lambda error: type(error).__name__,
+    )
+    async def test_what_may_go_away_is_asked_again(self, error: Exception) -> None:
+        """Retryable errors of the host, timeouts, connection loss."""
+        clock, provider = Clock(), ScriptedProvider([error, ANSWER])
+        made = await summarizer(clock).make(job(), target(provider))
+        assert made.text == ANSWER
+        assert made.usage["attempts"] == provider.calls == 2
+        assert len(clock.slept) == 1
+
+    @pytest.mark.parametrize(
+        ("error", "kind", "permanent"),
+        [
+            (AuthenticationError("401"), "auth", True),
+            (AccessDeniedError("403"), "auth", True),
+            (QuotaExceededError("spent"), "quota", True),
+            (NotFoundError("no such model"), "not_found", True),
+            (ConfigurationError("no key"), "configuration", True),
+            (ContentFilterError("blocked"), "refusal", False),
+            (AbortError("aborted"), "aborted", False),
+            (InvalidRequestError("bad schema"), "invalid_request", False),
+            (RateLimitError("slow", retryable=False), "rate_limit", False),
+            (LLMError("odd"), "unavailable", False),
+            (ValueError("not JSON"), "error", False),
+            (json.JSONDecodeError("bad", "x", 0), "error", False),
+        ],
+        ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
+    )
+    async def test_what_no_retry_mends_is_asked_once(self, error: Exception, kind: str, permanent: bool) -> None:
+        """One word of why, and whether it can ever mend."""
+        clock, provider = Clock(), ScriptedProvider([error])
+        found = await failure(summarizer(clock), provider)
+        assert (found.kind, found.permanent, found.attempts) == (kind, permanent, 1)
+        assert provider.calls == 1
+        assert clock.slept == []
+        assert str(found).startswith(type(error).__name__)
+
+    async def test_attempts_are_bounded_and_waits_grow(self) -> None:
+        """retry_attempts in all, exponential with jitter."""
+        clock, provider = Clock(), ScriptedProvider(then=ProviderUnavailableError("503"))
+        found = await failure(summarizer(clock, retry_attempts=4), provider)
+        assert (found.kind, found.attempts, provider.calls) == ("unavailable", 4, 4)
+        assert [least <= slept <= least + 1 for least, slept in zip((1, 2, 4), clock.slept, strict=True)] == [True] * 3
+
+    async def test_one_attempt_means_no_retry(self) -> None:
+        """retry_attempts 1."""
+        clock = Clock()
+        assert (await failure(summarizer(clock, retry_attempts=1), ScriptedProvider(then=TimeoutError()))).attempts == 1
+        assert clock.slept == []
+
+    async def test_retry_after_is_honoured(self) -> None:
+        """What the provider asks for is waited, no more and no less."""
+        clock = Clock()
+        script: list[Any] = [RateLimitError("slow", retry_after=7.5), RateLimitError("slow", retry_after=0), ANSWER]
+        await summarizer(clock).make(job(), target(ScriptedProvider(script)))
+        assert clock.slept == [7.5, 0]
+
+    async def test_a_retry_after_beyond_the_deadline_is_not_waited_for(self) -> None:
+        """It is handed on instead."""
+        clock, provider = Clock(), ScriptedProvider(then=RateLimitError("slow", retry_after=TOTAL_DEADLINE))
+        found = await failure(summarizer(clock), provider)
+        assert (found.kind, found.retry_in_s, provider.calls) == ("rate_limit", TOTAL_DEADLINE, 1)
+        assert clock.slept == []
+
+    async def test_all_attempts_for_a_key_share_one_deadline(self) -> None:
+        """240 seconds, however many attempts would be left."""
+        clock = Clock()
+
+        def slow(request: ChatRequest) -> str:
+            clock.time += 100
+            raise ProviderUnavailableError("503")
+
+        provider = ScriptedProvider(then=slow)
+        found = await failure(summarizer(clock, retry_attempts=9), provider)
+        assert (found.attempts, provider.calls) == (3, 3)
+        assert TOTAL_DEADLINE == 240
+
+    async def test_nothing_is_asked_once_the_deadline_is_over(self) -> None:
+        """Pieces of one key share it."""
+        clock, provider = slow()
+        found = await failure(summarizer(clock), provider, job("x" * 16_000), window=4_000)
+        assert (found.kind, found.attempts, provider.calls) == ("timeout", 1, 1)
+
+    async def test_waiting_for_a_slot_does_not_use_up_the_deadline(self) -> None:
+        """The deadline is that of a key's attempts; a key that was never asked for has not failed."""
+        clock, provider = slow()
+        made = summarizer(clock, max_concurrency=1)
+        both = await asyncio.gather(
+            made.make(job(), target(provider)), made.make(job(key="k2"), target(provider)), return_exceptions=True
+        )
+        assert [type(one).__name__ for one in both] == ["Summary", "Summary"]
+        assert provider.calls == 2
+
+    async def test_a_provider_that_hangs_is_given_up(self) -> None:
+        """request_timeout bounds one attempt, and is retried like any timeout."""
+        clock, provider = Clock(), ScriptedProvider(gate=asyncio.Event())
+        found = await failure(summarizer(clock, request_timeout=0.001, retry_attempts=2), provider)
+        assert (found.kind, found.attempts, provider.cancelled) == ("timeout", 2, 2)
+
+    async def test_no_more_calls_are_under_way_than_allowed(self) -> None:
+        """max_concurrency."""
+        gate = asyncio.Event()
+        provider = ScriptedProvider(then=ANSWER, gate=gate)
+        made = summarizer(max_concurrency=2)
+        tasks = [asyncio.create_task(made.make(job(key=f"k{n}"), target(provider))) for n in range(5)]
+        for _ in range(10):
+            await asyncio.sleep(0)
+        assert provider.calls == 2
+        gate.set()
+        assert len(await asyncio.gather(*tasks)) == 5
+
+    async def test_a_provider_that_is_none_fails_like_any_other(self) -> None:
+        """Whatever it is, the error is ours."""
+        assert (await failure(summarizer(), None)).kind == "error"
+        assert (await failure(summarizer(), ScriptedProvider(then=ValueError("x" * 5_000)))).args[0].endswith("xxx")
+
+    async def test_cancellation_passes_through_and_frees_the_slot(self) -> None:
+        """It is no failure of the summariser."""
+        provider = ScriptedProvider(gate=asyncio.Event())
+        made = summarizer(max_concurrency=1)
+        task = asyncio.create_task(made.make(job(), target(provider)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert provider.cancelled == 1
+        assert not own_call.get()
+        assert (await made.make(job(), target(ScriptedProvider([ANSWER])))).text == ANSWER
+
+    @pytest.mark.parametrize(
+        ("error", "retryable", "permanent"),
+        [
+            (QuotaExceededError("x"), False, True),
+            (RateLimitError("x"), True, False),
+            (KeyError("x"), False, False),
+        ],
+        ids=["quota", "rate", "other"],
+    )
+    def test_errors_are_told_apart(self, error: Exception, retryable: bool, permanent: bool) -> None:
+        """Quota is a rate limit that does not go away."""
+        assert (is_retryable(error), is_permanent(error)) == (retryable, permanent)
+
+
+def tool_call_answer() -> ChatResponse:
+    return answer(tool_calls=[{"id": "a", "name": "f", "arguments": {}}])
+
+
+class TestGate:
+    @pytest.mark.parametrize(
+        ("bad", "kind"),
+        [
+            ("", "empty"),
+            (answer("x", finish_reason="length"), "cut_off"),
+            (tool_call_answer(), "tool_calls"),
+            ("I'm sorry, I can't do that.", "refusal"),
+            ("Error: upstream", "error_text"),
+            (TRANSCRIPT, "not_smaller"),
+            (answer("x", finish_reason="content_filter"), "refusal"),
+        ],
+        ids=["empty", "cut off", "tool calls", "refusal", "error text", "not smaller", "filter"],
+    )
+    async def test_a_refused_answer_gets_one_more_try_with_more_room(self, bad: Any, kind: str) -> None:
+        """The second answer may pass; a second refusal is the end."""
+        provider = ScriptedProvider([bad, ANSWER])
+        assert (await summarizer().make(job(), target(provider))).text == ANSWER
+        rooms = [request.max_output_tokens for request in provider.requests]
+        assert rooms == [2_400, 4_800]
+        found = await failure(summarizer(), ScriptedProvider([bad, bad, ANSWER]))
+        assert (found.kind, found.attempts, found.permanent) == (kind, 2, False)
+
+    @pytest.mark.parametrize("window", [4_000, 8_000, 9_000])
+    async def test_the_second_try_has_more_room_in_a_small_window_too(self, window: int) -> None:
+        """What was cut off by length would be cut off again."""
+        provider = ScriptedProvider([answer("x", finish_reason="length"), ANSWER])
+        await summarizer().make(job(), target(provider, window=window))
+        first, second = (request.max_output_tokens or 0 for request in provider.requests)
+        assert first < second
+
+    async def test_a_key_refused_three_times_is_not_asked_for_again(self) -> None:
+        """It stays a digest until refusals are forgotten; other keys are not concerned."""
+        assert MAX_REFUSALS == 3
+        provider, made = ScriptedProvider([""] * 6, then=ANSWER), summarizer()
+        for _ in range(3):
+            assert (await failure(made, provider)).attempts == 2
+        found = await failure(made, provider)
+        assert (found.kind, found.attempts, provider.calls) == ("refused", 0, 6)
+        assert (await made.make(job(key="k2"), target(provider))).text == ANSWER
+        made.forget_refusals()
+        assert (await made.make(job(), target(provider))).text == ANSWER
+
+    async def test_errors_of_the_provider_are_no_refusals(self) -> None:
+        """An outage does not make a key a digest for ever."""
+        clock, provider = Clock(), ScriptedProvider([ValueError("x")] * 5, then=ANSWER)
+        made = summarizer(clock)
+        for _ in range(5):
+            await failure(made, provider)
+        clock.time += 60
+        assert (await made.make(job(), target(provider))).text == ANSWER
+
+
+def window_of(tokens: int, then: str = ANSWER) -> Callable[[ChatRequest], str]:
+    """A provider's answer that refuses what does not fit, as a real one does."""
+
+    def respond(request: ChatRequest) -> str:
+        size = sum(count(str(message.content)) for message in request.messages)
+        if size + (request.max_output_tokens or 0) > tokens:
+            raise ContextLengthError(f"{size} + {request.max_output_tokens} tokens do not fit into {tokens}")
+        return then
+
+    return respond
+
+
+WINDOW = 4_000
+LIMIT = WINDOW - 600 - 1_000
+"""Tokens of transcript that one request carries with this window and summaries of 100 tokens."""
+
+
+class TestPieces:
+    def groups(self, tokens: int) -> tuple[str, ...]:
+        """Groups of 100 tokens each, the two characters between them included."""
+        return tuple(f"#{n} user\n".ljust(398, "x") for n in range(tokens // 100))
+
+    @pytest.mark.parametrize(("tokens", "pieces"), [(LIMIT, 1), (LIMIT + 100, 2), (2 * LIMIT + 100, 3)])
+    async def test_what_is_estimated_too_large_is_cut_before_it_is_sent(self, tokens: int, pieces: int) -> None:
+        """size / limit pieces, rounded up, and one merge call that joins them."""
+        provider = ScriptedProvider(then=ANSWER)
+        made = await summarizer().make(job(*self.groups(tokens)), target(provider, window=WINDOW))
+        assert provider.calls == pieces + (pieces > 1)
+        assert made.text == ANSWER
+        if pieces > 1:
+            system, user = rows_of(provider.requests[-1])
+            joined = numbered([ANSWER] * pieces)
+            assert user == f"{fence_of(joined)}\n{joined}\n{fence_of(joined)}"
+            assert system == PROMPTS.merge.fill(words="56", fence=fence_of(joined), count=str(pieces))
+
+    async def test_pieces_hold_every_group_in_order_and_whole(self) -> None:
+        """Rule 12; cut at group boundaries."""
+        groups = self.groups(2 * LIMIT + 100)
+        provider = ScriptedProvider(then=ANSWER)
+        await summarizer().make(job(*groups), target(provider, window=WINDOW))
+        shown = [rows_of(request)[1] for request in provider.requests[:-1]]
+        inside = [text.split("\n", 1)[1].rsplit("\n", 1)[0] for text in shown]
+        assert "\n\n".join(inside) == "\n\n".join(groups)
+        assert all(text.startswith("#") for text in inside)
+
+    @pytest.mark.parametrize("share", [1.1, 1.5, 1.7, 1.9, 2.0, 2.5, 2.9, 3.8])
+    async def test_every_piece_fits_the_window(self, share: float) -> None:
+        """What was cut because it was too large must not be refused for its size again."""
+        provider = ScriptedProvider(then=window_of(WINDOW))
+        made = await summarizer().make(job(*self.groups(int(share * LIMIT))), target(provider, window=WINDOW))
+        assert made.text == ANSWER
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            ContextLengthError("too many"),
+            InvalidRequestError("Your input exceeds the context window of this model"),
+            InvalidRequestError("prompt is too long: 210000 tokens > 200000 maximum"),
+            InvalidRequestError("This model's maximum context length is 8192 tokens"),
+        ],
+        ids=["ContextLengthError", "openai", "anthropic", "vllm"],
+    )
+    @pytest.mark.parametrize("window", [None, 100_000])
+    async def test_what_is_refused_as_too_large_is_cut_in_two(self, error: Exception, window: int | None) -> None:
+        """The window was not known, or smaller than its provider says; no attempt is wasted on the same request."""
+        clock, provider = Clock(), ScriptedProvider([error], then=ANSWER)
+        made = await summarizer(clock).make(job(*self.groups(4_000)), target(provider, window=window))
+        assert (made.text, made.usage["attempts"], provider.calls) == (ANSWER, 4, 4)
+        assert clock.slept == []
+
+    async def test_a_piece_that_is_still_too_large_is_the_end(self) -> None:
+        """A digest stands for it; nothing is halved for ever."""
+        provider = ScriptedProvider(then=ContextLengthError("too many"))
+        found = await failure(summarizer(), provider)
+        assert found.kind == "too_large"
+        assert provider.calls <= 4
+
+    async def test_one_huge_row_is_cut_by_text(self) -> None:
+        """Nothing of it is lost."""
+        provider = ScriptedProvider(then=ANSWER)
+        huge = "".join(f"{n:07d} " for n in range(2_000))
+        await summarizer().make(job(huge), target(provider, window=WINDOW))
+        shown = [rows_of(request)[1] for request in provider.requests[:-1]]
+        assert len(shown) == -(-count(huge) // LIMIT)
+        assert "".join(text.split("\n", 1)[1].rsplit("\n", 1)[0] for text in shown) == huge
+
+    async def test_a_refused_piece_gets_its_second_try(self) -> None:
+        """At most two calls a piece; what was mended does not count against the key."""
+        provider = ScriptedProvider(["", ANSWER, "", ANSWER, "", ANSWER, ANSWER])
+        made = await summarizer().make(job(*self.groups(2 * LIMIT + 100)), target(provider, window=WINDOW))
+        assert (made.text, provider.calls) == (ANSWER, 7)
+
+    async def test_a_single_piece_needs_no_merge(self) -> None:
+        """A text of one character cannot be halved."""
+        provider = ScriptedProvider([ContextLengthError("too many")], then="g")
+        made = Summarizer(Config(), PROMPTS, lambda text: 5 if text == "x" else 1)
+        assert (await made.make(job("x"), target(provider))).text == "g"
+        assert provider.calls == 2
+
+    def test_odd_parts_make_odd_pieces(self) -> None:
+        """Nothing, little, and nothing but blanks."""
+        assert cut_pieces([], 2, len) == []
+        assert cut_pieces(["a"], 3, len) == ["a"]
+        assert cut_pieces(["", ""], 4, len) == ["\n\n"]
+
+    @pytest.mark.parametrize("pieces", [1, 2, 3, 7])
+    def test_pieces_are_of_like_length_and_lose_nothing(self, pieces: int) -> None:
+        """Joined again they are the text."""
+        parts = ["x" * n for n in (10, 500, 3, 80, 90, 100, 4, 4, 4, 700, 1)]
+        limit = sum(len(part) + 2 for part in parts) // pieces
+        cut = cut_pieces(parts, limit, len)
+        assert "".join("".join(cut).split()) == "".join(parts)
+        assert pieces <= len(cut) <= 2 * pieces
+        assert max(len(piece) for piece in cut) <= limit
+
+    @pytest.mark.parametrize(
+        ("error", "expected"),
+        [
+            (ContextLengthError("x"), True),
+            (InvalidRequestError("Please REDUCE the length of the messages"), True),
+            (InvalidRequestError("unknown tool"), False),
+            (RateLimitError("input is too long for your tier"), False),
+            (ValueError("context window"), False),
+        ],
+        ids=["typed", "text", "other text", "other error", "no error of the host"],
+    )
+    def test_a_refusal_for_size_is_told_by_type_or_text(self, error: Exception, expected: bool) -> None:
+        """Some say so as InvalidRequestError."""
+        assert is_too_large(error) is expected

@@ -1,0 +1,56 @@
+"""The house: what decides never awaits, and values of the core are frozen. The layers are import-linter's (pyproject)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import context_summarize
+
+PACKAGE = Path(context_summarize.__file__).parent
+PURE = ("core", "facts", "transcript", "messages")
+ASYNC = (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)
+BUILDERS = {"_Draft"}
+"""Dataclasses of the core that may change: a plan under construction."""
+
+
+def _files(folders: tuple[str, ...]) -> list[Path]:
+    return sorted(path for folder in folders for path in (PACKAGE / folder).rglob("*.py"))
+
+
+def _is_mutable_dataclass(node: ast.AST) -> bool:
+    if not isinstance(node, ast.ClassDef):
+        return False
+    for mark in node.decorator_list:
+        if isinstance(mark, ast.Name) and mark.id == "dataclass":
+            return True
+        if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Name) and mark.func.id == "dataclass":
+            return not any(word.arg == "frozen" and ast.unparse(word.value) == "True" for word in mark.keywords)
+    return False
+
+
+def _named(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+@pytest.mark.parametrize("path", _files(PURE), ids=_named)
+def test_nothing_that_decides_awaits(path: Path) -> None:
+    """No `async` in core, facts, transcript and messages: their promises are properties of plain functions."""
+    assert [node.lineno for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ASYNC)] == []
+
+
+@pytest.mark.parametrize("path", _files(("core",)), ids=_named)
+def test_values_of_the_core_are_frozen(path: Path) -> None:
+    """A result cannot be changed behind the back of who holds it."""
+    found = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if _is_mutable_dataclass(node)]
+    assert {node.name for node in found if isinstance(node, ast.ClassDef)} <= BUILDERS
+
+
+def test_every_file_opens_with_a_sentence() -> None:
+    """That tells a stranger whether they are in the right room."""
+    for path in PACKAGE.rglob("*.py"):
+        said = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        assert path.name == "_version.py" or said[:1].isupper() or said.startswith("`"), _named(path)
+        assert path.name == "_version.py" or "." in said, _named(path)

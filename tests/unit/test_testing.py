@@ -1,0 +1,137 @@
+"""`context_summarize.testing`: the scripted provider and the builders of histories, which users' tests rely on."""
+
+from __future__ import annotations
+
+import asyncio
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from amplifier_core.llm_errors import RateLimitError
+from amplifier_core.message_models import ChatRequest, ChatResponse, Message, TextBlock, ToolCall
+
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.reading import analyse
+from context_summarize.messages.rows import Call
+from context_summarize.session.host import Window, provider_window
+from context_summarize.summaries.validation import answer_text
+from context_summarize.testing import (
+    ScriptedProvider,
+    assistant,
+    call,
+    calls,
+    hook,
+    result,
+    text_response,
+    tool_session,
+    user,
+)
+
+
+def request(text: str = "x" * 400) -> ChatRequest:
+    return ChatRequest(messages=[Message(role="user", content=text)])
+
+
+class TestScriptedProvider:
+    async def test_it_answers_in_the_order_of_the_script(self) -> None:
+        """Text is answered, an exception raised, a response returned, a function called."""
+        response = ChatResponse(content=[TextBlock(text="whole")], finish_reason="length")
+        provider = ScriptedProvider(
+            ["one", RateLimitError("slow"), response, lambda asked: str(asked.messages[0].content), lambda _: response]
+        )
+        assert answer_text(await provider.complete(request())) == "one"
+        with pytest.raises(RateLimitError):
+            await provider.complete(request())
+        assert await provider.complete(request()) is response
+        assert answer_text(await provider.complete(request("echo"))) == "echo"
+        assert await provider.complete(request()) is response
+
+    async def test_when_the_script_is_used_up_then_is_the_answer(self) -> None:
+        """To every further request; by default something that reads like a summary."""
+        provider = ScriptedProvider(["one"], then="more")
+        assert [answer_text(await provider.complete(request())) for _ in range(3)] == ["one", "more", "more"]
+        assert answer_text(await ScriptedProvider().complete(request())).startswith("Goal:")
+        broken = ScriptedProvider(then=RateLimitError("slow"))
+        for _ in range(2):
+            with pytest.raises(RateLimitError):
+                await broken.complete(request())
+
+    async def test_it_records_requests_and_options(self) -> None:
+        """Failed ones, too."""
+        provider = ScriptedProvider([RateLimitError("slow")])
+        first, second = request(), request()
+        with pytest.raises(RateLimitError):
+            await provider.complete(first, model="m")
+        await provider.complete(second)
+        assert provider.calls == 2
+        assert provider.requests == [first, second]
+        assert provider.options == [{"model": "m"}, {}]
+
+    async def test_calls_wait_for_the_gate_and_cancelled_ones_are_counted(self) -> None:
+        """So a test decides when a provider answers."""
+        gate = asyncio.Event()
+        provider = ScriptedProvider(["one", "two"], gate=gate)
+        first, second = (asyncio.create_task(provider.complete(request())) for _ in range(2))
+        await asyncio.sleep(0)
+        assert provider.calls == 2
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert provider.cancelled == 1
+        gate.set()
+        assert answer_text(await second) == "two"
+
+    async def test_hosts_find_what_they_ask_a_provider_for(self) -> None:
+        """Name, window, models, tool calls."""
+        provider = ScriptedProvider(name="mine", context_window=9_000, max_output_tokens=500)
+        assert await provider_window(provider) == Window(9_000, 500)
+        assert provider.get_info().id == provider.name == "mine"
+        assert await provider.list_models() == []
+        made = ToolCall(id="a", name="f", arguments={})
+        assert provider.parse_tool_calls(ChatResponse(content=[], tool_calls=[made])) == [made]
+        assert provider.parse_tool_calls(ChatResponse(content=[])) == []
+
+    def test_a_plain_answer_estimates_its_usage(self) -> None:
+        """Four characters a token."""
+        usage = text_response("y" * 40, request()).usage
+        assert usage is not None
+        assert (usage.input_tokens, usage.output_tokens, usage.total_tokens) == (100, 10, 110)
+        alone = text_response("").usage
+        assert alone is not None
+        assert (alone.input_tokens, alone.output_tokens) == (0, 1)
+
+
+class TestBuilders:
+    def test_rows_have_the_shapes_of_the_hosts_loops(self) -> None:
+        """A call stands as block and in tool_calls; a result names its call."""
+        assert user("x") == {"role": "user", "content": "x"}
+        assert assistant("x") == {"role": "assistant", "content": "x"}
+        assert call("a", "weather", "Let me look.", city="Oslo") == {
+            "role": "assistant",
+            "content": [
+                {"type": "text", "text": "Let me look."},
+                {"type": "tool_call", "id": "a", "name": "weather", "input": {"city": "Oslo"}},
+            ],
+            "tool_calls": [{"id": "a", "tool": "weather", "arguments": {"city": "Oslo"}}],
+        }
+        assert result("a") == {"role": "tool", "tool_call_id": "a", "name": "bash", "content": "ok"}
+        assert [made.id for made in analyse(calls(("a", "f", {}), ("b", "g", {}))).calls] == ["a", "b"]
+        assert not analyse(hook("x")).rendered
+        assert hook("x", "user")["role"] == "user"
+
+    def test_block_and_entry_of_a_call_are_apart(self) -> None:
+        """Changing one does not change the other."""
+        made = call("a", city="Oslo")
+        made["tool_calls"][0]["arguments"]["city"] = "Rome"
+        assert made["content"][0]["input"] == {"city": "Oslo"}
+
+    def test_a_tool_session_is_made_of_turns_with_ids_of_their_own(self) -> None:
+        """A request, a call, its result, an answer; repeatable, and it can be continued."""
+        rows = [analyse(normalise(raw)) for raw in tool_session(3)]
+        assert [row.role for row in rows] == ["user", "assistant", "tool", "assistant"] * 3
+        assert rows[1].calls == (Call("call_0", "lookup", {"order": "ORD00000"}),)
+        made: list[Any] = [row.calls[0].id for row in rows if row.calls]
+        assert made == [row.result_ids[0] for row in rows if row.result_ids] == ["call_0", "call_1", "call_2"]
+        assert tool_session(3) == tool_session(3) == [*tool_session(1), *tool_session(2, start=1)]
+        sizes = [len(tool_session(1, size=size)[2]["content"]) for size in (16, 400, 4_000)]
+        assert all(smaller < larger for smaller, larger in pairwise(sizes))
