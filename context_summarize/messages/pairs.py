@@ -1,4 +1,4 @@
-"""Calls and results in rows that go to a provider: do they pair, and does a user message open the conversation?"""
+"""Calls and results in rows that go to a provider: how they pair, and what opens a conversation."""
 
 from __future__ import annotations
 

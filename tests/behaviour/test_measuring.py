@@ -27,7 +27,7 @@ RECORDINGS = [EXAMPLE, *sorted((ROOT / "tests" / "data").glob("*.jsonl"))]
 @pytest.fixture(scope="module")
 def exact() -> tiktoken.Encoding:
     """tiktoken's own encoding, built here from the same public ranks."""
-    packed = resources.files("context_summarize").joinpath("data", "o200k_base.tiktoken.xz").read_bytes()
+    packed = resources.files("context_summarize").joinpath("tokens", "data", "o200k_base.tiktoken.xz").read_bytes()
     pairs = (line.split() for line in lzma.decompress(packed).splitlines())
     table = {base64.b64decode(token): int(rank) for token, rank in pairs}
     pattern = "|".join(

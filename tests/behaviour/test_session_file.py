@@ -24,8 +24,7 @@ from hypothesis import strategies as st
 from benchmarks.field.virtual import run_virtually
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.messages.rows import JsonRow
-from context_summarize.persistence import history_file as journal
-from context_summarize.persistence import session_file as history_file
+from context_summarize.persistence import journal, session_file
 from context_summarize.persistence.session_file import session_path
 from context_summarize.testing import ScriptedProvider, assistant, hook, tool_session, user
 from tests.support.gated import Gated, answer
@@ -534,7 +533,7 @@ class TestKilled:
         self, path, monkeypatch: pytest.MonkeyPatch, no_hang: None
     ) -> None:
         """The view waits for the disk, not only what stood there when the request began."""
-        monkeypatch.setattr(history_file, "_SYNC_SECONDS", 60)
+        monkeypatch.setattr(session_file, "_SYNC_SECONDS", 60)
         await filled(path, tool_session(12))
         provider, gate = Gated(), threading.Event()
         async with session(path) as made:

@@ -388,7 +388,7 @@ class TestMaking:
 
     def test_without_httpx_the_module_can_be_imported(self):
         """Everything else works without the extra."""
-        code = "import sys; sys.modules['httpx'] = None; import context_summarize.openai_compatible"
+        code = "import sys; sys.modules['httpx'] = None; import context_summarize.providers.openai_compatible"
 
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 

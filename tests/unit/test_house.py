@@ -1,4 +1,4 @@
-"""The house: what decides never awaits, and values of the core are frozen. The layers are import-linter's (pyproject)."""
+"""The house: what decides never awaits, and values of the core are frozen. import-linter holds the layers."""
 
 from __future__ import annotations
 
