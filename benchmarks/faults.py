@@ -30,7 +30,7 @@ from rich.table import Table
 
 from benchmarks.peers import AS_THEY_COME, Contestant, Ours, Row, Terms, VirtualClock, text_of
 from benchmarks.peers.check import lossless, no_answer, recorded
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.tokens.counter import TokenCounter
 
 ROWS, FACTS, BUDGET = 400, 100, 12_000
@@ -233,7 +233,7 @@ async def _request(one: Contestant, outcome: Outcome, trace: Trace, fed: int, te
     size = terms.size(view)
     outcome.largest = max(outcome.largest, size)
     outcome.over_budget += size > terms.budget
-    outcome.broken_pairs += bool(pairs_intact(view))
+    outcome.broken_pairs += bool(broken_pairs(view))
     outcome.facts = len(set(FACT.findall("\n".join(text_of(row) for row in view))))
     trace.view(fed, view)
 

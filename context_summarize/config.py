@@ -189,10 +189,10 @@ def _check_counts(config: Config) -> None:
             continue
         if not _is_int(value) or value < least:
             raise ConfigError(f"{name} must be a whole number of {least} or more, got {value!r}; {remedy}")
-    elide = config.elide_tool_results
-    if elide not in (None, "auto") and not (_is_int(elide) and int(elide) >= 1):
+    shorten_above = config.elide_tool_results
+    if shorten_above not in (None, "auto") and not (_is_int(shorten_above) and int(shorten_above) >= 1):
         raise ConfigError(
-            f"elide_tool_results must be tokens (1 or more), none or 'auto', got {elide!r}; none is never"
+            f"elide_tool_results must be tokens (1 or more), none or 'auto', got {shorten_above!r}; none is never"
         )
     for name in ("wait_seconds", "request_timeout"):
         value = getattr(config, name)

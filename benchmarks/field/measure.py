@@ -18,7 +18,7 @@ from benchmarks.field.scenarios import Scenario
 from benchmarks.field.views import HEADS, Count, Counting, Views
 from benchmarks.field.virtual import run_virtually
 from benchmarks.peers import Contestant, LoopClock, Row, Terms, text_of
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 
@@ -235,7 +235,7 @@ class Play:
         self._totals[1] += stable
         result.price_main += prices.read * stable + prices.write * (size - stable)
         result.over_budget += size > self._budget
-        result.broken_pairs += bool(pairs_intact(view))
+        result.broken_pairs += bool(broken_pairs(view))
         first = next((row["role"] for row in view if row["role"] not in HEADS), "user")
         result.not_user_first += first != "user"
         seen = {fact.value for fact in self._facts if fact.row < fed}

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import peers
 from benchmarks.peers import __main__ as command
 from benchmarks.peers import base, check, keep_last
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.testing import calls, result, tool_session, user
 
 
@@ -190,7 +190,7 @@ async def test_keep_last_keeps_pairs_the_budget_and_the_system_prompt() -> None:
     for view in views:
         assert view[0] == rows[0]
         assert [row["role"] for row in view].count("system") == 1
-        assert not pairs_intact(view)
+        assert not broken_pairs(view)
         assert terms.size(view) < terms.trigger_tokens
     assert views[-1][-1] == rows[-2]
     assert rows[1] not in views[-1]

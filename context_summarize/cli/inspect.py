@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from context_summarize.cli.inspect_output import as_data, print_survey
+from context_summarize.cli.inspect_output import as_data, print_inspection
 from context_summarize.cli.options import MAX_OUTPUT, WINDOW, json_option, read_config, session_options
 from context_summarize.cli.terminal import guarded, print_json, printing, working
-from context_summarize.replay.inspection import survey
+from context_summarize.replay.inspection import inspect_rows
 from context_summarize.replay.session_files import read_session
 
 
@@ -44,7 +44,7 @@ def inspect_command(
         rows = read_session(file)
         with working("Inspecting", file.name, len(rows)) as progress:
             found = asyncio.run(
-                survey(
+                inspect_rows(
                     rows,
                     window=WINDOW if window is None else window,
                     max_output=MAX_OUTPUT if max_output is None else max_output,
@@ -56,4 +56,4 @@ def inspect_command(
         print_json(as_data(file.name, found))
         return
     with printing() as out:
-        print_survey(out, file.name, found)
+        print_inspection(out, file.name, found)

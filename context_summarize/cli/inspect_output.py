@@ -12,7 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from context_summarize.cli.terminal import WIDTH, facts, heading, one_line, plain, sentence, table
-from context_summarize.replay.inspection import RowLine, SegmentLine, Survey, WindowUse
+from context_summarize.replay.inspection import Inspection, RowLine, SegmentLine, WindowUse
 from context_summarize.session.snapshot import SummaryNode
 
 _MOST_SEGMENTS = 40
@@ -32,7 +32,7 @@ _PARTS = (
 )
 
 
-def as_data(name: str, found: Survey) -> dict[str, Any]:
+def as_data(name: str, found: Inspection) -> dict[str, Any]:
     """A survey as the object that `--json` prints."""
     figures = {key: value for key, value in asdict(found).items() if key != "tree"}
     return {"file": name, **figures, "tree": [_node_data(node) for node in found.tree]}
@@ -49,12 +49,12 @@ def _node_data(node: SummaryNode) -> dict[str, Any]:
         "source_tokens": made.source_tokens if made else None,
         "tokens": made.tokens if made else None,
         "coverage": round(made.coverage, 4) if made else None,
-        "digest": made is None or made.digest,
+        "digest": made is None or made.fallback,
         "children": [_node_data(child) for child in node.children],
     }
 
 
-def print_survey(out: Console, name: str, found: Survey) -> None:
+def print_inspection(out: Console, name: str, found: Inspection) -> None:
     """Print a survey: the window, the recording, the next boundary, segments, the tree, what it costs."""
     use = found.use
     out.print()
@@ -123,7 +123,7 @@ def shared_cells(sizes: Sequence[int], width: int) -> list[int]:
     return cells
 
 
-def _print_next(out: Console, found: Survey) -> None:
+def _print_next(out: Console, found: Inspection) -> None:
     coming, use = found.next, found.use
     used = use.budget - use.free
     if use.threshold is None:
@@ -153,7 +153,7 @@ def _takes(read: int, wrote: int) -> str:
     return f"about {read:,} tokens in and {wrote:,} out" if read else "for summaries"
 
 
-def _recording(found: Survey) -> list[tuple[str, str, str]]:
+def _recording(found: Inspection) -> list[tuple[str, str, str]]:
     length = f"of about {found.segment_tokens:,} tokens; each summary about {found.summary_tokens:,}"
     return [
         ("Rows", f"{found.rows:,}", f"{found.tokens:,} tokens"),
@@ -180,7 +180,7 @@ def _largest_table(rows: Sequence[RowLine]) -> Table:
     return made
 
 
-def _print_segments(out: Console, found: Survey) -> None:
+def _print_segments(out: Console, found: Inspection) -> None:
     if not found.segments:
         sentence(out, "None: the recording is too short. A smaller --window shows some.")
         return
@@ -205,7 +205,7 @@ def _segment_cells(line: SegmentLine) -> tuple[str, str, str, str]:
     return str(line.index), span, f"{line.tokens:,} → {size}", "summary" if line.folded else "verbatim"
 
 
-def _print_tree(out: Console, found: Survey) -> None:
+def _print_tree(out: Console, found: Inspection) -> None:
     if not found.tree:
         sentence(out, "None: the session ends without a boundary.")
         return
@@ -238,12 +238,12 @@ def _node_label(node: SummaryNode) -> Text:
         return label.append("digest, not kept", style="yellow")
     label.append(f"{made.source_tokens:,} → {made.tokens:,}", style="bold default")
     label.append(f"  {made.coverage:.0%}", style="default")
-    if made.digest:
+    if made.fallback:
         label.append("  digest", style="yellow")
     return label.append("  rest", style="dim") if node.rest else label
 
 
-def _cost(found: Survey) -> list[tuple[str, str, str]]:
+def _cost(found: Inspection) -> list[tuple[str, str, str]]:
     return [
         ("Boundaries", f"{found.boundaries:,}", f"in {_count(found.requests, 'request')}"),
         ("Provider calls", f"{found.calls:,}", "for summaries"),

@@ -95,7 +95,7 @@ def print_result(out: Console, name: str, result: ReplayResult, *, show_view: bo
         "summaries. In between, a request only grows at its end.",
     )
     if result.boundaries:
-        _print_boundaries(out, result)
+        _print_compactions(out, result)
     else:
         sentence(out, "None: no request grew that large. A smaller --window shows some.")
     heading(out, "Totals", "The whole session. An agent makes one request for each assistant message.")
@@ -113,12 +113,12 @@ def _who(result: ReplayResult) -> str:
     return f"Provider: {plain(result.provider)}."
 
 
-def _print_boundaries(out: Console, result: ReplayResult) -> None:
+def _print_compactions(out: Console, result: ReplayResult) -> None:
     """The table, with as many of its columns as the terminal has room for, and what they mean."""
     columns = list(_COLUMNS)
     for less in ("", *_LESS):
         columns = [title for title in columns if title != less]
-        made = _boundary_table(result, columns)
+        made = _compaction_table(result, columns)
         if out.measure(made, options=out.options.update(width=_ENOUGH)).maximum <= out.width:
             break
     out.print(made)
@@ -126,7 +126,7 @@ def _print_boundaries(out: Console, result: ReplayResult) -> None:
     out.print(legend([(title, _COLUMNS[title]) for title in columns]))
 
 
-def _boundary_table(result: ReplayResult, columns: Sequence[str]) -> Table:
+def _compaction_table(result: ReplayResult, columns: Sequence[str]) -> Table:
     made = table()
     for title in columns:
         made.add_column(title, justify="left" if title == "Why" else "right", no_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from context_summarize.core.frames import row_hint
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
-from context_summarize.core.shortening import elide_row
+from context_summarize.core.shortening import shorten_row
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import JsonRow
@@ -44,13 +44,13 @@ def group_entries(
         row = view_row(history.rows[index], answers.get(index))
         if row is None:
             continue
-        if index < state.boundary_rows:
+        if index < state.rows_at_compaction:
             row = without_continuation(row)
-        keep = state.elided.get(index)
+        keep = state.shortened.get(index)
         history.count_rows(index, index + 1, count)
         size = history.tokens[index]
         if keep is not None and size > keep:
-            row = elide_row(row, keep, count, row_hint(history, index) if history.recall else "")
+            row = shorten_row(row, keep, count, row_hint(history, index) if history.recall else "")
             size = measure(row, count)
         place = first if index == group.start else results if index in answers else between
         place.append((index, row, size))

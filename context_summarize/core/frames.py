@@ -8,7 +8,7 @@ from dataclasses import replace
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
-from context_summarize.facts.directives import format_rules
+from context_summarize.facts.directives import format_directives
 from context_summarize.facts.ledger import format_ledger
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.tokens.measure import Count, measure
@@ -19,7 +19,7 @@ CONTINUES = "(The conversation so far is summarised in the notes above; it goes 
 
 def node_text(summary: Summary) -> str:
     """Text, standing rules and ledger as they are shown; what there is not takes no room."""
-    parts = (summary.text, format_rules(summary.rules, summary.text), format_ledger(summary.ledger))
+    parts = (summary.text, format_directives(summary.directives, summary.text), format_ledger(summary.ledger))
     return "\n\n".join(part for part in parts if part)
 
 

@@ -110,7 +110,7 @@ class History:
             following = len(self.rows) if open_start is None else open_start
         return max(end, min(following, keep_from))
 
-    def foldable(self, keep_recent: int) -> int:
+    def summarisable(self, keep_recent: int) -> int:
         """How many rendered groups lie wholly before the newest `keep_recent` rows; the newest group never does."""
         bound = len(self.rows) - keep_recent
         newest_open = self._grouper.open_start is not None

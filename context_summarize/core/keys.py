@@ -20,8 +20,8 @@ def hash_parts(*parts: str) -> str:
 
 
 def segment_key(
-    rendered: Sequence[RenderedRow], template_digest: str, summary_tokens: int, focus: str | None = None
+    rendered: Sequence[RenderedRow], template_hash: str, summary_tokens: int, focus: str | None = None
 ) -> str:
     """The key of a level-0 summary: nothing but what its text may depend on."""
     extra = () if focus is None else (focus,)
-    return hash_parts(SCHEMA_VERSION, template_digest, str(summary_tokens), render_rows(rendered), *extra)
+    return hash_parts(SCHEMA_VERSION, template_hash, str(summary_tokens), render_rows(rendered), *extra)

@@ -13,13 +13,13 @@ from context_summarize.redaction.redactor import Redact
 from context_summarize.transcript.rows import RenderedRow
 
 
-class Addresses:
+class NodeBuilder:
     """Makes node addresses: the keys of segments, rests and merges. Keys of segments are remembered."""
 
-    def __init__(self, history: History, segment_digest: str, merge_digest: str, redact: Redact | None) -> None:
+    def __init__(self, history: History, segment_hash: str, merge_hash: str, redact: Redact | None) -> None:
         self._history = history
-        self._segment_digest = segment_digest
-        self._merge_digest = merge_digest
+        self._segment_hash = segment_hash
+        self._merge_hash = merge_hash
         self._redact = redact
         self._leaves: dict[tuple[int, int], Node] = {}
 
@@ -29,7 +29,7 @@ class Addresses:
         node = self._leaves.get(at)
         if node is None or node.summary_tokens != segment.summary_tokens:
             rendered = self._history.rendered_run(*at, segment.segment_tokens, self._redact)
-            key = segment_key(rendered, self._segment_digest, segment.summary_tokens)
+            key = segment_key(rendered, self._segment_hash, segment.summary_tokens)
             node = Node(key, 0, segment.index, *at, segment.summary_tokens, segment.segment_tokens)
             self._leaves[at] = node
         return node
@@ -46,14 +46,14 @@ class Addresses:
         tokens = min(summary_tokens, max(48, length // 4))
         if length < 2 * tokens:
             return None
-        key = segment_key(rendered, self._segment_digest, tokens, focus)
+        key = segment_key(rendered, self._segment_hash, tokens, focus)
         return Node(key, 0, -1, first_group, end_group, tokens, segment_tokens, (), focus)
 
     def merge(self, children: Sequence[Node], index: int) -> Node:
         """The node that stands for these neighbours."""
         sizes = self._history.sizes
         assert sizes is not None, "nodes exist only once the sizes are known"
-        return merge_node(children, template_digest=self._merge_digest, summary_tokens=sizes[1], index=index)
+        return merge_node(children, template_hash=self._merge_hash, summary_tokens=sizes[1], index=index)
 
     def source(self, node: Node) -> tuple[RenderedRow, ...]:
         """The rendered rows that a level-0 node stands for, cut as its key was made."""

@@ -50,7 +50,7 @@ class Summary:
     tokens: int
     """Size of text, rules and ledger as shown, in tokens."""
     source_tokens: int
-    digest: bool = False
+    fallback: bool = False
     """Made by code because no model summary could be had; never stored."""
     provider: str | None = None
     model: str | None = None
@@ -60,15 +60,15 @@ class Summary:
     """Seconds since the epoch."""
     coverage: float = 1.0
     """Share of the source's identifiers that text and ledger hold, 0…1."""
-    rules: tuple[str, ...] = ()
+    directives: tuple[str, ...] = ()
     """Standing rules of the user in the user's own words, oldest first; they stand between text and ledger."""
 
 
 @dataclass(frozen=True, slots=True)
-class BoundaryRecord:
+class CompactionRecord:
     """A committed boundary, found again by the running hash of the rendered rows before its frontier."""
 
-    digest: str
+    hash: str
     """Running hash of the rendered groups [0, frontier_group)."""
     frontier_group: int
     rendered_groups: int
@@ -76,7 +76,7 @@ class BoundaryRecord:
     segment_tokens: int
     summary_tokens: int
     nodes: tuple[Node, ...]
-    elided: tuple[tuple[int, int, int, str], ...] = ()
+    shortened: tuple[tuple[int, int, int, str], ...] = ()
     """(rendered group, row within the group, tokens kept, hash of the group) of each shortened row."""
     newest_user: int | None = None
     """Rendered group of the newest user message when the boundary was made."""
@@ -87,18 +87,18 @@ MOST_GROWTH = 6
 """A merged summary is at most so many times as long as a segment's."""
 
 
-def merge_key(children: Sequence[Node], template_digest: str, summary_tokens: int) -> str:
+def merge_key(children: Sequence[Node], template_hash: str, summary_tokens: int) -> str:
     """The key of a merged summary: the merge template, its length and the keys of its children."""
-    return hash_parts(SCHEMA_VERSION, template_digest, str(summary_tokens), *(child.key for child in children))
+    return hash_parts(SCHEMA_VERSION, template_hash, str(summary_tokens), *(child.key for child in children))
 
 
-def merge_node(children: Sequence[Node], *, template_digest: str, summary_tokens: int, index: int) -> Node:
+def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: int, index: int) -> Node:
     """The address of the summary that stands for these neighbours; `index` -1 makes it a rest node."""
     level = max(child.level for child in children) + 1
     # A merge halves what it joins, or it would make no room.
     below = sum(child.summary_tokens for child in children)
     tokens = min(MOST_GROWTH * summary_tokens, max(summary_tokens, below // 2))
-    key = merge_key(children, template_digest, tokens)
+    key = merge_key(children, template_hash, tokens)
     first, end = children[0].first_group, children[-1].end_group
     return Node(key, level, index, first, end, tokens, 0, tuple(children))
 

@@ -14,7 +14,7 @@ from context_summarize.core.entries import first_user_row, pinned_groups
 from context_summarize.core.frames import one_line_size, opening_row
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import Addresses
+from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, expanded
 from context_summarize.core.sizes import Sizes
 from context_summarize.core.view_state import ViewState
@@ -44,7 +44,7 @@ class Limits:
     target: float
     share: float
     fan_in: int
-    elide: int | None
+    shorten_above: int | None
     """Tool results above this many tokens are shortened; None = never."""
     role: str = "system"
     """Role of a node's row."""
@@ -58,7 +58,7 @@ class Plan:
     nodes: tuple[Node, ...]
     frontier: int
     frontier_row: int
-    elided: dict[int, int]
+    shortened: dict[int, int]
     newest_user: int | None
     lines: int
     """How many of the oldest nodes are shown as one line only."""
@@ -89,7 +89,7 @@ class _Draft:
     nodes: list[Node]
     frontier: int
     newest_user: int | None
-    elided: dict[int, int] = field(default_factory=dict)
+    shortened: dict[int, int] = field(default_factory=dict)
     segments: int = 0
     lines: int = 0
     level: int = 1
@@ -105,7 +105,7 @@ class Planner:
     def __init__(
         self,
         history: History,
-        addresses: Addresses,
+        builder: NodeBuilder,
         state: ViewState,
         limits: Limits,
         known: Callable[[Node], int | None],
@@ -115,7 +115,7 @@ class Planner:
         sizes: Sizes | None = None,
     ) -> None:
         self._history = history
-        self._addresses = addresses
+        self._builder = builder
         self._state = state
         self._limits = limits
         self._known = known
@@ -144,14 +144,14 @@ class Planner:
         draft = self._draft()
         draft.ready_only = ready_only
         goal = self._goal(reason, ahead)
-        self._elide_results(draft, limits.keep_recent, limits.elide)
+        self._shorten_results(draft, limits.keep_recent, limits.shorten_above)
         self._fold(draft, limits.keep_recent, goal)
         if reason == "manual":
             self._rest(draft, limits.keep_recent, focus)
-        if limits.elide is not None and self._size(draft) > limits.threshold * limits.room - (
+        if limits.shorten_above is not None and self._size(draft) > limits.threshold * limits.room - (
             limits.room - limits.budget
         ):
-            self._elide_results(draft, limits.keep_recent, max(256, limits.elide // 4))
+            self._shorten_results(draft, limits.keep_recent, max(256, limits.shorten_above // 4))
         if self._size(draft) > limits.budget and not ready_only:
             self._must_fit(draft)
         return self._finish(draft, reason, goal)
@@ -160,7 +160,7 @@ class Planner:
         """What a boundary at the threshold will fold, as far as it is closed; rows still too new to be folded count."""
         draft = self._draft()
         goal = self._goal("threshold", ahead=True)
-        self._elide_results(draft, self._limits.keep_recent, self._limits.elide)
+        self._shorten_results(draft, self._limits.keep_recent, self._limits.shorten_above)
         self._fold(draft, 0, goal)
         return self._finish(draft, "threshold", goal)
 
@@ -176,7 +176,7 @@ class Planner:
     def _draft(self) -> _Draft:
         state = self._state
         nodes = [shown.node for shown in state.nodes]
-        return _Draft(nodes, state.frontier, self._newest_user, dict(state.elided))
+        return _Draft(nodes, state.frontier, self._newest_user, dict(state.shortened))
 
     def _size_now(self) -> int:
         """The size of the view as it stands: the newest user message of the last boundary is pinned."""
@@ -194,7 +194,7 @@ class Planner:
             nodes=tuple(draft.nodes),
             frontier=draft.frontier,
             frontier_row=frontier_row,
-            elided=self._elided(draft, frontier_row),
+            shortened=self._shortened(draft, frontier_row),
             newest_user=self._newest_user,
             lines=draft.lines,
             tokens_before=before,
@@ -215,19 +215,19 @@ class Planner:
             return known
         return prose_tokens(node.summary_tokens) + ledger_tokens(node.summary_tokens, node.level) + FRAME_TOKENS
 
-    def _elided(self, draft: _Draft, frontier_row: int) -> dict[int, int]:
+    def _shortened(self, draft: _Draft, frontier_row: int) -> dict[int, int]:
         """The shortened rows of the draft; a long first user message, once pinned, is head and tail only."""
         first = self._first
         if first is None or first >= frontier_row or not draft.after:
-            return draft.elided
+            return draft.shortened
         self._history.count_rows(first, first + 1, self._count)
         if self._history.tokens[first] <= self._tenth:
-            return draft.elided
-        kept = draft.elided.get(first, self._tenth)
-        return {**draft.elided, first: min(kept, self._tenth)}
+            return draft.shortened
+        kept = draft.shortened.get(first, self._tenth)
+        return {**draft.shortened, first: min(kept, self._tenth)}
 
-    def _group_size(self, group: Group, elided: Mapping[int, int]) -> int:
-        return self._sizes.group(group, elided, factory=self._factory)
+    def _group_size(self, group: Group, shortened: Mapping[int, int]) -> int:
+        return self._sizes.group(group, shortened, factory=self._factory)
 
     def _pins(self, draft: _Draft, frontier_row: int) -> list[Group]:
         return pinned_groups(self._history, frontier_row, draft.frontier, draft.newest_user, factory=self._factory)
@@ -240,10 +240,10 @@ class Planner:
 
     def _size(self, draft: _Draft) -> int:
         frontier_row = self._frontier_row(draft)
-        elided = self._elided(draft, frontier_row)
+        shortened = self._shortened(draft, frontier_row)
         pins = self._pins(draft, frontier_row)
         tail = [group for group in (*self._groups, *self._open) if group.start >= frontier_row]
-        shown = sum(self._group_size(group, elided) for group in (*pins, *tail))
+        shown = sum(self._group_size(group, shortened) for group in (*pins, *tail))
         return shown + self._nodes_size(draft) + self._opening_size(draft, pins, tail)
 
     def _nodes_size(self, draft: _Draft) -> int:
@@ -278,7 +278,7 @@ class Planner:
     def _fold(self, draft: _Draft, keep: int, goal: int) -> None:
         """Fold the oldest segments until the size is at the goal, or none is left that may be folded."""
         base, regular, reach = self._base(draft)
-        limit = self._history.foldable(keep)
+        limit = self._history.summarisable(keep)
         nodes = list(base)
         count = 0
         if self._size(draft) <= goal:
@@ -289,7 +289,7 @@ class Planner:
                 continue
             if segment.end_group > limit:
                 break
-            leaf = self._addresses.leaf(segment)
+            leaf = self._builder.leaf(segment)
             if draft.ready_only and self._known(leaf) is None:
                 break
             nodes = [*nodes, leaf]
@@ -308,10 +308,10 @@ class Planner:
     def _rest(self, draft: _Draft, keep: int, focus: str | None = None) -> None:
         """Fold what lies between the last closed segment and the newest rows as a rest node."""
         base, regular, reach = self._base(draft)
-        limit = self._history.foldable(keep)
+        limit = self._history.summarisable(keep)
         if limit <= reach:
             return
-        node = self._addresses.rest(regular, limit, focus)
+        node = self._builder.rest(regular, limit, focus)
         if node is not None:
             draft.nodes, draft.frontier = [*base, node], limit
             draft.segments += 1
@@ -348,7 +348,7 @@ class Planner:
                 )
                 if not aligned or any(_overhangs(other, run) for other in nodes if other.is_rest):
                     continue
-                made = self._addresses.merge(run, node.index // fan_in)
+                made = self._builder.merge(run, node.index // fan_in)
                 return _replaced(nodes, made)
         return None
 
@@ -368,23 +368,23 @@ class Planner:
             if end - at >= 2 and (not lowest or run[0].level < lowest[0].level):
                 lowest = run
             at = end
-        return _replaced(nodes, self._addresses.merge(lowest, -1)) if lowest else None
+        return _replaced(nodes, self._builder.merge(lowest, -1)) if lowest else None
 
     # --- shortening -------------------------------------------------------------------------------------------------
 
-    def _elide_results(self, draft: _Draft, keep: int, longest: int | None) -> None:
+    def _shorten_results(self, draft: _Draft, keep: int, longest: int | None) -> None:
         """Shorten tool results of the verbatim part that are older than the newest `keep` rows."""
         if longest is None:
             return
         bound = len(self._history) - keep
         frontier_row = self._state.frontier_row
         for group in (*self._groups, *self._open):
-            for index, size in self._sizes.rows(group, draft.elided, factory=self._factory):
+            for index, size in self._sizes.rows(group, draft.shortened, factory=self._factory):
                 if index is None or not frontier_row <= index < bound or size <= longest:
                     continue
                 row = self._history.rows[index]
                 if row.result_ids and not row.pinned:
-                    draft.elided[index] = max(HARD_FLOOR, longest // 4)
+                    draft.shortened[index] = max(HARD_FLOOR, longest // 4)
 
     def _must_fit(self, draft: _Draft) -> None:
         """The ladder: fold all, a rest, halve keep_recent, shorten any row, one-line nodes."""
@@ -402,7 +402,7 @@ class Planner:
                 break
             keep //= 2
             draft.level = 3
-            self._elide_results(draft, keep, limits.elide)
+            self._shorten_results(draft, keep, limits.shorten_above)
         self._shorten_rows(draft)
         while self._size(draft) > limits.budget and draft.lines < len(draft.nodes):
             draft.level = 5
@@ -418,14 +418,14 @@ class Planner:
             sizes = self._shortenable(draft, groups, frontier_row)
             fixed = self._size(draft) - sum(sizes.values())
             level = max(HARD_FLOOR, _water_level(list(sizes.values()), int(aim * self._limits.budget) - fixed))
-            draft.elided.update((index, level) for index, size in sizes.items() if size > level)
+            draft.shortened.update((index, level) for index, size in sizes.items() if size > level)
             if self._size(draft) <= self._limits.budget:
                 return
 
     def _shortenable(self, draft: _Draft, groups: Sequence[Group], frontier_row: int) -> dict[int, int]:
         """Sizes of all rows of the view but the host's system rows: half an instruction is worse than none."""
-        elided = self._elided(draft, frontier_row)
-        rows = (row for group in groups for row in self._sizes.rows(group, elided, factory=self._factory))
+        shortened = self._shortened(draft, frontier_row)
+        rows = (row for group in groups for row in self._sizes.rows(group, shortened, factory=self._factory))
         return {i: size for i, size in rows if i is not None and not self._is_host_system(i)}
 
     def _is_host_system(self, index: int) -> bool:

@@ -49,7 +49,7 @@ def _shorten_block(block: Any, share: float, hint: str) -> Any:
     return _shorten_value(block, share, hint)
 
 
-def elide_row(row: JsonRow, keep: int, count: Count, hint: str = "") -> JsonRow:
+def shorten_row(row: JsonRow, keep: int, count: Count, hint: str = "") -> JsonRow:
     """A copy of a view row cut to about `keep` tokens: head and tail of its texts, with a note of what is gone.
 
     `hint` ends the note. What cannot be cut to that size by halves (many short texts, arguments of many fields) is cut
@@ -60,7 +60,7 @@ def elide_row(row: JsonRow, keep: int, count: Count, hint: str = "") -> JsonRow:
         return row
     share = keep / size
     for _ in range(4):
-        out = _elided(row, share, hint)
+        out = _shortened(row, share, hint)
         if measure(out, count) <= keep:
             return out
         share *= 0.6
@@ -110,7 +110,7 @@ def _entry_note(entry: Any) -> Any:
     return out
 
 
-def _elided(row: JsonRow, share: float, hint: str) -> JsonRow:
+def _shortened(row: JsonRow, share: float, hint: str) -> JsonRow:
     out = dict(row)
     content = row.get("content")
     if isinstance(content, str):

@@ -53,26 +53,27 @@ class Sizes:
         """Whether a view may open with this group; None when it holds no row of the conversation."""
         return self._shown(group, factory).opens
 
-    def rows(self, group: Group, elided: Mapping[int, int], *, factory: bool) -> list[tuple[int | None, int]]:
+    def rows(self, group: Group, shortened: Mapping[int, int], *, factory: bool) -> list[tuple[int | None, int]]:
         """(history row, tokens) of each row that the group shows."""
         return [
-            (index, self._size(group, index, size, elided, factory)) for index, size in self._shown(group, factory).rows
+            (index, self._size(group, index, size, shortened, factory))
+            for index, size in self._shown(group, factory).rows
         ]
 
-    def group(self, group: Group, elided: Mapping[int, int], *, factory: bool) -> int:
+    def group(self, group: Group, shortened: Mapping[int, int], *, factory: bool) -> int:
         """Tokens of the group."""
-        if elided.keys().isdisjoint(range(group.start, group.end)):
+        if shortened.keys().isdisjoint(range(group.start, group.end)):
             return self._shown(group, factory).tokens  # a plan asks for every group a hundred times
-        return sum(size for _, size in self.rows(group, elided, factory=factory))
+        return sum(size for _, size in self.rows(group, shortened, factory=factory))
 
-    def _size(self, group: Group, index: int | None, size: int, elided: Mapping[int, int], factory: bool) -> int:
-        keep = None if index is None else elided.get(index)
+    def _size(self, group: Group, index: int | None, size: int, shortened: Mapping[int, int], factory: bool) -> int:
+        keep = None if index is None else shortened.get(index)
         if index is None or keep is None or size <= keep:
             return size
         at = (index, keep, factory)
         found = self._short.get(at)
         if found is None:
-            state = ViewState(elided={index: keep})
+            state = ViewState(shortened={index: keep})
             entries = group_entries(self._history, group, state, self._count, factory=factory)
             found = self._short[at] = next(tokens for row, _, tokens in entries if row == index)
         return found

@@ -31,10 +31,10 @@ class ViewState:
     """Rendered groups [0, frontier) are represented by nodes and pins."""
     frontier_row: int = 0
     """History rows from here on stand verbatim."""
-    elided: Mapping[int, int] = field(default_factory=dict)
+    shortened: Mapping[int, int] = field(default_factory=dict)
     """History row → tokens kept of it."""
     newest_user: int | None = None
     """Rendered group of the newest user message when the boundary was made."""
-    boundary_rows: int = 0
+    rows_at_compaction: int = 0
     """Length of the history at the newest boundary; older rows lose their continuation id."""
     boundaries: int = 0

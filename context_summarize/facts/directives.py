@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from context_summarize.facts.patterns import holds, one_line
 from context_summarize.transcript.rows import RenderedRow
 
-RULES_LINE = "Standing rules, in the user's own words:"
-MAX_RULE = 200
+DIRECTIVES_LINE = "Standing rules, in the user's own words:"
+MAX_DIRECTIVE = 200
 """Characters of a rule; of a longer sentence what surrounds the rule's word is kept."""
 
 SCANNED = 40_000
@@ -49,7 +49,7 @@ _WANTED = re.compile(r"(?i)\s*(?:ever\s+)?(?:want|wish|need|expect|like)\s+(?:yo
 _WANTED_ALWAYS = re.compile(r"(?i)\s*(?:want|wish|expect)\b")
 
 
-def rule_pattern(words: Sequence[str]) -> re.Pattern[str] | None:
+def directive_pattern(words: Sequence[str]) -> re.Pattern[str] | None:
     """What finds the words of a prompt set as whole words, in any case and with any apostrophe; None for no words."""
     alternatives = [_word_pattern(word) for word in sorted(words, key=len, reverse=True) if word.strip()]
     return re.compile("|".join(alternatives), re.I) if alternatives else None
@@ -63,31 +63,31 @@ def _word_pattern(word: str) -> str:
     return f"{before}{inner}{after}"
 
 
-def standing_rules(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str]) -> tuple[str, ...]:
+def find_directives(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str]) -> tuple[str, ...]:
     """The rules in the user messages of a segment, oldest first, each on one line; a repeated one stands once, last.
 
     `runs` are its groups. A user message is a group of its own; a row of a user among calls holds results, and so does
     one that was rendered as a result without a call: tools set no rules.
     """
-    pattern = rule_pattern(words)
+    pattern = directive_pattern(words)
     if pattern is None:
         return ()
     found: list[str] = []
     for run in runs:
         if len(run) == 1 and run[0].role == "user" and "[result without a call] " not in run[0].text:
-            found += _rules_of(run[0].text, pattern)
+            found += _directives_of(run[0].text, pattern)
     return _latest(found)
 
 
-def merge_rules(children: Sequence[Sequence[str]]) -> tuple[str, ...]:
+def merge_directives(children: Sequence[Sequence[str]]) -> tuple[str, ...]:
     """The rules of neighbours, oldest first, as one list; a later rule that repeats an older one replaces it."""
     return _latest([rule for child in children for rule in child])
 
 
-def newest_rules(rules: Sequence[str], max_tokens: int, count: Callable[[str], int]) -> tuple[str, ...]:
+def newest_directives(rules: Sequence[str], max_tokens: int, count: Callable[[str], int]) -> tuple[str, ...]:
     """The newest rules that fit into `max_tokens` once formatted, oldest first."""
     first = len(rules)
-    while first and count(format_rules(rules[first - 1 :])) <= max_tokens:
+    while first and count(format_directives(rules[first - 1 :])) <= max_tokens:
         first -= 1
     return tuple(rules[first:])
 
@@ -105,21 +105,21 @@ def share_out(
     shares: list[tuple[str, ...]] = []
     for rules in reversed(nodes):
         fresh = [rule for rule in rules if _sense(rule) not in seen]
-        kept = newest_rules(fresh, room, count)
-        room = room - count(format_rules(kept)) if len(kept) == len(fresh) else 0
+        kept = newest_directives(fresh, room, count)
+        room = room - count(format_directives(kept)) if len(kept) == len(fresh) else 0
         seen.update(map(_sense, kept))
         shares.append(kept)
     return tuple(reversed(shares))
 
 
-def format_rules(rules: Sequence[str], text: str = "") -> str:
+def format_directives(rules: Sequence[str], text: str = "") -> str:
     """The rules as they follow a summary's text, one a line; those that the text holds word by word are left out."""
     flat = one_line(text)
     lines = [f"- {rule}" for rule in rules if not (flat and holds(flat, rule))]
-    return "\n".join([RULES_LINE, *lines]) if lines else ""
+    return "\n".join([DIRECTIVES_LINE, *lines]) if lines else ""
 
 
-def rules_room(summary_tokens: int, source_tokens: int | None = None) -> int:
+def directives_room(summary_tokens: int, source_tokens: int | None = None) -> int:
     """Tokens of rules that one node of any level may keep, and all nodes of a view: about 2 % of the budget.
 
     A summary of level 0 is asked for in a tenth of a segment, a segment is at least 1/√2 of an eighth of the budget: so
@@ -143,19 +143,19 @@ def _sense(rule: str) -> str:
     return " ".join(re.findall(r"\w+", rule.replace("’", "'").casefold())) or rule
 
 
-def _rules_of(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
+def _directives_of(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
     if len(text) > SCANNED:
         text = f"{text[: SCANNED // 2]}\n\n{text[-SCANNED // 2 :]}"
     if not pattern.search(text):
         return
     text = _QUOTED_LINE.sub("", _FENCED.sub("\n\n", text + "\n"))
     for sentence in _sentences(text):
-        at = _rule_at(sentence, pattern)
+        at = _directive_at(sentence, pattern)
         if at is not None:
             yield _shortened(sentence, at)
 
 
-def _rule_at(sentence: str, pattern: re.Pattern[str]) -> int | None:
+def _directive_at(sentence: str, pattern: re.Pattern[str]) -> int | None:
     """Where the word stands that makes the sentence a rule; None when it only tells or asks something.
 
     Words in quotation marks are somebody else's. "I don't have it", "it never works" and "as always" tell; "I don't
@@ -210,9 +210,9 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 def _shortened(sentence: str, at: int) -> str:
     """The sentence, or at most `MAX_RULE` characters of it around the place `at`, cut between words where it can be."""
-    if len(sentence) <= MAX_RULE:
+    if len(sentence) <= MAX_DIRECTIVE:
         return sentence
-    room = MAX_RULE - 2 * (len(_CUT) + 1)
+    room = MAX_DIRECTIVE - 2 * (len(_CUT) + 1)
     start = 0 if at <= room // 2 else at - room // 4
     end = min(len(sentence), start + room)
     if start:

@@ -12,16 +12,16 @@ from context_summarize.facts.patterns import one_line, shortened
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow
 
-DIGEST_LINE = "Digest made by code, no model summary was available."
+FALLBACK_LINE = "Digest made by code, no model summary was available."
 
 
-def digest_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> str:
+def fallback_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> str:
     """All that is said of `rows` where no model could be had: user words, calls, facts; never above `max_tokens`.
 
     User words get at most two fifths of the room, calls a fifth of what is then left, facts the rest.
     """
     facts = extract_facts(rows)
-    text = DIGEST_LINE
+    text = FALLBACK_LINE
     room = max_tokens - count(text)
     if asked := _user_lines(rows, room * 2 // 5, count):
         text += "\nThe user said:\n" + "\n".join(asked)
@@ -34,14 +34,14 @@ def digest_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> s
     return _cut_lines(text, max_tokens, count)
 
 
-def join_digests(texts: Sequence[str], max_tokens: int, count: Count) -> str:
+def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
     """The texts of neighbouring nodes, oldest first, as one text of at most `max_tokens`.
 
     What is too long keeps its head, line-wise. The newest text's share is half as large again as the oldest's; what a
     short text does not need goes to the others. The digests' first line is said once.
     """
-    bodies = [text.removeprefix(DIGEST_LINE).strip() for text in texts]
-    head = DIGEST_LINE + "\n\n" if any(text.startswith(DIGEST_LINE) for text in texts) else ""
+    bodies = [text.removeprefix(FALLBACK_LINE).strip() for text in texts]
+    head = FALLBACK_LINE + "\n\n" if any(text.startswith(FALLBACK_LINE) for text in texts) else ""
     bodies = [body for body in bodies if body]
     whole = (head + "\n\n".join(bodies)).strip()
     if count(whole) <= max_tokens:

@@ -21,7 +21,7 @@ def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
     return None
 
 
-def pairs_intact(rows: Sequence[JsonRow]) -> list[str]:
+def broken_pairs(rows: Sequence[JsonRow]) -> list[str]:
     """What breaks rule 2 in a view: results without their call before them, calls without their results right after.
 
     Calls at the very end may be open. Used by the command line's checks and by tests of users' own modules.

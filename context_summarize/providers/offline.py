@@ -10,7 +10,7 @@ from typing import Any
 from amplifier_core.message_models import ChatRequest, ChatResponse, Message, TextBlock, Usage
 from amplifier_core.models import ProviderInfo
 
-from context_summarize.facts.fallback import DIGEST_LINE, digest_text, join_digests
+from context_summarize.facts.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.messages.text import content_text
 from context_summarize.transcript.rows import parse_rendered
 
@@ -73,9 +73,9 @@ class OfflineProvider:
         body = fenced.group(2)
         children = [part.strip() for part in _CHILD.split(body) if part.strip()]
         if _CHILD.search(body):
-            text = join_digests([child.replace(_SPOKEN, "").strip() for child in children], room, self._count)
+            text = join_fallbacks([child.replace(_SPOKEN, "").strip() for child in children], room, self._count)
         else:
-            text = digest_text(parse_rendered(body), room, self._count).replace(DIGEST_LINE, "").strip()
+            text = fallback_text(parse_rendered(body), room, self._count).replace(FALLBACK_LINE, "").strip()
         return f"{_SPOKEN}\n{text}"
 
 

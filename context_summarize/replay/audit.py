@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from amplifier_core.message_models import Message
 
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.replay.result import Check, ReplayResult, RequestLine
 from context_summarize.tokens.measure import measure
@@ -29,7 +29,7 @@ class Audit:
         self._within = Check("Within budget", "views", "no request is too large")
         result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
 
-    def view(self, number: int, rows: list[JsonRow], *, made_boundary: bool) -> None:
+    def view(self, number: int, rows: list[JsonRow], *, made_compaction: bool) -> None:
         """Take in the view that was asked for before row `number`."""
         result, where = self._result, f"the request before row {number}"
         same = _equal_prefix(self._previous, rows)
@@ -44,9 +44,9 @@ class Audit:
             if (problem := _refused(row)) is not None
         ]
         self._valid.note(invalid, len(rows))
-        problems = [] if invalid else pairs_intact(rows)
+        problems = [] if invalid else broken_pairs(rows)
         self._paired.note([f"{where}, view {problem}" for problem in problems], broken=1)
-        opens = _opens(rows) or not (made_boundary or self._opens)
+        opens = _opens(rows) or not (made_compaction or self._opens)
         self._opened.note([] if opens else [f"{where} does not open with a user message"])
         self._sizes[same:] = [measure(row, self._count) for row in rows[same:]]
         tokens = sum(self._sizes)

@@ -82,7 +82,7 @@ class WindowUse:
 
 
 @dataclass(frozen=True, slots=True)
-class NextBoundary:
+class NextCompaction:
     """What the next boundary folds, by what is closed now."""
 
     first: int | None
@@ -103,7 +103,7 @@ class NextBoundary:
 
 
 @dataclass(frozen=True, slots=True)
-class Survey:
+class Inspection:
     """A recording, seen through a window."""
 
     rows: int
@@ -123,7 +123,7 @@ class Survey:
     """Messages after the last segment, too few or too new for another one."""
     largest: tuple[RowLine, ...]
     use: WindowUse
-    next: NextBoundary
+    next: NextCompaction
     requests: int
     boundaries: int
     calls: int
@@ -135,14 +135,14 @@ class Survey:
     """The summaries that the session ends with, oldest first; their texts are the offline provider's."""
 
 
-async def survey(
+async def inspect_rows(
     rows: Sequence[JsonRow],
     *,
     window: int,
     max_output: int,
     config: Config | None = None,
     progress: Callable[[int, int], None] = lambda rows, boundaries: None,
-) -> Survey:
+) -> Inspection:
     """Run a recording through a manager with the offline provider, and look at what it holds at the end.
 
     Nothing is read from a store or written to a file, and nothing is made in the background: the same recording gives
@@ -174,7 +174,7 @@ async def survey(
         budget = await request_budget(config, None, provider)
         look = _Look(manager, prompts, counter.count, budget)
         await look.read_texts(store)
-        return look.survey(view, window, await _totals(manager))
+        return look.inspect_rows(view, window, await _totals(manager))
     finally:
         await manager.close()
 
@@ -191,7 +191,7 @@ class _Look:
     def __init__(self, manager: SummarizingContextManager, prompts: PromptSet, count: Count, budget: int) -> None:
         self._history: History = manager._history
         self._state: ViewState = manager._state
-        self._addresses = manager._addresses
+        self._builder = manager._builder
         self._config: Config = manager._config
         self._prompts = prompts
         self._count = count
@@ -203,7 +203,7 @@ class _Look:
         self._limits = manager._boundary.limits(request)
         self._history.advance_segments(manager._redact)
         self._history.count_rows(0, len(self._history), count)
-        self._leaves = [self._addresses.leaf(segment) for segment in self._history.segments]
+        self._leaves = [self._builder.leaf(segment) for segment in self._history.segments]
         self._known: dict[str, int] = {}
         """Tokens of the summaries that there are, by key."""
         self._tree: tuple[SummaryNode, ...] = ()
@@ -215,13 +215,13 @@ class _Look:
         self._tree = (await take_snapshot(self._history, self._state, store, (), self._count)).nodes
         self._known |= {shown.node.key: shown.summary.tokens for shown in self._state.nodes}
 
-    def survey(self, view: Sequence[JsonRow], window: int, totals: dict[str, int]) -> Survey:
+    def inspect_rows(self, view: Sequence[JsonRow], window: int, totals: dict[str, int]) -> Inspection:
         """What `view`, the request at the end, and the history tell."""
         history = self._history
         assert history.sizes is not None, "the view has fixed them"
         rendered = sum(row.rendered for row in history.rows)
         segments = tuple(self._segments())
-        return Survey(
+        return Inspection(
             rows=len(history),
             messages=rendered,
             groups=len(history.groups),
@@ -247,7 +247,7 @@ class _Look:
             yield SegmentLine(segment.index, first, last, self._source_tokens(leaf), size, folded)
 
     def _source_tokens(self, leaf: Node) -> int:
-        return self._count(render_rows(self._addresses.source(leaf)))
+        return self._count(render_rows(self._builder.source(leaf)))
 
     def _largest(self) -> tuple[RowLine, ...]:
         history = self._history
@@ -302,12 +302,12 @@ class _Look:
 
     # --- the next boundary ------------------------------------------------------------------------------------------
 
-    def _next(self) -> NextBoundary:
+    def _next(self) -> NextCompaction:
         shown = {shown.node.place: shown.tokens for shown in self._state.nodes}
         history = self._history
         plan = Planner(
             history,
-            self._addresses,
+            self._builder,
             self._state,
             self._limits,
             lambda node: shown.get(node.place) or self._framed(node),
@@ -318,12 +318,12 @@ class _Look:
         made_by_code = self._config.compaction_strategy == "truncate"
         asked = [] if made_by_code else list(to_make(plan.missing, lambda node: node.key in self._known))
         sizes = [self._call_tokens(node) for node in asked]
-        return NextBoundary(
+        return NextCompaction(
             first=first,
             last=last,
             segments=plan.segments,
             merged=plan.merged,
-            shortened=len(plan.elided.keys() - self._state.elided.keys()),
+            shortened=len(plan.shortened.keys() - self._state.shortened.keys()),
             freed=max(0, plan.freed),
             calls=len(asked),
             input_tokens=sum(sizes),

@@ -14,7 +14,7 @@ from context_summarize.messages.copying import copy_json
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.counted import CountedProvider
 from context_summarize.replay.audit import Audit
-from context_summarize.replay.result import BoundaryLine, ReplayResult
+from context_summarize.replay.result import CompactionLine, ReplayResult
 from context_summarize.session.host import provider_window, request_budget
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores.memory import MemoryStore
@@ -74,7 +74,7 @@ async def replay(
             if row["role"] == "assistant":
                 session.row = number
                 view = await manager.get_messages_for_request(token_budget, provider=counted)
-                audit.view(number, view, made_boundary=bool(session.boundaries))
+                audit.view(number, view, made_compaction=bool(session.boundaries))
                 await manager.settle()  # no time passes between its turns; and the same session gives the same views
             await manager.add_message(row)
             await asyncio.sleep(0)  # else Ctrl-C waits for the next provider call
@@ -120,7 +120,7 @@ class _Session:
         self._providers = providers
         self._reason = ""
         self.row = 0
-        self.boundaries: list[BoundaryLine] = []
+        self.boundaries: list[CompactionLine] = []
 
     @property
     def hooks(self) -> _Session:
@@ -134,7 +134,7 @@ class _Session:
             self._reason = data["reason"]
         elif event == POST_COMPACT:
             self.boundaries.append(
-                BoundaryLine(
+                CompactionLine(
                     row=self.row,
                     before_tokens=data["tokens"] + data["tokens_saved"],
                     after_tokens=data["tokens"],

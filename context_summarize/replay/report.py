@@ -169,13 +169,13 @@ def _node(node: SummaryNode, limit: int, facts: int, numbers: Iterator[int]) -> 
     if summary is not None:
         told |= {
             "text": _cut(summary.text, limit),
-            "rules": [_cut(rule, limit) for rule in summary.rules],
+            "rules": [_cut(rule, limit) for rule in summary.directives],
             "ledger": [[fact.kind, _cut(fact.value, limit), fact.count] for fact in summary.ledger[:facts]],
             "facts_left_out": max(0, len(summary.ledger) - facts),
             "tokens": summary.tokens,
             "source_tokens": summary.source_tokens,
             "coverage": summary.coverage,
-            "digest": summary.digest,
+            "digest": summary.fallback,
             "writer": " · ".join(dict.fromkeys(part for part in (summary.provider, summary.model) if part)),
         }
     return {**told, "children": [_node(child, limit, facts, numbers) for child in node.children]}

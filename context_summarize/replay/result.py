@@ -11,7 +11,7 @@ from context_summarize.session.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class BoundaryLine:
+class CompactionLine:
     """One boundary, as its events told it."""
 
     row: int
@@ -101,7 +101,7 @@ class ReplayResult:
     provider_input_tokens: int = 0
     provider_output_tokens: int = 0
     seconds: float = 0.0
-    boundaries: list[BoundaryLine] = field(default_factory=list)
+    boundaries: list[CompactionLine] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     request_lines: list[RequestLine] = field(default_factory=list)
     last_view: list[JsonRow] = field(default_factory=list)

@@ -11,16 +11,16 @@ from typing import Literal
 from context_summarize.config import Config
 from context_summarize.core.frames import show_node, show_one_line
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import Addresses
-from context_summarize.core.nodes import BoundaryRecord, Node, Place, Summary, to_make
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import CompactionRecord, Node, Place, Summary, to_make
 from context_summarize.core.plan import Limits, Plan, Planner, Reason
 from context_summarize.core.sizes import Sizes
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.events import Outbox
-from context_summarize.facts.directives import rules_room, share_out
+from context_summarize.facts.directives import directives_room, share_out
 from context_summarize.session.announcing import Announcer, Made
-from context_summarize.session.limits import Floor, Request
+from context_summarize.session.limits import CompactionThrottle, Request
 from context_summarize.summaries.job import Target
 from context_summarize.summaries.pending import Pending
 from context_summarize.summaries.texts import Tally, Texts
@@ -30,7 +30,7 @@ from context_summarize.transcript.forged import Frame
 
 logger = logging.getLogger(__name__)
 
-MadeAhead = Literal["room", "no room"] | None
+Prefetched = Literal["room", "no room"] | None
 """Whether a boundary's texts are being made already, and there is room to go on without them."""
 
 _MOST_OF_IT = 0.75
@@ -69,17 +69,17 @@ class _Report:
     new: list[ShownNode]
 
 
-class Boundary:
+class Compactor:
     """Makes the boundaries of one history."""
 
     def __init__(
         self,
         *,
         history: History,
-        addresses: Addresses,
+        builder: NodeBuilder,
         texts: Texts,
         pending: Pending,
-        floor: Floor,
+        floor: CompactionThrottle,
         outbox: Outbox,
         frame: Frame,
         config: Config,
@@ -89,7 +89,7 @@ class Boundary:
     ) -> None:
         self._totals = totals
         self._history = history
-        self._addresses = addresses
+        self._builder = builder
         self._texts = texts
         self._announcer = Announcer(outbox, config.target_usage)
         self._frame = frame
@@ -98,7 +98,7 @@ class Boundary:
         self._clock = clock
         self._pending = pending
         self._known: dict[Place, ShownNode] = {}
-        self._ahead: dict[Place, Node] = {}
+        self._prefetch: dict[Place, Node] = {}
         """What was started ahead of need and has not been looked at since."""
         self._sizes = Sizes(history, count)
         self._tally = Tally()
@@ -106,13 +106,13 @@ class Boundary:
         """True when the last boundary was not made because its summaries were late."""
         self._started = self._waited = 0.0
         self._report: _Report | None = None
-        self._floor = floor
+        self._throttle = floor
 
     def limits(self, request: Request) -> Limits:
         """The settings as shares of this request's room."""
         config = self._config
         given = config.elide_tool_results
-        elide = min(4_000, max(1, request.room // 10)) if isinstance(given, str) else given
+        shorten_above = min(4_000, max(1, request.room // 10)) if isinstance(given, str) else given
         return Limits(
             budget=request.room - request.system_tokens,
             room=request.room,
@@ -121,7 +121,7 @@ class Boundary:
             target=config.target_usage,
             share=config.summary_share,
             fan_in=config.fan_in,
-            elide=elide,
+            shorten_above=shorten_above,
             role=config.summary_role,
         )
 
@@ -133,7 +133,7 @@ class Boundary:
         focus: str | None,
         current: Callable[[], bool],
         *,
-        ahead: MadeAhead = None,
+        ahead: Prefetched = None,
     ) -> ViewState | None:
         """The state after a boundary, or None when none is worth making. Nothing is changed by it.
 
@@ -143,7 +143,7 @@ class Boundary:
                 none, what is ready is folded rather than waited for.
         """
         # A digest that is shown is asked for again: this is the next boundary.
-        self._known = {place: shown for place, shown in self._known.items() if not shown.summary.digest}
+        self._known = {place: shown for place, shown in self._known.items() if not shown.summary.fallback}
         self._know(state)
         self.late = False
         self._started, self._waited = self._clock(), 0.0
@@ -164,7 +164,7 @@ class Boundary:
             self._totals.waited_for(self._waited)
 
     def _next_plan(
-        self, state: ViewState, request: Request, reason: Reason, focus: str | None, ahead: MadeAhead
+        self, state: ViewState, request: Request, reason: Reason, focus: str | None, ahead: Prefetched
     ) -> Plan:
         """The plan by what is known now; one that takes no waiting, where `ahead` asks for it and there is one."""
         plan = self._planner(state, request).boundary(reason, focus)
@@ -191,7 +191,7 @@ class Boundary:
     def _know(self, state: ViewState) -> None:
         """Note the sizes of what a view shows."""
         for shown in state.nodes:
-            if not shown.summary.digest:
+            if not shown.summary.fallback:
                 self._known[shown.node.place] = self._show(shown.node, shown.summary) if shown.line else shown
 
     def _planner(self, state: ViewState, request: Request) -> Planner:
@@ -201,7 +201,7 @@ class Boundary:
 
         return Planner(
             self._history,
-            self._addresses,
+            self._builder,
             state,
             self.limits(request),
             known,
@@ -226,7 +226,7 @@ class Boundary:
         if plan.reason == "must_fit" and plan.fits:
             return True
         if plan.reason == "must_fit":
-            return self._floor.may_fire()
+            return self._throttle.may_fire()
         return plan.freed >= self._config.min_fold * request.room
 
     async def _fetch(self, nodes: Sequence[Node], request: Request, seconds: float | None) -> list[Node]:
@@ -248,8 +248,8 @@ class Boundary:
         return late
 
     def _start(self, node: Node, request: Request) -> None:
-        texts, addresses, tally = self._texts, self._addresses, self._tally
-        self._pending.start(node.key, lambda: texts.get(node, addresses, request.target, tally))
+        texts, builder, tally = self._texts, self._builder, self._tally
+        self._pending.start(node.key, lambda: texts.get(node, builder, request.target, tally))
 
     def preview(self, state: ViewState, request: Request, reason: Reason | None) -> Preview:
         """What a boundary now would do; sizes of summaries that do not exist yet are estimated."""
@@ -272,7 +272,7 @@ class Boundary:
 
     # --- ahead of need ----------------------------------------------------------------------------------------------
 
-    def start_ahead(self, state: ViewState, request: Request, tried: set[Place]) -> list[str]:
+    def start_prefetch(self, state: ViewState, request: Request, tried: set[Place]) -> list[str]:
         """Start what the next boundary will need and can be made now, each node once; the keys of what was started.
 
         Args:
@@ -291,44 +291,44 @@ class Boundary:
             wasted = bool(node.children) and node.is_rest and not (exact and plan.reached)
             if not wasted and node.place not in tried:
                 tried.add(node.place)
-                self._ahead[node.place] = node
-                self._pending.start(node.key, self._making_ahead(node, request.target))
+                self._prefetch[node.place] = node
+                self._pending.start(node.key, self._prefetching(node, request.target))
                 started.append(node.key)
         return started
 
-    def _making_ahead(self, node: Node, target: Target) -> Callable[[], Awaitable[Summary]]:
-        texts, addresses, tally = self._texts, self._addresses, self._tally
-        return lambda: texts.summarise(node, addresses, target, tally)
+    def _prefetching(self, node: Node, target: Target) -> Callable[[], Awaitable[Summary]]:
+        texts, builder, tally = self._texts, self._builder, self._tally
+        return lambda: texts.summarise(node, builder, target, tally)
 
-    def learn_ahead(self) -> None:
+    def learn_prefetched(self) -> None:
         """Note the sizes of what was made ahead; where that came to nothing the boundary itself asks again."""
-        for place, node in list(self._ahead.items()):
+        for place, node in list(self._prefetch.items()):
             if not self._pending.ended(node.key):
                 continue
-            del self._ahead[place]
+            del self._prefetch[place]
             summary = self._pending.take(node.key)
             if summary is not None:
                 self._known[place] = self._show(node, summary)
 
     async def _stand_in(self, node: Node) -> Summary:
         """The text of a node without asking anybody: from the store, else by code."""
-        return await self._texts.get(node, self._addresses, None, self._tally)
+        return await self._texts.get(node, self._builder, None, self._tally)
 
     def _show(self, node: Node, summary: Summary) -> ShownNode:
         return show_node(self._history, node, summary, self._frame, self._config.summary_role, self._count)
 
-    def _share_rules(self, shown: list[ShownNode], most: int) -> list[ShownNode]:
+    def _share_directives(self, shown: list[ShownNode], most: int) -> list[ShownNode]:
         """The nodes with standing rules of at most so many tokens in all: older nodes give way, and stay so."""
-        shares = share_out([item.summary.rules for item in shown], most, self._count)
+        shares = share_out([item.summary.directives for item in shown], most, self._count)
         return [
-            item if share == item.summary.rules else self._show(item.node, replace(item.summary, rules=share))
+            item if share == item.summary.directives else self._show(item.node, replace(item.summary, directives=share))
             for item, share in zip(shown, shares, strict=True)
         ]
 
     def _state(self, state: ViewState, plan: Plan, request: Request) -> ViewState:
         assert self._history.sizes is not None, "nodes exist only once the sizes are known"
-        most = min(request.room // 50, rules_room(self._history.sizes[1]))
-        shown = self._share_rules([self._known[node.place] for node in plan.nodes], most)
+        most = min(request.room // 50, directives_room(self._history.sizes[1]))
+        shown = self._share_directives([self._known[node.place] for node in plan.nodes], most)
         lines = [show_one_line(self._history, item, self._count) for item in shown[: plan.lines]]
         old = {item.node.place for item in state.nodes}
         self._report = _Report(
@@ -342,9 +342,9 @@ class Boundary:
             nodes=(*lines, *shown[plan.lines :]),
             frontier=plan.frontier,
             frontier_row=plan.frontier_row,
-            elided=plan.elided,
+            shortened=plan.shortened,
             newest_user=plan.newest_user,
-            boundary_rows=len(self._history),
+            rows_at_compaction=len(self._history),
             boundaries=state.boundaries + 1,
         )
 
@@ -367,11 +367,11 @@ class Boundary:
         assert report is not None
         self._tally = Tally()
         self._sizes.forget_before(view.state.frontier_row)
-        self._floor.fired()
+        self._throttle.fired()
         self._totals.from_cache += report.tally.from_cache
         keep = {shown.node.place for shown in view.state.nodes}
         self._known = {place: shown for place, shown in self._known.items() if place in keep}
-        self._ahead.clear()
+        self._prefetch.clear()
         after = request.correct(view.size() + request.system_tokens)
         made = Made(
             before_tokens=report.before_view,
@@ -381,7 +381,7 @@ class Boundary:
             segments=report.plan.segments,
             merged=report.plan.merged,
             from_cache=report.tally.from_cache,
-            digests=sum(shown.summary.digest for shown in view.state.nodes),
+            digests=sum(shown.summary.fallback for shown in view.state.nodes),
             waited=report.waited,
             level=report.plan.level,
             new=[shown.row["content"] for shown in report.new],
@@ -390,24 +390,24 @@ class Boundary:
 
     # --- records ----------------------------------------------------------------------------------------------------
 
-    def record(self, state: ViewState, seed: str) -> BoundaryRecord | None:
+    def record(self, state: ViewState, seed: str) -> CompactionRecord | None:
         """The committed boundary as it is kept, found again by the rendered rows before its frontier."""
         sizes = self._history.sizes
         if sizes is None or state.frontier == 0:
             return None
-        return BoundaryRecord(
-            digest=self._history.running_hash(seed, state.frontier),
+        return CompactionRecord(
+            hash=self._history.running_hash(seed, state.frontier),
             frontier_group=state.frontier,
             rendered_groups=len(self._history.rendered),
             segment_tokens=sizes[0],
             summary_tokens=sizes[1],
             nodes=tuple(shown.node for shown in state.nodes),
-            elided=tuple(self._history.portable(index, keep) for index, keep in sorted(state.elided.items())),
+            shortened=tuple(self._history.portable(index, keep) for index, keep in sorted(state.shortened.items())),
             newest_user=state.newest_user,
             created=time.time(),
         )
 
-    async def adopted(self, record: BoundaryRecord) -> ViewState | None:
+    async def adopted(self, record: CompactionRecord) -> ViewState | None:
         """The state that a record stands for, without a provider call; a text that is gone becomes a digest."""
         history = self._history
         if not _is_sound(record, history):
@@ -415,22 +415,22 @@ class Boundary:
         tally = Tally()
         shown: list[ShownNode] = []
         for node in record.nodes:
-            summary = await self._texts.get(node, self._addresses, None, tally)
+            summary = await self._texts.get(node, self._builder, None, tally)
             shown.append(self._show(node, summary))
-        shown = self._share_rules(shown, rules_room(record.summary_tokens))
+        shown = self._share_directives(shown, directives_room(record.summary_tokens))
         newest = record.newest_user
         return ViewState(
             nodes=tuple(shown),
             frontier=record.frontier_group,
             frontier_row=history.row_after(record.frontier_group, len(history) - self._config.keep_recent),
-            elided=history.from_portable(record.elided),
+            shortened=history.from_portable(record.shortened),
             newest_user=newest if newest is not None and newest in history.users else None,
-            boundary_rows=history.row_of(record.rendered_groups),
+            rows_at_compaction=history.row_of(record.rendered_groups),
             boundaries=1,
         )
 
 
-def _is_sound(record: BoundaryRecord, history: History) -> bool:
+def _is_sound(record: CompactionRecord, history: History) -> bool:
     """Whether a record's nodes tile what lies before its frontier, and the history reaches that far."""
     at = 0
     for node in record.nodes:

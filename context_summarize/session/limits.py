@@ -30,7 +30,7 @@ class Request:
     """Our tokens → the provider's."""
 
 
-class Floor:
+class CompactionThrottle:
     """Holds back boundaries of a view that cannot fit: at most two in ten requests, whatever the host does between."""
 
     def __init__(self) -> None:

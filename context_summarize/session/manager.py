@@ -10,7 +10,7 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import Addresses
+from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import next_index, regular_frontier
 from context_summarize.core.plan import Reason
 from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
@@ -26,10 +26,10 @@ from context_summarize.persistence.session_file import SessionFile, session_path
 from context_summarize.recall.query import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.recall.reader import RecallReader
 from context_summarize.redaction.redactor import Redact, build_redactor
-from context_summarize.session.compaction import Boundary, MadeAhead, Preview
+from context_summarize.session.compaction import Compactor, Prefetched, Preview
 from context_summarize.session.host import DEFAULT_BUDGET, Providers, provider_window, request_budget
-from context_summarize.session.limits import Floor, Request
-from context_summarize.session.prefetch import Ahead
+from context_summarize.session.limits import CompactionThrottle, Request
+from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.resume import Records
 from context_summarize.session.snapshot import Snapshot, take_snapshot
 from context_summarize.session.statistics import Statistics
@@ -105,7 +105,7 @@ class SummarizingContextManager:
         self._flight = SingleFlight()
         self._pending = Pending()
         self._records = Records(self._store, self._prompts, self._config)
-        self._floor = Floor()
+        self._throttle = CompactionThrottle()
         self._summarizer = Summarizer(
             self._config, self._prompts, self._count, clock=clock, sleep=sleep, totals=self._totals
         )
@@ -145,13 +145,13 @@ class SummarizingContextManager:
         self._adopted = False
         self._weighed: tuple[object, ...] | None = None
         self._served: tuple[object, ...] | None = None
-        self._addresses = Addresses(history, self._prompts.segment.digest, self._prompts.merge.digest, self._redact)
-        self._boundary = Boundary(
+        self._builder = NodeBuilder(history, self._prompts.segment.hash, self._prompts.merge.hash, self._redact)
+        self._boundary = Compactor(
             history=history,
-            addresses=self._addresses,
+            builder=self._builder,
             texts=self._texts,
             pending=self._pending,
-            floor=self._floor,
+            floor=self._throttle,
             outbox=self._outbox,
             frame=self._prompts.frame.fill,
             config=self._config,
@@ -159,11 +159,11 @@ class SummarizingContextManager:
             clock=self._clock,
             totals=self._totals,
         )
-        self._ahead = Ahead(self._boundary, self._pending, self._outbox)
+        self._prefetch = Prefetch(self._boundary, self._pending, self._outbox)
 
     def _end_history(self) -> None:
         """Let go of what belongs to the history that is being replaced; calls under way still fill the store."""
-        self._ahead.stop()
+        self._prefetch.stop()
         self._boundary.abandon()
         self._pending.forget_done()
 
@@ -228,7 +228,7 @@ class SummarizingContextManager:
                 if history is self._history:
                     break
             rows = self._serve(request)
-            self._look_ahead(request)
+            self._prefetch_next(request)
             if self._file is not None:
                 await self._file.sync()  # every row of the view, also one that came while summaries were made
             await self._outbox.flush()
@@ -364,7 +364,7 @@ class SummarizingContextManager:
     async def pause(self) -> None:
         """Make no boundary and no summary by ourselves until `resume()`, except where a request would not fit."""
         self._paused = True
-        self._ahead.stop()
+        self._prefetch.stop()
 
     async def resume(self) -> None:
         """Go on making boundaries after `pause()`."""
@@ -376,7 +376,7 @@ class SummarizingContextManager:
 
         For replays and tests: between two requests of a session there is time, between two of theirs there is none.
         """
-        await self._ahead.settled(self._config.wait_seconds)
+        await self._prefetch.settled(self._config.wait_seconds)
 
     async def snapshot(self, view: Sequence[JsonRow]) -> Snapshot:
         """The summaries shown, what they stand for, and where each row of `view`, the last one served, comes from."""
@@ -420,7 +420,7 @@ class SummarizingContextManager:
             waited_s=totals.waited,
             longest_wait_s=totals.longest,
             summaries=len(shown),
-            digests=sum(summary.digest for summary in shown),
+            digests=sum(summary.fallback for summary in shown),
             coverage=sum(summary.coverage for summary in shown) / len(shown) if shown else None,
         )
 
@@ -435,7 +435,7 @@ class SummarizingContextManager:
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""
-        await self._ahead.close()
+        await self._prefetch.close()
         await self._flight.close()  # before the rest: nothing that still runs may ask a provider any more
         await self._pending.close()
         await self._outbox.close()
@@ -525,16 +525,16 @@ class SummarizingContextManager:
             return "threshold"
         return None
 
-    def _is_made_ahead(self, request: Request) -> MadeAhead:
+    def _is_prefetched(self, request: Request) -> Prefetched:
         """Whether the texts of a boundary are being made already, and there is room to go on without them."""
-        self._look_ahead(request)  # what has closed since the last request is part of it
-        if not self._ahead.begun_before(self._history.version):
+        self._prefetch_next(request)  # what has closed since the last request is part of it
+        if not self._prefetch.begun_before(self._history.version):
             return None
         threshold = self._config.compact_threshold
         most = threshold + _PATIENCE * (1 - threshold)
-        return "room" if self._ahead.is_under_way and self._used(request) < most * request.budget else "no room"
+        return "room" if self._prefetch.is_under_way and self._used(request) < most * request.budget else "no room"
 
-    def _look_ahead(self, request: Request) -> None:
+    def _prefetch_next(self, request: Request) -> None:
         """Above `prefetch_threshold`: have the next boundary's texts made in the background."""
         config, history = self._config, self._history
         if config.prefetch_threshold is None or not config.auto_compact or self._paused or request.target is None:
@@ -543,7 +543,7 @@ class SummarizingContextManager:
         if cancelled or self._used(request) < config.prefetch_threshold * request.budget:
             return
         history.advance_segments(self._redact)
-        self._ahead.look(self._state, request, history.version, len(history.segments))
+        self._prefetch.look(self._state, request, history.version, len(history.segments))
 
     async def _cross(self, history: History, request: Request, reason: Reason, focus: str | None = None) -> None:
         """Make a boundary if one is worth making. The state changes after the last await that can fail."""
@@ -554,7 +554,7 @@ class SummarizingContextManager:
             reason,
             focus,
             lambda: self._history is history,
-            ahead=None if reason == "manual" else self._is_made_ahead(request),
+            ahead=None if reason == "manual" else self._is_prefetched(request),
         )
         if self._history is not history or self._boundary.late:
             return
@@ -562,7 +562,7 @@ class SummarizingContextManager:
         if state is None:
             return
         rows_before = len(self._current_view())
-        self._ahead.stop()
+        self._prefetch.stop()
         self._state = state
         self._boundary.committed(self._current_view(), request, rows_before)
         self._totals.boundaries += 1
@@ -572,7 +572,7 @@ class SummarizingContextManager:
         view = self._current_view()
         if self._served != self._weight(request):
             self._served = self._weight(request)
-            self._floor.served()  # hosts may ask three times for one request
+            self._throttle.served()  # hosts may ask three times for one request
             self._totals.requests += 1
         size = view.size() + request.system_tokens
         used = request.correct(size)
@@ -619,7 +619,7 @@ class SummarizingContextManager:
                     first_index=next_index(record.nodes, self._config.fan_in),
                 )
                 self._state = state
-                self._totals.from_cache += sum(not shown.summary.digest for shown in state.nodes)
+                self._totals.from_cache += sum(not shown.summary.fallback for shown in state.nodes)
                 break
         if self._settled(history):
             return

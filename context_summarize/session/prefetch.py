@@ -8,15 +8,15 @@ from context_summarize.background import end_tasks
 from context_summarize.core.nodes import Place
 from context_summarize.core.view_state import ViewState
 from context_summarize.events import Outbox
-from context_summarize.session.compaction import Boundary
+from context_summarize.session.compaction import Compactor
 from context_summarize.session.limits import Request
 from context_summarize.summaries.pending import Pending
 
 
-class Ahead:
+class Prefetch:
     """Starts the texts of one history's next boundary, and those that are made of them once they are there."""
 
-    def __init__(self, boundary: Boundary, pending: Pending, outbox: Outbox) -> None:
+    def __init__(self, boundary: Compactor, pending: Pending, outbox: Outbox) -> None:
         self._boundary = boundary
         self._pending = pending
         self._outbox = outbox
@@ -41,8 +41,8 @@ class Ahead:
         if self._closed or seen == self._seen:
             return
         self._seen = seen
-        self._boundary.learn_ahead()
-        self._keys += self._boundary.start_ahead(state, request, self._tried)
+        self._boundary.learn_prefetched()
+        self._keys += self._boundary.start_prefetch(state, request, self._tried)
         if self._keys and self._begun is None:
             self._begun = version
         if self._keys and (self._task is None or self._task.done()):
@@ -70,8 +70,8 @@ class Ahead:
         while self._keys:
             keys, self._keys = self._keys, []
             await self._pending.settled(keys)
-            self._boundary.learn_ahead()
-            self._keys += self._boundary.start_ahead(state, request, self._tried)
+            self._boundary.learn_prefetched()
+            self._keys += self._boundary.start_prefetch(state, request, self._tried)
             await self._outbox.flush()  # the next request, which would do it, may be long in coming
 
     def stop(self) -> None:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, get_args
 
-from context_summarize.core.nodes import BoundaryRecord, Node, Summary
+from context_summarize.core.nodes import CompactionRecord, Node, Summary
 from context_summarize.facts.fact import Fact, FactKind
 
 FORMAT = 2
@@ -30,7 +30,7 @@ class OtherFormat(DamagedEntry):
 
 def encode_summary(summary: Summary) -> str:
     """One summary as ASCII text; `decode_summary` gives back an equal one."""
-    return _encode(summary, _SUMMARY)
+    return _encode(summary, _SUMMARY, _SUMMARY_NAMES)
 
 
 def decode_summary(text: str) -> Summary:
@@ -40,26 +40,26 @@ def decode_summary(text: str) -> Summary:
         OtherFormat: the text comes from another format version.
         DamagedEntry: the text is anything else, also when it was cut off.
     """
-    return Summary(**_decode(text, _SUMMARY))
+    return Summary(**_decode(text, _SUMMARY, _SUMMARY_NAMES))
 
 
-def encode_record(record: BoundaryRecord) -> str:
+def encode_record(record: CompactionRecord) -> str:
     """One record of a boundary as ASCII text; `decode_record` gives back an equal one."""
-    return _encode(record, _RECORD)
+    return _encode(record, _RECORD, _RECORD_NAMES)
 
 
-def decode_record(text: str) -> BoundaryRecord:
+def decode_record(text: str) -> CompactionRecord:
     """The record that `encode_record` made the text of.
 
     Raises:
         OtherFormat: the text comes from another format version.
         DamagedEntry: the text is anything else, also when it was cut off.
     """
-    return BoundaryRecord(**_decode(text, _RECORD))
+    return CompactionRecord(**_decode(text, _RECORD, _RECORD_NAMES))
 
 
-def _encode(value: Any, fields: Mapping[str, _Read]) -> str:
-    entry = {"format": FORMAT, **{name: getattr(value, name) for name in fields}}
+def _encode(value: Any, fields: Mapping[str, _Read], names: Mapping[str, str]) -> str:
+    entry = {"format": FORMAT, **{name: getattr(value, names.get(name, name)) for name in fields}}
     # ASCII, because a tool's output may hold lone surrogates, which no database takes as text.
     return json.dumps(entry, ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_bare)
 
@@ -69,12 +69,12 @@ def _bare(value: Any) -> list[Any]:
     return [getattr(value, field.name) for field in dataclasses.fields(value)]
 
 
-def _decode(text: str, fields: Mapping[str, _Read]) -> dict[str, Any]:
+def _decode(text: str, fields: Mapping[str, _Read], names: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(text, str) or not text.isascii():
         raise DamagedEntry(f"expected an entry in ASCII, got {type(text).__name__} that is none")
     try:
         entry = _checked(json.loads(text), fields)
-        return {name: _field(name, read, entry[name]) for name, read in fields.items()}
+        return {names.get(name, name): _field(name, read, entry[name]) for name, read in fields.items()}
     except DamagedEntry:
         raise
     except (ValueError, RecursionError) as error:  # no JSON, a number of thousands of digits, thousands of brackets
@@ -202,3 +202,7 @@ _RECORD: Mapping[str, _Read] = {
     "newest_user": _or_none(_whole),
     "created": _number,
 }
+
+_SUMMARY_NAMES = {"digest": "fallback", "rules": "directives"}
+"""Field of a stored summary → attribute, where they differ: stored fields keep their names."""
+_RECORD_NAMES = {"digest": "hash", "elided": "shortened"}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.stores.guard import StoreGuard
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.protocol import SummaryStore
@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-Entry: TypeAlias = Summary | BoundaryRecord
+Entry: TypeAlias = Summary | CompactionRecord
 
 MAX_UNWRITTEN = 512
 """Entries that wait to be written, at most. Beyond it the oldest is given up: it stays in memory only."""
@@ -88,24 +88,24 @@ class LayeredStore:
 
         return {**found, **await self._read(read, {})}
 
-    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
         """The records with one of these running hashes, in the order given; memory's wins over the other's.
 
         Of the persistent store only the hashes before the first one in memory are asked for: the longest history comes
         first, and shorter ones are no use then.
         """
-        held = {record.digest: record for record in await self._memory.find_boundary(digests)}
+        held = {record.hash: record for record in await self._memory.find_records(digests)}
         first = next((at for at, digest in enumerate(digests) if digest in held), len(digests))
 
-        async def read() -> list[BoundaryRecord]:
-            found = await self._persistent.find_boundary(digests[:first])
+        async def read() -> list[CompactionRecord]:
+            found = await self._persistent.find_records(digests[:first])
             for record in found:
-                await self._memory.put_boundary(record)
+                await self._memory.put_record(record)
             return found
 
         if first:
-            more: list[BoundaryRecord] = await self._read(read, [])
-            held |= {record.digest: record for record in more}
+            more: list[CompactionRecord] = await self._read(read, [])
+            held |= {record.hash: record for record in more}
         return [held[digest] for digest in dict.fromkeys(digests) if digest in held]
 
     async def is_empty(self) -> bool:
@@ -140,10 +140,10 @@ class LayeredStore:
         await self._memory.put(summary)
         await self._write(summary.key, summary)
 
-    async def put_boundary(self, record: BoundaryRecord) -> None:
+    async def put_record(self, record: CompactionRecord) -> None:
         """Keep one record."""
-        await self._memory.put_boundary(record)
-        await self._write(record.digest, record)
+        await self._memory.put_record(record)
+        await self._write(record.hash, record)
 
     async def _write(self, key: str, entry: Entry) -> None:
         self._unwritten[type(entry), key] = entry
@@ -180,7 +180,7 @@ class LayeredStore:
         if isinstance(entry, Summary):
             await self._persistent.put(entry)
         else:
-            await self._persistent.put_boundary(entry)
+            await self._persistent.put_record(entry)
         return True
 
     async def close(self) -> None:

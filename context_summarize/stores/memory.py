@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from cachetools import LRUCache
 
-from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.core.nodes import CompactionRecord, Summary
 
 
 def _summary_bytes(summary: Summary) -> int:
@@ -15,12 +15,12 @@ def _summary_bytes(summary: Summary) -> int:
         600
         + 2 * len(summary.text)
         + sum(150 + 2 * len(fact.value) for fact in summary.ledger)
-        + sum(60 + 2 * len(rule) for rule in summary.rules)
+        + sum(60 + 2 * len(rule) for rule in summary.directives)
     )
 
 
-def _record_bytes(record: BoundaryRecord) -> int:
-    return 600 + 400 * len(record.nodes) + 100 * len(record.elided)
+def _record_bytes(record: CompactionRecord) -> int:
+    return 600 + 400 * len(record.nodes) + 100 * len(record.shortened)
 
 
 class MemoryStore:
@@ -28,7 +28,7 @@ class MemoryStore:
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
         self._summaries: LRUCache[str, Summary] = LRUCache(max_bytes, getsizeof=_summary_bytes)
-        self._records: LRUCache[str, BoundaryRecord] = LRUCache(max_bytes // 8, getsizeof=_record_bytes)
+        self._records: LRUCache[str, CompactionRecord] = LRUCache(max_bytes // 8, getsizeof=_record_bytes)
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """The stored summaries among `keys`."""
@@ -41,19 +41,19 @@ class MemoryStore:
         Raises:
             ValueError: the summary is a digest.
         """
-        if summary.digest:
+        if summary.fallback:
             raise ValueError(f"a digest is never stored, got one for key {summary.key[:12]}")
         if _summary_bytes(summary) <= self._summaries.maxsize:
             self._summaries[summary.key] = summary
 
-    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
         """The records with one of these running hashes, in the order given."""
         return [record for digest in digests if (record := self._records.get(digest)) is not None]
 
-    async def put_boundary(self, record: BoundaryRecord) -> None:
+    async def put_record(self, record: CompactionRecord) -> None:
         """Keep one record."""
         if _record_bytes(record) <= self._records.maxsize:
-            self._records[record.digest] = record
+            self._records[record.hash] = record
 
     async def is_empty(self) -> bool:
         """True while there is no record of a boundary."""

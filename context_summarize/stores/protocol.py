@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.core.nodes import CompactionRecord, Summary
 
 
 class SummaryStore(Protocol):
@@ -19,11 +19,11 @@ class SummaryStore(Protocol):
         """Keep one summary; an entry of the same key is replaced."""
         ...
 
-    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
         """The records with one of these running hashes, in the order in which the hashes are given."""
         ...
 
-    async def put_boundary(self, record: BoundaryRecord) -> None:
+    async def put_record(self, record: CompactionRecord) -> None:
         """Keep one record; the newest one of a hash wins."""
         ...
 

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
-from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.errors import ConfigError, StoreUnavailable
 from context_summarize.stores.address import check_address, public_address, secrets_in
 from context_summarize.stores.codec import DamagedEntry, decode_record, decode_summary, encode_record, encode_summary
@@ -86,15 +86,15 @@ class SharedStore:
         Raises:
             ValueError: the summary is a digest.
         """
-        if summary.digest:
+        if summary.fallback:
             raise ValueError(f"a digest is never stored, got one for key {summary.key[:12]}")
         await self._write(SUMMARIES, summary.key, encode_summary(summary))
 
-    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
         """The records with one of these running hashes, in the order given, from the first `BATCH` that hold any."""
         wanted = list(dict.fromkeys(digests))
         for at in range(0, len(wanted), BATCH):
-            found: list[BoundaryRecord] = []
+            found: list[CompactionRecord] = []
             for digest, text in await self._read(RECORDS, wanted[at : at + BATCH]):
                 try:
                     found.append(decode_record(text))
@@ -104,9 +104,9 @@ class SharedStore:
                 return found
         return []
 
-    async def put_boundary(self, record: BoundaryRecord) -> None:
+    async def put_record(self, record: CompactionRecord) -> None:
         """Keep one record; an earlier one of the same hash is replaced."""
-        await self._write(RECORDS, record.digest, encode_record(record))
+        await self._write(RECORDS, record.hash, encode_record(record))
 
     async def is_empty(self) -> bool:
         """False: what others have put cannot be known without a search, and to look for a record costs no more."""

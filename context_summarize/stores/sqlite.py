@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TypeVar
 
-from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores.sqlite_entries import DAY, Entries, StoreStatistics
 from context_summarize.stores.sqlite_file import SqliteFile
@@ -78,15 +78,15 @@ class SqliteStore:
         Raises:
             ValueError: the summary is a digest.
         """
-        if summary.digest:
+        if summary.fallback:
             raise ValueError(f"a digest is never stored, got one for key {summary.key[:12]}")
         await self._run(lambda entries: entries.put_summary(summary))
 
-    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
         """The records with one of these running hashes, in the order given; the first `MOST_RECORDS` of them."""
         return await self._run(lambda entries: entries.find(digests))
 
-    async def put_boundary(self, record: BoundaryRecord) -> None:
+    async def put_record(self, record: CompactionRecord) -> None:
         """Keep one record; an earlier one of the same hash is replaced."""
         await self._run(lambda entries: entries.put_record(record))
 

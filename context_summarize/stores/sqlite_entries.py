@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, TypeVar
 
-from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.stores.codec import (
     DamagedEntry,
     OtherFormat,
@@ -99,14 +99,14 @@ class Entries:
             found |= self._load("summary", batch, decode_summary, lambda summary: summary.key)
         return found
 
-    def find(self, digests: Sequence[str]) -> list[BoundaryRecord]:
-        found: list[BoundaryRecord] = []
+    def find(self, digests: Sequence[str]) -> list[CompactionRecord]:
+        found: list[CompactionRecord] = []
         for batch in _batches(digests):
             # Which of them are there is read from the index alone. Records are long, so only those wanted are read.
             there = {key for (key,) in self._file.rows(f"SELECT key {_among(batch)}", "record", *batch)}
             for digest in batch:
                 if digest in there:
-                    found += self._load("record", [digest], decode_record, lambda record: record.digest).values()
+                    found += self._load("record", [digest], decode_record, lambda record: record.hash).values()
                 if len(found) == MOST_RECORDS:
                     return found
         return found
@@ -160,8 +160,8 @@ class Entries:
         about = (summary.created, summary.tokens, summary.source_tokens)
         self._put("summary", summary.key, encode_summary(summary), *about)
 
-    def put_record(self, record: BoundaryRecord) -> None:
-        self._put("record", record.digest, encode_record(record), record.created, 0, 0)
+    def put_record(self, record: CompactionRecord) -> None:
+        self._put("record", record.hash, encode_record(record), record.created, 0, 0)
 
     def _put(self, kind: Kind, key: str, entry: str, created: float, tokens: int, source_tokens: int) -> None:
         if len(entry) > self._low_bytes:

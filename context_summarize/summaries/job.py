@@ -22,7 +22,7 @@ class Job:
     """Of the text at level 0, of the children as they are shown above."""
     summary_tokens: int
     focus: str | None = None
-    rules: tuple[str, ...] = ()
+    directives: tuple[str, ...] = ()
     """Standing rules of the source, oldest first."""
 
     @property

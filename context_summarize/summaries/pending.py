@@ -102,7 +102,7 @@ class Pending:
 
 
 def _is_stale(task: asyncio.Task[Summary]) -> bool:
-    return task.done() and (task.cancelled() or task.exception() is not None or task.result().digest)
+    return task.done() and (task.cancelled() or task.exception() is not None or task.result().fallback)
 
 
 def _look(task: asyncio.Task[Summary]) -> None:

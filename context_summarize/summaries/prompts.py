@@ -38,7 +38,7 @@ class PromptTemplate:
     path: Path
     version: str
     """As the header says; empty where it says nothing."""
-    digest: str
+    hash: str
     """sha256, in hex, of the whole file with line ends as LF and without trailing newlines. Part of a summary's key."""
     body: str
     """The text below the header, with `string.Template` variables."""
@@ -79,7 +79,7 @@ class PromptSet:
 
     They are `count`, `level` and `recall`: how to ask for the originals, with a blank before it, or nothing.
     """
-    rules: tuple[str, ...]
+    directive_words: tuple[str, ...]
     """Words from the header of `segment.md`, in lower case with straight apostrophes; none where it names none."""
 
 

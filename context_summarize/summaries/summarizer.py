@@ -17,7 +17,7 @@ from amplifier_core.message_models import ChatRequest, Message
 from context_summarize.config import Config
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.facts.directives import format_rules
+from context_summarize.facts.directives import format_directives
 from context_summarize.facts.extraction import coverage
 from context_summarize.facts.ledger import build_ledger, format_ledger, ledger_tokens, prose_tokens
 from context_summarize.redaction.redactor import build_redactor
@@ -113,9 +113,9 @@ class Summarizer:
                 breaker.answered_elsewhere()
 
     @property
-    def rule_words(self) -> tuple[str, ...]:
+    def directive_words(self) -> tuple[str, ...]:
         """Words of the prompt set that make a user's sentence a standing rule."""
-        return self._prompts.rules
+        return self._prompts.directive_words
 
     def forget_refusals(self) -> None:
         """Ask again for keys that were refused too often, and forget what providers failed at."""
@@ -151,15 +151,17 @@ class Summarizer:
         return self._summary(job, target, run, text)
 
     def _summary(self, job: Job, target: Target, run: _Run, text: str) -> Summary:
-        said = f"{text}\n{format_rules(job.rules)}"
+        said = f"{text}\n{format_directives(job.directives)}"
         ledger = build_ledger(job.facts, said, ledger_tokens(job.summary_tokens, job.level), self._count)
-        shown = "\n\n".join(part for part in (text, format_rules(job.rules, text), format_ledger(ledger)) if part)
+        shown = "\n\n".join(
+            part for part in (text, format_directives(job.directives, text), format_ledger(ledger)) if part
+        )
         return Summary(
             key=job.key,
             level=job.level,
             text=text,
             ledger=ledger,
-            rules=job.rules,
+            directives=job.directives,
             tokens=self._count(shown),
             source_tokens=job.source_tokens,
             provider=target.name,

@@ -8,14 +8,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from context_summarize.config import Config
-from context_summarize.core.node_builder import Addresses
+from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import FAILURE, SUMMARY, Outbox
-from context_summarize.facts.directives import format_rules, merge_rules, newest_rules, rules_room, standing_rules
+from context_summarize.facts.directives import (
+    directives_room,
+    find_directives,
+    format_directives,
+    merge_directives,
+    newest_directives,
+)
 from context_summarize.facts.extraction import coverage, extract_facts, identifiers
 from context_summarize.facts.fact import Fact
-from context_summarize.facts.fallback import digest_text, join_digests
+from context_summarize.facts.fallback import fallback_text, join_fallbacks
 from context_summarize.facts.ledger import build_ledger, format_ledger, merge_facts
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.stores.protocol import SummaryStore
@@ -69,7 +75,7 @@ class Texts:
         self._said: set[str] = set()
         """Kinds of lasting errors that the log has been told of since the last success."""
 
-    async def get(self, node: Node, addresses: Addresses, target: Target | None, tally: Tally) -> Summary:
+    async def get(self, node: Node, builder: NodeBuilder, target: Target | None, tally: Tally) -> Summary:
         """The text of one node."""
         found = (await self._store.get([node.key])).get(node.key)
         if found is not None:
@@ -78,29 +84,29 @@ class Texts:
         if target is None or self._config.compaction_strategy == "truncate" or self._summarizer.is_paused(target):
             target = None
         if node.children:
-            return await self._merge(node, addresses, target, tally)
+            return await self._merge(node, builder, target, tally)
         if target is None and node.key in self._stand_ins:
             tally.digests += 1
             return self._stand_ins[node.key]
-        rows = addresses.source(node)
-        job = self._leaf_job(node, rows, addresses)
-        return await self._made(job, target, tally) or self._digest(job, tally, lambda: self._leaf_digest(job, rows))
+        rows = builder.source(node)
+        job = self._leaf_job(node, rows, builder)
+        return await self._made(job, target, tally) or self._digest(job, tally, lambda: self._leaf_fallback(job, rows))
 
-    async def summarise(self, node: Node, addresses: Addresses, target: Target, tally: Tally) -> Summary:
+    async def summarise(self, node: Node, builder: NodeBuilder, target: Target, tally: Tally) -> Summary:
         """The text of one node, by the provider or from the store.
 
         Raises:
             SummaryUnavailable: there is none; a digest is made only for what is shown.
         """
         if not self._summarizer.is_paused(target):
-            summary = await self.get(node, addresses, target, tally)
-            if not summary.digest:
+            summary = await self.get(node, builder, target, tally)
+            if not summary.fallback:
                 return summary
         raise SummaryUnavailable("no summary could be made ahead", kind="ahead", attempts=0)
 
-    async def _merge(self, node: Node, addresses: Addresses, target: Target | None, tally: Tally) -> Summary:
+    async def _merge(self, node: Node, builder: NodeBuilder, target: Target | None, tally: Tally) -> Summary:
         hidden = Tally()  # what is shown counts, not what it is made of
-        children = await asyncio.gather(*(self.get(child, addresses, target, hidden) for child in node.children))
+        children = await asyncio.gather(*(self.get(child, builder, target, hidden) for child in node.children))
         parts = tuple(
             f"## Summary {at} of {len(children)}\n{escape_marks(child.text)}" for at, child in enumerate(children, 1)
         )
@@ -111,15 +117,15 @@ class Texts:
             merge_facts([self._child_facts(child) for child in children]),
             sum(child.tokens for child in children),
             node.summary_tokens,
-            rules=self._kept_rules(node, merge_rules([child.rules for child in children])),
+            directives=self._kept_directives(node, merge_directives([child.directives for child in children])),
         )
         summary = None
-        if not any(child.digest for child in children):
+        if not any(child.fallback for child in children):
             summary = await self._made(job, target, tally)
         return summary or self._digest(
             job,
             tally,
-            lambda: self._merged_digest(job, children),
+            lambda: self._merged_fallback(job, children),
         )
 
     @staticmethod
@@ -129,45 +135,45 @@ class Texts:
         said = {fact.value: replace(fact, said=True) for fact in held}
         return (*said.values(), *(fact for fact in child.ledger if fact.value not in said))
 
-    def _leaf_job(self, node: Node, rows: tuple[RenderedRow, ...], addresses: Addresses) -> Job:
-        runs = addresses.runs(node, rows)
+    def _leaf_job(self, node: Node, rows: tuple[RenderedRow, ...], builder: NodeBuilder) -> Job:
+        runs = builder.runs(node, rows)
         parts = tuple(render_rows(run) for run in runs)
         facts = extract_facts(rows)
         source = self._count("\n\n".join(parts))
-        rules = self._kept_rules(node, standing_rules(runs, self._summarizer.rule_words), source)
+        rules = self._kept_directives(node, find_directives(runs, self._summarizer.directive_words), source)
         return Job(node.key, 0, parts, facts, source, node.summary_tokens, node.focus, rules)
 
-    def _kept_rules(self, node: Node, rules: tuple[str, ...], source_tokens: int | None = None) -> tuple[str, ...]:
+    def _kept_directives(self, node: Node, rules: tuple[str, ...], source_tokens: int | None = None) -> tuple[str, ...]:
         """The newest rules, as many as one node may keep."""
         leaf = node
         while leaf.children:
             leaf = leaf.children[0]
-        return newest_rules(rules, rules_room(leaf.summary_tokens, source_tokens), self._count)
+        return newest_directives(rules, directives_room(leaf.summary_tokens, source_tokens), self._count)
 
-    def _leaf_digest(self, job: Job, rows: tuple[RenderedRow, ...]) -> str:
-        return digest_text(rows, min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2)), self._count)
+    def _leaf_fallback(self, job: Job, rows: tuple[RenderedRow, ...]) -> str:
+        return fallback_text(rows, min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2)), self._count)
 
-    def _merged_digest(self, job: Job, children: Sequence[Summary]) -> str:
+    def _merged_fallback(self, job: Job, children: Sequence[Summary]) -> str:
         """The children's texts, and below them the exact values that stood beside or in what was cut."""
         room = job.summary_tokens
-        text = join_digests([child.text for child in children], room * 3 // 5, self._count)
+        text = join_fallbacks([child.text for child in children], room * 3 // 5, self._count)
         ledger = format_ledger(build_ledger(job.facts, text, room - self._count(text) - 2, self._count))
         return f"{text}\n\n{ledger}" if ledger else text
 
     def _digest(self, job: Job, tally: Tally, make: Callable[[], str]) -> Summary:
         tally.digests += 1
         text = make()
-        rules = format_rules(job.rules, text)
+        rules = format_directives(job.directives, text)
         shown = f"{text}\n\n{rules}" if rules else text
         made = Summary(
             key=job.key,
             level=job.level,
             text=text,
             ledger=(),
-            rules=job.rules,
+            directives=job.directives,
             tokens=self._count(shown),
             source_tokens=job.source_tokens,
-            digest=True,
+            fallback=True,
             coverage=coverage(job.facts, shown),
         )
         if job.level == 0:

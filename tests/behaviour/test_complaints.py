@@ -9,7 +9,7 @@ import pytest
 from amplifier_core.llm_errors import ProviderUnavailableError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
@@ -97,7 +97,7 @@ async def test_one_file_was_larger_than_the_window() -> None:
     manager = await fed(rows)
     view = await manager.get_messages_for_request(provider=provider())
     assert tokens(view) <= 5_400
-    assert pairs_intact(view) == []
+    assert broken_pairs(view) == []
     assert view[-1]["content"].startswith("line of a log")
     assert await manager.get_messages() == rows
 
@@ -146,7 +146,7 @@ async def test_it_left_results_without_calls() -> None:
     main = provider(window=14_000)
     for row in recording()[:650]:
         if row["role"] == "assistant":
-            assert pairs_intact(await manager.get_messages_for_request(provider=main)) == []
+            assert broken_pairs(await manager.get_messages_for_request(provider=main)) == []
         await manager.add_message(row)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
@@ -52,7 +52,7 @@ async def test_what_can_be_shortened_fits(name: str) -> None:
     recorder = Recorder()
     view = await view_of(FITS[name], recorder)
     assert sum(measure(row, COUNT) for row in view) <= BUDGET
-    assert pairs_intact(view) == []
+    assert broken_pairs(view) == []
     assert recorder.count("context:compaction") == 1
     assert recorder.count("context-summarize:over_budget") == 0
 
@@ -82,7 +82,7 @@ async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(
             view = await manager.get_messages_for_request(BUDGET, provider)
             fired.append(recorder.count("context:compaction") - before)
             assert view[0] == {"role": "system", "content": prompt}
-            assert pairs_intact(view) == []
+            assert broken_pairs(view) == []
     assert max(sum(fired[at : at + 10]) for at in range(len(fired))) <= 2
     [event] = recorder.of("context-summarize:over_budget")
     assert event["budget"] == BUDGET < event["token_count"]

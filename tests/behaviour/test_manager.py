@@ -15,8 +15,8 @@ from amplifier_core.llm_errors import RateLimitError
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.core.nodes import BoundaryRecord
-from context_summarize.facts.fallback import DIGEST_LINE
+from context_summarize.core.nodes import CompactionRecord
+from context_summarize.facts.fallback import FALLBACK_LINE
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.summarizer import own_call
@@ -46,7 +46,7 @@ async def fed(made: SummarizingContextManager, rows: list[JsonRow]) -> Summarizi
 
 
 def digests(view: list[JsonRow]) -> int:
-    return sum(1 for row in nodes(view) if DIGEST_LINE in row["content"])
+    return sum(1 for row in nodes(view) if FALLBACK_LINE in row["content"])
 
 
 async def settle() -> None:
@@ -925,8 +925,8 @@ class SlowStore(MemoryStore):
         self._summaries, self._records = inner._summaries, inner._records
         self.entered, self.go = asyncio.Event(), asyncio.Event()
 
-    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
-        found = await super().find_boundary(digests)
+    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
+        found = await super().find_records(digests)
         if not self.entered.is_set():
             self.entered.set()
             await self.go.wait()

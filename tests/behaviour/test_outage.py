@@ -8,7 +8,7 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Clock, Recorder, recording
 
@@ -47,7 +47,7 @@ async def session(minutes: float, error: Exception) -> tuple[Recorder, Provider,
         if row["role"] == "assistant":
             before = recorder.count("context:compaction")
             view = await manager.get_messages_for_request(provider=provider)
-            assert pairs_intact(view) == []
+            assert broken_pairs(view) == []
             assert await manager.get_token_count() <= 17_000
             if recorder.count("context:compaction") > before:
                 times.append(clock.time)
@@ -119,6 +119,6 @@ async def test_nothing_is_merged_or_stored_from_a_digest() -> None:
             clock.time += 1
     shown = manager._state.nodes
     assert any(item.node.level for item in shown), "nothing was merged"
-    assert all(item.summary.digest for item in shown)
+    assert all(item.summary.fallback for item in shown)
     assert await manager._store.get([item.node.key for item in shown]) == {}
     await manager.close()

@@ -11,7 +11,7 @@ from amplifier_core.llm_errors import ProviderUnavailableError
 
 from benchmarks.field.virtual import run_virtually
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
@@ -63,7 +63,7 @@ async def session(provider: Any, rows: list[dict[str, Any]], **settings: Any) ->
             asked = loop.time()
             view = await manager.get_messages_for_request(provider=provider)
             run.waits.append(loop.time() - asked)
-            assert pairs_intact(view) == []
+            assert broken_pairs(view) == []
         await manager.add_message(row)
     await manager.close()
     run.tasks_left = len(asyncio.all_tasks()) - 1

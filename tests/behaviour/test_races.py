@@ -15,9 +15,9 @@ import pytest_asyncio
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.core.nodes import BoundaryRecord, Summary
-from context_summarize.facts.fallback import DIGEST_LINE
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.core.nodes import CompactionRecord, Summary
+from context_summarize.facts.fallback import FALLBACK_LINE
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
@@ -53,13 +53,13 @@ class SlowStore(MemoryStore):
         await super().put(summary)
         await asyncio.sleep(0)
 
-    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
         await asyncio.sleep(0)
-        return await super().find_boundary(digests)
+        return await super().find_records(digests)
 
-    async def put_boundary(self, record: BoundaryRecord) -> None:
+    async def put_record(self, record: CompactionRecord) -> None:
         await asyncio.sleep(0)
-        await super().put_boundary(record)
+        await super().put_record(record)
         await asyncio.sleep(0)
 
     async def is_empty(self) -> bool:
@@ -215,8 +215,8 @@ class TestCancelledAtEveryAwait:
             assert await session.manager.get_messages() == session.rows
             now = session.manager._state
             if now is not before:
-                assert (now.frontier, now.frontier_row, now.elided) == (
-                    state_after.frontier, state_after.frontier_row, state_after.elided,
+                assert (now.frontier, now.frontier_row, now.shortened) == (
+                    state_after.frontier, state_after.frontier_row, state_after.shortened,
                 )  # fmt: skip
                 assert [shown.node.key for shown in now.nodes] == [shown.node.key for shown in state_after.nodes]
             if task.cancelled():
@@ -316,7 +316,7 @@ class TestCancelledAtEveryAwait:
             rows = await made.get_messages()
             assert rows in (session.rows, after.get(what, session.rows))
             view = await session.request()
-            assert pairs_intact(view) == []
+            assert broken_pairs(view) == []
             assert size(view) <= session.budget
             assert await session.request() == view
             assert len(set(questions(session.provider))) == session.provider.calls
@@ -428,7 +428,7 @@ class TestWhileSummariesAreUnderWay:
         provider.go.set()
         view = await task
         assert await session.manager.get_messages() == [*session.rows, *more]
-        assert pairs_intact(view) == []
+        assert broken_pairs(view) == []
         assert [row["content"] for row in view[-20:]] == [f"row {at}" for at in range(20)]
         assert size(view) <= 900 + size(more)
         assert size(await session.request()) <= 900
@@ -621,7 +621,7 @@ class TestTheHostStopsWaiting:
         provider.go.set()
         view = await task
         assert nodes(view)
-        assert not any(DIGEST_LINE in row["content"] for row in nodes(view))
+        assert not any(FALLBACK_LINE in row["content"] for row in nodes(view))
         await made.close()
 
 
@@ -647,7 +647,7 @@ class TestNoWaiting:
             assert view == session.rows or nodes(view)
         assert earlier == view
         assert nodes(view)
-        assert not any(DIGEST_LINE in row["content"] for row in nodes(view))
+        assert not any(FALLBACK_LINE in row["content"] for row in nodes(view))
         assert len(set(questions(provider))) == provider.calls
         assert session.events() == (1, 1, 1)
         await session.manager.close()

@@ -152,8 +152,8 @@ async def live(rows: Sequence[JsonRow], store: SummaryStore, budget: int, **sett
             await manager.get_messages_for_request(budget, provider)
         await manager.add_message(row)
     view = await manager.get_messages_for_request(budget, provider)
-    if manager._ahead._task is not None:  # what was begun for the next boundary is there
-        await manager._ahead._task
+    if manager._prefetch._task is not None:  # what was begun for the next boundary is there
+        await manager._prefetch._task
     history = manager._history
     segments = [
         (history.rendered_group(s.first_group).start, history.rendered_group(s.end_group - 1).end)
@@ -257,7 +257,7 @@ async def test_reasoning_is_in_no_key_and_is_not_shown_to_the_summariser() -> No
         manager = SummarizingContextManager(store=MemoryStore())
         await manager.set_messages(given)
         await manager.get_messages_for_request(8_000, provider)
-        found.append([manager._addresses.leaf(segment).key for segment in manager._history.segments])
+        found.append([manager._builder.leaf(segment).key for segment in manager._history.segments])
         await manager.close()
         assert provider.calls > 0
         assert FRESH not in "".join(asked(provider))
@@ -395,7 +395,7 @@ async def test_a_record_that_does_not_match_its_history_is_ignored(kept: tuple[M
             replace(record, frontier_group=record.frontier_group + 10_000),
             replace(record, segment_tokens=0),
         )
-        await store.put_boundary(damaged[record.frontier_group % 3])
+        await store.put_record(damaged[record.frontier_group % 3])
     view, _ = await resume(as_saved(ended.rows), store, 8_000)
     ranges = [row["metadata"]["messages"] for row in nodes(view)]
     assert ranges

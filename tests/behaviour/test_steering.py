@@ -9,7 +9,7 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.support.recorder import Recorder
 
@@ -115,7 +115,7 @@ class TestPause:
         manager = await fed(30, recorder)
         await manager.pause()
         view = await manager.get_messages_for_request(BUDGET, asked)
-        assert pairs_intact(view) == []
+        assert broken_pairs(view) == []
         assert await manager.get_token_count() <= BUDGET
         assert recorder.of("context:pre_compact")[0]["reason"] == "must_fit"
         await manager.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from context_summarize.core.nodes import BoundaryRecord, Node, Summary
+from context_summarize.core.nodes import CompactionRecord, Node, Summary
 from context_summarize.facts.fact import Fact
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.memory import MemoryStore
@@ -34,7 +34,7 @@ FACTORIES: Mapping[str, Callable[[Path], Awaitable[SummaryStore]]] = {
 """Name → what makes a new, empty store. It may use the folder, which is as new; who asks for a store closes it."""
 
 
-def summary(key: str, text: str = "Goal: none", *, digest: bool = False) -> Summary:
+def summary(key: str, text: str = "Goal: none", *, fallback: bool = False) -> Summary:
     return Summary(
         key=key,
         level=1,
@@ -42,19 +42,19 @@ def summary(key: str, text: str = "Goal: none", *, digest: bool = False) -> Summ
         ledger=(Fact("id", "HAT136", 2), Fact("path", "src/\ud800.py")),
         tokens=5,
         source_tokens=50,
-        digest=digest,
+        fallback=fallback,
         provider="p",
         model="m",
         usage={"input_tokens": 7, "output_tokens": 2, "attempts": 1},
         cost_usd="0.01",
         created=1.5,
         coverage=0.5,
-        rules=("answer in Dutch",),
+        directives=("answer in Dutch",),
     )
 
 
-def record(digest: str, frontier: int = 3) -> BoundaryRecord:
+def record(hash_: str, frontier: int = 3) -> CompactionRecord:
     leaf = Node("k1", 0, 0, 0, 2, 100, 512)
     rest = Node("k2", 0, -1, 2, 3, 100, 512, (), "focus")
     node = Node("k3", 1, -1, 0, 3, 150, 0, (leaf, rest))
-    return BoundaryRecord(digest, frontier, 9, 512, 100, (node,), ((1, 0, 64, "ab"),), 4, 2.5)
+    return CompactionRecord(hash_, frontier, 9, 512, 100, (node,), ((1, 0, 64, "ab"),), 4, 2.5)

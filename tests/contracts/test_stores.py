@@ -32,7 +32,15 @@ class TestSummaries:
     async def test_what_is_put_is_got_back_whole(self, store: SummaryStore) -> None:
         """Every field survives, also those that are empty."""
         bare = replace(
-            summary("b"), text="", ledger=(), rules=(), usage={}, provider=None, model=None, cost_usd=None, created=0.0
+            summary("b"),
+            text="",
+            ledger=(),
+            directives=(),
+            usage={},
+            provider=None,
+            model=None,
+            cost_usd=None,
+            created=0.0,
         )
         await store.put(summary("a"))
         await store.put(bare)
@@ -51,7 +59,7 @@ class TestSummaries:
     async def test_a_new_store_holds_nothing(self, store: SummaryStore) -> None:
         """Reading comes first in most sessions."""
         assert await store.get(["a"]) == {}
-        assert await store.find_boundary(["d"]) == []
+        assert await store.find_records(["d"]) == []
         assert await store.is_empty()
 
     async def test_a_summary_of_the_same_key_is_replaced(self, store: SummaryStore) -> None:
@@ -73,7 +81,7 @@ class TestSummaries:
         await store.put(summary("a"))
         for key in ("a", "b"):
             with pytest.raises(ValueError, match="a digest is never stored"):
-                await store.put(summary(key, "by code", digest=True))
+                await store.put(summary(key, "by code", fallback=True))
         assert await store.get(["a", "b"]) == {"a": summary("a")}
 
     async def test_thousands_of_keys_are_asked_for_at_once(self, store: SummaryStore) -> None:
@@ -87,49 +95,49 @@ class TestSummaries:
 class TestRecords:
     async def test_a_record_is_found_whole(self, store: SummaryStore) -> None:
         """Trees of nodes, shortened rows and what may be absent."""
-        bare = replace(record("bare"), nodes=(), elided=(), newest_user=None)
-        await store.put_boundary(record("d"))
-        await store.put_boundary(bare)
-        assert await store.find_boundary(["d"]) == [record("d")]
-        assert await store.find_boundary(["bare"]) == [bare]
+        bare = replace(record("bare"), nodes=(), shortened=(), newest_user=None)
+        await store.put_record(record("d"))
+        await store.put_record(bare)
+        assert await store.find_records(["d"]) == [record("d")]
+        assert await store.find_records(["bare"]) == [bare]
 
     async def test_records_are_found_in_the_order_of_their_digests(self, store: SummaryStore) -> None:
         """The asker names the longest history first."""
         for digest in ("d1", "d2", "d3"):
-            await store.put_boundary(record(digest))
-        assert await store.find_boundary(["d3", "x", "d1"]) == [record("d3"), record("d1")]
-        assert await store.find_boundary(["d1", "d2", "d3"]) == [record("d1"), record("d2"), record("d3")]
-        assert await store.find_boundary([]) == []
-        assert await store.find_boundary(["x"]) == []
+            await store.put_record(record(digest))
+        assert await store.find_records(["d3", "x", "d1"]) == [record("d3"), record("d1")]
+        assert await store.find_records(["d1", "d2", "d3"]) == [record("d1"), record("d2"), record("d3")]
+        assert await store.find_records([]) == []
+        assert await store.find_records(["x"]) == []
 
     async def test_the_newest_record_of_a_digest_wins(self, store: SummaryStore) -> None:
         """A later boundary at the same place replaces the earlier one."""
-        await store.put_boundary(record("d", 3))
-        await store.put_boundary(record("d", 4))
-        assert await store.find_boundary(["d"]) == [record("d", 4)]
+        await store.put_record(record("d", 3))
+        await store.put_record(record("d", 4))
+        assert await store.find_records(["d"]) == [record("d", 4)]
 
     async def test_records_are_found_among_those_of_a_long_history(self, store: SummaryStore) -> None:
         """Ten thousand running hashes, the longest first; whatever their number, the order is theirs."""
         digests = keys(10_000)
         for index in (9_000, 4_000, 10):
-            await store.put_boundary(record(digests[index], index))
-        found = await store.find_boundary(digests[::-1])
+            await store.put_record(record(digests[index], index))
+        found = await store.find_records(digests[::-1])
         assert [each.frontier_group for each in found] == [9_000, 4_000, 10]
 
     async def test_summaries_and_records_are_apart(self, store: SummaryStore) -> None:
         """A key of the one is no hash of the other, not even when they are equal."""
         await store.put(summary("same"))
-        assert await store.find_boundary(["same"]) == []
-        await store.put_boundary(record("same"))
+        assert await store.find_records(["same"]) == []
+        await store.put_record(record("same"))
         assert await store.get(["same"]) == {"same": summary("same")}
-        assert await store.find_boundary(["same"]) == [record("same")]
+        assert await store.find_records(["same"]) == [record("same")]
 
     async def test_a_store_is_empty_until_a_boundary_is_recorded(self, store: SummaryStore) -> None:
         """Summaries alone leave nothing to look for."""
         assert await store.is_empty()
         await store.put(summary("a"))
         assert await store.is_empty()
-        await store.put_boundary(record("d"))
+        await store.put_record(record("d"))
         assert not await store.is_empty()
 
 
@@ -145,16 +153,16 @@ class OtherFormats:
             with monkeypatch.context() as other:
                 other.setattr(codec, "FORMAT", version)
                 await store.put(summary(name))
-                await store.put_boundary(record(name))
+                await store.put_record(record(name))
             await store.put(summary("ours"))
-            await store.put_boundary(record("ours"))
+            await store.put_record(record("ours"))
             for _ in range(2):
                 assert await store.get([name, "ours"]) == {"ours": summary("ours")}
-                assert await store.find_boundary([name, "ours"]) == [record("ours")]
+                assert await store.find_records([name, "ours"]) == [record("ours")]
             with monkeypatch.context() as other:
                 other.setattr(codec, "FORMAT", version)
                 assert await store.get([name]) == {name: summary(name)}
-                assert await store.find_boundary([name]) == [record(name)]
+                assert await store.find_records([name]) == [record(name)]
         assert [line for line in caplog.records if line.levelno > logging.DEBUG] == []
 
     async def test_a_put_replaces_an_entry_of_another_format(
@@ -164,11 +172,11 @@ class OtherFormats:
         with monkeypatch.context() as other:
             other.setattr(codec, "FORMAT", codec.FORMAT + 1)
             await store.put(summary("a", "theirs"))
-            await store.put_boundary(record("d", 4))
+            await store.put_record(record("d", 4))
         await store.put(summary("a", "ours"))
-        await store.put_boundary(record("d", 5))
+        await store.put_record(record("d", 5))
         assert await store.get(["a"]) == {"a": summary("a", "ours")}
-        assert await store.find_boundary(["d"]) == [record("d", 5)]
+        assert await store.find_records(["d"]) == [record("d", 5)]
 
 
 class TestUse:
@@ -179,7 +187,7 @@ class TestUse:
         await store.close()
         await store.close()
         await store.put(summary("b"))
-        await store.put_boundary(record("d"))
+        await store.put_record(record("d"))
         assert (await store.get(["b"])).keys() == {"b"}
         assert not await store.is_empty()
 
@@ -189,10 +197,10 @@ class TestUse:
 
         async def use(key: str) -> None:
             await store.put(summary(key, f"first {key}"))
-            await store.put_boundary(record(key))
+            await store.put_record(record(key))
             assert (await store.get([key]))[key].text == f"first {key}"
             await store.put(summary(key, f"second {key}"))
-            assert await store.find_boundary([key]) == [record(key)]
+            assert await store.find_records([key]) == [record(key)]
 
         await asyncio.gather(*map(use, names))
         assert await store.get(names) == {key: summary(key, f"second {key}") for key in names}

@@ -26,8 +26,8 @@ from amplifier_core.message_models import ChatRequest, Message
 from amplifier_core.testing import EventRecorder
 
 from context_summarize import SummarizingContextManager
-from context_summarize.facts.fallback import DIGEST_LINE
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.facts.fallback import FALLBACK_LINE
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.testing import tool_session
 from tests.support.chat_completions import BASE_URL, ChatCompletionsProvider, answer, failure
@@ -80,7 +80,7 @@ class Bench:
             await self.manager.add_message(row)
         view = await self.manager.get_messages_for_request(provider=self.provider)
         assert (await self.manager.get_messages())[before:] == rows, "the history is intact"
-        assert pairs_intact(view) == []
+        assert broken_pairs(view) == []
         for row in view:
             Message(**row)
         assert await self.manager.get_token_count() <= 10_000
@@ -137,7 +137,7 @@ def assert_summary(view: list[JsonRow], text: str = SUMMARY) -> None:
     """The view shows the model's text in place of the folded rows, and the newest rows as they are."""
     [row] = summary_rows(view)
     assert text in row["content"]
-    assert DIGEST_LINE not in row["content"]
+    assert FALLBACK_LINE not in row["content"]
     assert view[-6:] == ROWS[-6:]
     assert len(view) < len(ROWS)
 
@@ -146,7 +146,7 @@ def assert_digest(view: list[JsonRow]) -> None:
     """The view shows what code can say, exact ids among it, and the newest rows as they are."""
     [row] = summary_rows(view)
     assert SUMMARY not in row["content"]
-    assert DIGEST_LINE in row["content"]
+    assert FALLBACK_LINE in row["content"]
     assert "ORD00000" in row["content"]
     assert view[-6:] == ROWS[-6:]
     assert len(view) < len(ROWS)

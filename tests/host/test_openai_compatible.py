@@ -33,7 +33,7 @@ from amplifier_core.message_models import ChatRequest, Message, ToolSpec
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import ConfigError
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.providers.openai_compatible import CONTEXT_WINDOW, OpenAICompatibleProvider, make_provider
 from context_summarize.session.host import provider_window
 from context_summarize.testing import tool_session
@@ -452,7 +452,7 @@ async def test_a_boundary_is_made_with_a_real_server_on_this_machine(local_serve
     assert len(view) < len(rows)
     assert chat_server.SUMMARY in view[1]["content"]
     assert view[-6:] == rows[-6:]
-    assert pairs_intact(view) == []
+    assert broken_pairs(view) == []
     assert [entry["path"] for entry in log] == ["/v1/models", *["/v1/chat/completions"] * 3]
     assert {entry["key"] for entry in log} == {None}
     refused, busy, answered = (entry["body"] for entry in log[1:])

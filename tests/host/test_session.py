@@ -22,7 +22,7 @@ from amplifier_core.testing import MockCoordinator
 
 import context_summarize
 from context_summarize import SummarizingContextManager, mount
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.testing import tool_session, user
 from tests.support.session import SUMMARY, Host, is_summary_request
@@ -662,6 +662,6 @@ async def test_a_transcript_repaired_by_the_host_keeps_its_summaries(monkeypatch
     repaired = await host.context.get_messages_for_request(provider=host.provider)
 
     assert len(host.provider.summary_requests) == asked
-    assert pairs_intact(repaired) == []
+    assert broken_pairs(repaired) == []
     assert repaired[:-1] == view[:-1]
     await host.end()

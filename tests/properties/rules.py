@@ -6,7 +6,7 @@ from typing import Any
 
 from amplifier_core.message_models import Message
 
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.tokens.measure import measure
 
 Rows = list[dict[str, Any]]
@@ -14,7 +14,7 @@ Rows = list[dict[str, Any]]
 
 def check_shape(view: Rows) -> None:
     """Rules 2 and 3: pairs are whole, and every row passes the host's `Message`."""
-    assert pairs_intact(view) == []
+    assert broken_pairs(view) == []
     for row in view:
         Message(**row)
 

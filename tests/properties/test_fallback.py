@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from context_summarize.facts.extraction import coverage, extract_facts, identifiers
-from context_summarize.facts.fallback import digest_text, join_digests
+from context_summarize.facts.fallback import fallback_text, join_fallbacks
 from context_summarize.facts.ledger import build_ledger, format_ledger, merge_facts
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
 
@@ -35,13 +35,13 @@ room = st.integers(1, 400)
 @given(rows, room, counters)
 def test_a_digest_never_exceeds_its_tokens(given_rows, max_tokens, count):
     """However small the room and whatever stands in the rows."""
-    assert count(digest_text(given_rows, max_tokens, count)) <= max_tokens
+    assert count(fallback_text(given_rows, max_tokens, count)) <= max_tokens
 
 
 @given(st.lists(texts, max_size=6), room, counters)
 def test_joined_digests_never_exceed_their_tokens(given_texts, max_tokens, count):
     """However many children there are."""
-    assert count(join_digests(given_texts, max_tokens, count)) <= max_tokens
+    assert count(join_fallbacks(given_texts, max_tokens, count)) <= max_tokens
 
 
 @given(rows, texts, room, counters)

@@ -123,7 +123,7 @@ def test_appending_rows_never_changes_a_closed_segment(
         await manager.set_messages(history)
         await manager.get_messages_for_request(10**6)
         manager._history.advance_segments()
-        return [manager._addresses.leaf(segment) for segment in manager._history.segments]
+        return [manager._builder.leaf(segment) for segment in manager._history.segments]
 
     async def run() -> None:
         short, long = await cut(rows), await cut([*rows, *more])
@@ -144,8 +144,8 @@ def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[d
         history = manager._history
         history.advance_segments()
         for segment in history.segments:
-            node = manager._addresses.leaf(segment)
-            shown = manager._addresses.source(node)
+            node = manager._builder.leaf(segment)
+            shown = manager._builder.source(node)
             first, last = history.message_range(segment.first_group, segment.end_group)
             assert [row.number for row in shown] == list(range(1, last - first + 2))
             groups = [history.rendered_group(at) for at in range(segment.first_group, segment.end_group)]

@@ -288,7 +288,7 @@ class ManagerMachine(RuleBasedStateMachine):
 
     async def request(self) -> Rows:
         """A view; with a provider that hangs, the host gives up waiting after a while."""
-        self.may_fire = self.made._floor.may_fire()
+        self.may_fire = self.made._throttle.may_fire()
         request = asyncio.ensure_future(self.made.get_messages_for_request(self.budget, self.provider))
         await self.patient(request)
         return request.result()

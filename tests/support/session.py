@@ -23,7 +23,7 @@ from amplifier_core.message_models import (
 )
 
 from context_summarize.events import ALL_EVENTS
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.testing import ScriptedProvider, text_response
 
@@ -110,7 +110,7 @@ class Loop:
 
     def _look_at(self, rows: list[JsonRow]) -> None:
         self.views.append(rows)
-        self.problems += [f"view {len(self.views)}: {problem}" for problem in pairs_intact(rows)]
+        self.problems += [f"view {len(self.views)}: {problem}" for problem in broken_pairs(rows)]
 
 
 class SessionProvider(ScriptedProvider):

@@ -31,9 +31,9 @@ class _Kept(MemoryStore):
         self.summaries.append(summary)
         await super().put(summary)
 
-    async def put_boundary(self, record: Any) -> None:
+    async def put_record(self, record: Any) -> None:
         self.records.append(record)
-        await super().put_boundary(record)
+        await super().put_record(record)
 
 
 async def _session() -> _Kept:

@@ -180,10 +180,10 @@ def test_a_file_without_a_session_is_one_line(tmp_path):
 def test_an_interruption_ends_with_130_and_one_line(session, monkeypatch):
     """Nothing half is printed."""
 
-    async def survey(*args, **kwargs):
+    async def inspect_rows(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli_inspect, "survey", survey)
+    monkeypatch.setattr(cli_inspect, "inspect_rows", inspect_rows)
 
     told = call("inspect", session, "--json")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import Addresses
+from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
@@ -157,20 +157,20 @@ class TestNumbers:
     )
     def test_keep_recent_counts_every_row_and_snaps_outwards_to_groups(self, keep: int, groups: int) -> None:
         """The group [3, 6) is kept whole when its last row is kept; hook rows count too."""
-        assert history_of(MIXED).foldable(keep) == groups
+        assert history_of(MIXED).summarisable(keep) == groups
 
     def test_the_newest_group_is_never_folded(self) -> None:
         """keep_recent 0 keeps it all the same."""
-        assert history_of([user("one")]).foldable(0) == 0
-        assert history_of([]).foldable(0) == 0
-        assert history_of([user("one"), hook("note")]).foldable(0) == 0
+        assert history_of([user("one")]).summarisable(0) == 0
+        assert history_of([]).summarisable(0) == 0
+        assert history_of([user("one"), hook("note")]).summarisable(0) == 0
 
     def test_while_a_call_is_open_it_is_the_newest_group(self) -> None:
         """All closed groups may go then."""
         history = history_of([*MIXED, call("b"), hook("between")])
-        assert history.foldable(0) == 4
-        assert history.foldable(2) == 4
-        assert history.foldable(3) == 3
+        assert history.summarisable(0) == 4
+        assert history.summarisable(2) == 4
+        assert history.summarisable(3) == 3
         assert [(group.start, group.end) for group in history.open_groups()] == [(10, 12)]
 
     def test_folding_drops_the_rows_between_as_far_as_keep_recent_allows(self) -> None:
@@ -342,16 +342,16 @@ class Cut:
         self.history = history_of(rows)
         self.history.start_segments(segment_tokens, 48, first_group=0, first_index=0)
         self.history.advance_segments()
-        given: dict[str, Any] = {"segment_digest": "s", "merge_digest": "m", "redact": None, **changes}
-        self.addresses = Addresses(self.history, **given)
-        self.leaves = [self.addresses.leaf(segment) for segment in self.history.segments]
+        given: dict[str, Any] = {"segment_hash": "s", "merge_hash": "m", "redact": None, **changes}
+        self.builder = NodeBuilder(self.history, **given)
+        self.leaves = [self.builder.leaf(segment) for segment in self.history.segments]
 
 
 class TestAddresses:
     def test_a_leaf_is_named_once(self) -> None:
         """Its rows are not rendered again."""
         cut = Cut(tool_session(8))
-        assert cut.addresses.leaf(cut.history.segments[0]) is cut.leaves[0]
+        assert cut.builder.leaf(cut.history.segments[0]) is cut.leaves[0]
         assert len({leaf.key for leaf in cut.leaves}) == len(cut.leaves) > 2
 
     def test_the_same_run_with_another_length_is_another_node(self) -> None:
@@ -359,11 +359,11 @@ class TestAddresses:
         cut = Cut(tool_session(8))
         cut.history.start_segments(128, 60, first_group=0, first_index=0)
         cut.history.advance_segments()
-        again = cut.addresses.leaf(cut.history.segments[0])
+        again = cut.builder.leaf(cut.history.segments[0])
         assert (again.first_group, again.end_group) == (cut.leaves[0].first_group, cut.leaves[0].end_group)
         assert again.key != cut.leaves[0].key
 
-    @pytest.mark.parametrize("changes", [{"segment_digest": "other"}, {"redact": str.upper}])
+    @pytest.mark.parametrize("changes", [{"segment_hash": "other"}, {"redact": str.upper}])
     def test_template_and_redaction_are_in_the_key(self, changes: dict[str, Any]) -> None:
         """What the summariser is shown, and by which words it is asked."""
         assert Cut(tool_session(8), **changes).leaves[0].key != Cut(tool_session(8)).leaves[0].key
@@ -381,18 +381,18 @@ class TestAddresses:
         """No summary where it would not be smaller."""
         cut = Cut([*tool_session(4), user("short"), assistant("too")])
         groups = len(cut.history.rendered)
-        assert cut.addresses.rest(groups - 2, groups) is None
-        assert cut.addresses.rest(2, 2) is None
-        unknown = Addresses(history_of(tool_session(4)), "s", "m", None)
+        assert cut.builder.rest(groups - 2, groups) is None
+        assert cut.builder.rest(2, 2) is None
+        unknown = NodeBuilder(history_of(tool_session(4)), "s", "m", None)
         assert unknown.rest(0, 4) is None
-        node = cut.addresses.rest(0, 6)
+        node = cut.builder.rest(0, 6)
         assert node is not None
         assert (node.is_rest, node.level, node.first_group, node.end_group, node.children) == (True, 0, 0, 6, ())
 
     def test_focus_is_part_of_the_key_of_a_rest(self) -> None:
         """It shapes only that summary."""
         cut = Cut(tool_session(8))
-        plain, focused = cut.addresses.rest(0, 8), cut.addresses.rest(0, 8, "dates")
+        plain, focused = cut.builder.rest(0, 8), cut.builder.rest(0, 8, "dates")
         assert plain is not None
         assert focused is not None
         assert plain.key != focused.key
@@ -401,19 +401,19 @@ class TestAddresses:
     def test_a_merge_stands_for_its_children(self) -> None:
         """Range from the first to the last, one level up, keyed by its children."""
         cut = Cut(tool_session(12))
-        node = cut.addresses.merge(cut.leaves[:3], 0)
+        node = cut.builder.merge(cut.leaves[:3], 0)
         assert (node.level, node.index, node.first_group) == (1, 0, 0)
         assert node.end_group == cut.leaves[2].end_group
         assert node.children == tuple(cut.leaves[:3])
-        assert node.key != cut.addresses.merge(cut.leaves[:2], 0).key
+        assert node.key != cut.builder.merge(cut.leaves[:2], 0).key
 
     def test_the_source_of_a_leaf_is_given_in_runs_that_are_its_groups(self) -> None:
         """So that pieces are cut at group boundaries."""
         rows = [user("ask " * 30), calls(("a", "x", {}), ("b", "y", {})), hook("h"), result("a"), result("b")]
         cut = Cut([*rows, *tool_session(6)])
         leaf = cut.leaves[0]
-        source = cut.addresses.source(leaf)
-        runs = cut.addresses.runs(leaf, source)
+        source = cut.builder.source(leaf)
+        runs = cut.builder.runs(leaf, source)
         assert [row for run in runs for row in run] == list(source)
         assert len(runs) == leaf.end_group - leaf.first_group
         assert [row.role for row in runs[1]] == ["assistant", "tool", "tool"]

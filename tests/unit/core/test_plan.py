@@ -8,7 +8,7 @@ import pytest
 
 from context_summarize.core.frames import show_node, show_one_line
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import Addresses
+from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary, expanded
 from context_summarize.core.plan import Limits, Plan, Planner, Reason
 from context_summarize.core.view import View
@@ -51,7 +51,7 @@ class Scene:
         self.history = History()
         self.history.start_segments(segment_tokens, SUMMARY_WORDS, first_group=0, first_index=0)
         self.add(*rows)
-        self.addresses = Addresses(self.history, "segment", "merge", None)
+        self.builder = NodeBuilder(self.history, "segment", "merge", None)
         self.state = ViewState()
         self.known: dict[Node, ShownNode] = {}
         """By node, not by key: two segments of equal text share a key."""
@@ -64,7 +64,7 @@ class Scene:
             "target": 0.3,
             "share": 0.25,
             "fan_in": 3,
-            "elide": None,
+            "shorten_above": None,
         }
         self.given = {**given, **limits}
 
@@ -80,7 +80,7 @@ class Scene:
     def plan(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
         planner = Planner(
             self.history,
-            self.addresses,
+            self.builder,
             self.state,
             self.limits(**changes),
             lambda node: self.known[node].tokens if node in self.known else None,
@@ -112,9 +112,9 @@ class Scene:
             nodes=(*lines, *shown[plan.lines :]),
             frontier=plan.frontier,
             frontier_row=plan.frontier_row,
-            elided=plan.elided,
+            shortened=plan.shortened,
             newest_user=plan.newest_user,
-            boundary_rows=len(self.history),
+            rows_at_compaction=len(self.history),
             boundaries=self.state.boundaries + 1,
         )
 
@@ -137,7 +137,7 @@ class TestFolding:
         one_less = scene.settled(share=1.0, target=(plan.tokens_after + 1) / 4_000)
         assert one_less.frontier == plan.frontier
         assert scene.settled(share=1.0, target=0.5).frontier < plan.frontier
-        assert (plan.level, plan.lines, plan.elided, plan.fits) == (1, 0, {}, True)
+        assert (plan.level, plan.lines, plan.shortened, plan.fits) == (1, 0, {}, True)
 
     def test_nodes_stand_for_the_segments_in_order(self) -> None:
         """Level 0, indices from 0, without gaps, up to the frontier."""
@@ -269,50 +269,50 @@ class TestEliding:
 
     def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit(self) -> None:
         """Short ones are not, nor is anything but a tool result."""
-        scene = Scene([user(words(700)), *self.rows()], elide=200, keep_recent=4)
+        scene = Scene([user(words(700)), *self.rows()], shorten_above=200, keep_recent=4)
         plan = scene.settled()
-        assert plan.elided == {3: 50, 7: 50}
+        assert plan.shortened == {3: 50, 7: 50}
         assert plan.nodes == ()
 
     def test_newer_ones_are_left_alone(self) -> None:
         """Not within keep_recent."""
-        scene = Scene(self.rows(), elide=200, keep_recent=5)
-        assert set(scene.settled(target=0.9).elided) == {2}
+        scene = Scene(self.rows(), shorten_above=200, keep_recent=5)
+        assert set(scene.settled(target=0.9).shortened) == {2}
 
     def test_none_is_never(self) -> None:
         """elide_tool_results: none."""
-        assert Scene(self.rows(), elide=None).settled().elided == {}
+        assert Scene(self.rows(), shorten_above=None).settled().shortened == {}
 
     @pytest.mark.parametrize("mark", [{"critical": True}, {"metadata": {"critical": True}}])
     def test_critical_results_are_never_cut_to_save_room(self, mark: JsonRow) -> None:
         """Rows marked critical are verbatim pins."""
         rows = self.rows()
         rows[2] = {**rows[2], **mark}
-        assert set(Scene(rows, elide=200).settled().elided) == {6}
+        assert set(Scene(rows, shorten_above=200).settled().shortened) == {6}
 
     def test_eliding_comes_before_folding(self) -> None:
         """The cheapest tokens to save: when that is enough, nothing is folded."""
-        scene = Scene([*talk(4), *looked_up("a", 2_500), *talk(3, 20)], elide=200)
+        scene = Scene([*talk(4), *looked_up("a", 2_500), *talk(3, 20)], shorten_above=200)
         plan = scene.settled()
-        assert (set(plan.elided), plan.nodes) == ({9}, ())
+        assert (set(plan.shortened), plan.nodes) == ({9}, ())
         assert plan.freed > 2_000
 
     def test_where_folding_does_not_bring_it_under_the_threshold_the_limit_is_a_quarter(self) -> None:
         """Elide harder."""
         rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
-        scene = Scene([*rows, *talk(2, 20)], segment_tokens=16_000, elide=1_600, keep_recent=2)
+        scene = Scene([*rows, *talk(2, 20)], segment_tokens=16_000, shorten_above=1_600, keep_recent=2)
         plan = scene.settled()
-        assert len(plan.elided) == 0, "under the limit, and folding is not possible"
-        plan = scene.settled(elide=1_200)
-        assert set(plan.elided.values()) == {75}
-        assert len(plan.elided) == 8
+        assert len(plan.shortened) == 0, "under the limit, and folding is not possible"
+        plan = scene.settled(shorten_above=1_200)
+        assert set(plan.shortened.values()) == {75}
+        assert len(plan.shortened) == 8
 
     def test_what_is_cut_is_not_cut_again(self) -> None:
         """The prefix may not change at the next boundary for nothing."""
-        scene = Scene(self.rows(), elide=200)
+        scene = Scene(self.rows(), shorten_above=200)
         first = scene.cross()
         again = scene.settled()
-        assert (again.elided, again.freed) == (first.elided, 0)
+        assert (again.shortened, again.freed) == (first.shortened, 0)
 
 
 class TestMerging:
@@ -388,11 +388,11 @@ class TestMerging:
     def test_expanding_a_rest_gives_its_regular_nodes(self) -> None:
         """At every depth."""
         scene = Scene(talk(12))
-        leaves = [scene.addresses.leaf(segment) for segment in scene.history.segments]
-        inner = scene.addresses.merge(leaves[:2], -1)
-        outer = scene.addresses.merge([inner, leaves[2]], -1)
+        leaves = [scene.builder.leaf(segment) for segment in scene.history.segments]
+        inner = scene.builder.merge(leaves[:2], -1)
+        outer = scene.builder.merge([inner, leaves[2]], -1)
         assert expanded(outer) == leaves[:3]
-        merged = scene.addresses.merge(leaves[:2], 0)
+        merged = scene.builder.merge(leaves[:2], 0)
         assert expanded(merged) == [merged]
         assert expanded(leaves[0]) == [leaves[0]]
 
@@ -409,7 +409,12 @@ class TestMustFit:
         """Level 2: a segment so long that none is closed."""
         scene = Scene(talk(20), segment_tokens=16_000, room=2_000)
         plan = scene.settled("must_fit")
-        assert (plan.level, plan.fits, plan.lines, plan.elided) == (2, True, 0, {0: 200} if 0 in plan.elided else {})
+        assert (plan.level, plan.fits, plan.lines, plan.shortened) == (
+            2,
+            True,
+            0,
+            {0: 200} if 0 in plan.shortened else {},
+        )
         assert [node.is_rest for node in plan.nodes] == [True]
         assert plan.frontier == 36
 
@@ -419,7 +424,7 @@ class TestMustFit:
         plan = scene.settled("must_fit")
         assert (plan.level, plan.fits, plan.lines) == (3, True, 0)
         assert 30 <= plan.frontier <= 35
-        assert all(keep >= 24 for keep in plan.elided.values())
+        assert all(keep >= 24 for keep in plan.shortened.values())
 
     def test_down_to_the_newest_group(self) -> None:
         """keep_recent 0 keeps that."""
@@ -434,7 +439,7 @@ class TestMustFit:
         scene = Scene(rows, keep_recent=4, room=600)
         plan = scene.settled("must_fit")
         assert (plan.level, plan.fits, plan.lines) == (4, True, 0)
-        assert set(plan.elided) == {18}, "the one long row is enough"
+        assert set(plan.shortened) == {18}, "the one long row is enough"
         assert plan.tokens_after <= 600
 
     def test_a_cut_to_fit_leaves_room_for_the_next_row(self) -> None:
@@ -460,7 +465,7 @@ class TestMustFit:
         """Half an instruction is worse than none."""
         scene = Scene([{"role": role, "content": words(900)}, *talk(8), user(words(500))], room=500)
         plan = scene.settled("must_fit")
-        assert 0 not in plan.elided
+        assert 0 not in plan.shortened
         assert not plan.fits
         assert any(row["content"] == words(900) for row in scene.view(scene.after(plan)).rows(None))
 
@@ -472,9 +477,9 @@ class TestMustFit:
     def test_critical_rows_are_shortened_only_here(self) -> None:
         """Elide any row, where nothing else is left."""
         rows = [*talk(6), {**user(words(2_000)), "critical": True}, *talk(2)]
-        scene = Scene(rows, elide=100, room=6_000)
-        assert 12 not in scene.settled("threshold", target=0.1, threshold=0.2).elided
-        assert 12 in scene.settled("must_fit", room=700).elided
+        scene = Scene(rows, shorten_above=100, room=6_000)
+        assert 12 not in scene.settled("threshold", target=0.1, threshold=0.2).shortened
+        assert 12 in scene.settled("must_fit", room=700).shortened
 
     def test_open_calls_are_never_folded(self) -> None:
         """They stand at the end, shortened where they must be."""
@@ -488,32 +493,32 @@ class TestMustFit:
         """Once it is folded; while it stands verbatim it is whole."""
         scene = Scene([user(words(1_000)), *talk(20)], room=4_000)
         plan = scene.settled()
-        assert plan.elided == {0: 400}
-        assert Scene([user(words(1_000)), *talk(4)], keep_recent=99).settled().elided == {}
+        assert plan.shortened == {0: 400}
+        assert Scene([user(words(1_000)), *talk(4)], keep_recent=99).settled().shortened == {}
 
     def test_a_long_first_user_message_stays_at_a_tenth_where_other_rows_are_shortened(self) -> None:
         """A first user message larger than a tenth of the budget is pinned as head and tail."""
         scene = Scene([user(words(3_000)), *talk(4, 20), user(words(2_000))], room=1_000, keep_recent=0)
         plan = scene.settled("must_fit")
         assert plan.frontier > 0
-        assert plan.elided[0] <= 100
+        assert plan.shortened[0] <= 100
 
     def test_a_long_first_user_message_shrinks_with_the_window(self) -> None:
         """A tenth of the budget that now holds."""
         scene = Scene([user(words(1_000)), *talk(20)], room=4_000)
-        assert scene.cross().elided == {0: 400}
-        assert scene.settled(room=2_000).elided[0] == 200
+        assert scene.cross().shortened == {0: 400}
+        assert scene.settled(room=2_000).shortened[0] == 200
 
 
 def scenes() -> list[Any]:
     """Histories and limits of every kind that a plan's size has to be right for."""
-    elided = [*talk(6), *looked_up("a", 900), *talk(2)]
+    shortened = [*talk(6), *looked_up("a", 900), *talk(2)]
     lost = [*talk(18), result("lost", words(500)), *talk(2)]
     made: list[tuple[str, Scene, Reason]] = [
         ("threshold", Scene(talk(20)), "threshold"),
         ("merging", Scene(talk(40), target=0.01, room=2_000), "threshold"),
         ("manual", Scene(talk(10), keep_recent=2), "manual"),
-        ("elided", Scene(elided, elide=200), "threshold"),
+        ("elided", Scene(shortened, shorten_above=200), "threshold"),
         ("system", Scene([{"role": "system", "content": "be kind"}, hook("x y z"), *talk(20)]), "threshold"),
         ("system twice", Scene([{"role": "system", "content": "be kind"}, *talk(9)] * 2), "threshold"),
         ("hidden", Scene([{"role": "system", "content": words(400)}, *talk(20)], factory=True), "threshold"),

@@ -543,15 +543,15 @@ class TestKeys:
     def test_a_merge_stands_for_the_whole_run_one_level_up(self) -> None:
         """Half as long as what it joins, at most six times a segment's summary; it takes its children's run."""
         leaves = tuple(Node(f"k{at}", 0, at, at, at + 1, 100, 512) for at in range(4))
-        node = merge_node(leaves, template_digest="t", summary_tokens=100, index=0)
+        node = merge_node(leaves, template_hash="t", summary_tokens=100, index=0)
         assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 4, 200)
-        assert merge_node(leaves[:2], template_digest="t", summary_tokens=100, index=0).summary_tokens == 100
-        assert merge_node(leaves * 3, template_digest="t", summary_tokens=100, index=0).summary_tokens == 600
-        assert merge_node(leaves * 9, template_digest="t", summary_tokens=100, index=0).summary_tokens == 600
+        assert merge_node(leaves[:2], template_hash="t", summary_tokens=100, index=0).summary_tokens == 100
+        assert merge_node(leaves * 3, template_hash="t", summary_tokens=100, index=0).summary_tokens == 600
+        assert merge_node(leaves * 9, template_hash="t", summary_tokens=100, index=0).summary_tokens == 600
         assert node.children == leaves
         assert node.key == merge_key(leaves, "t", 200)
         assert not node.is_rest
-        rest = merge_node((node, leaves[1]), template_digest="t", summary_tokens=100, index=-1)
+        rest = merge_node((node, leaves[1]), template_hash="t", summary_tokens=100, index=-1)
         assert (rest.level, rest.is_rest) == (2, True)
 
     def test_a_groups_hash_follows_role_name_and_text(self) -> None:

@@ -13,13 +13,13 @@ from context_summarize.core.entries import pinned_groups
 from context_summarize.core.frames import CONTINUES, node_text, one_line, show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.shortening import elide_row
+from context_summarize.core.shortening import shorten_row
 from context_summarize.core.sizes import Sizes
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.facts.fact import Fact
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import NO_RESULT, JsonRow
 from context_summarize.summaries.prompts import load_prompts
@@ -72,7 +72,7 @@ def folded(history: History, *ends: int, role: str = "system", **changes: Any) -
         "nodes": nodes,
         "frontier": ends[-1],
         "frontier_row": history.row_after(ends[-1], len(history)),
-        "boundary_rows": len(history),
+        "rows_at_compaction": len(history),
         "boundaries": 1,
     }
     return ViewState(**{**given, **changes})
@@ -121,7 +121,7 @@ class TestOrder:
         assert said(rows) == [
             "be kind", "one", "call a", "-> a", "between", "two", "after", "three", "four", "five", "six",
         ]  # fmt: skip
-        assert pairs_intact(rows) == []
+        assert broken_pairs(rows) == []
 
     def test_system_prompt_first_user_message_nodes_then_the_verbatim_part(self) -> None:
         """The order of the design; folding drops hook rows."""
@@ -237,7 +237,7 @@ class TestPins:
     def test_a_long_first_user_message_is_head_and_tail(self) -> None:
         """As the plan says, its middle is a note."""
         history = history_of([user("go " * 1_000 + "END"), assistant("b"), user("c")])
-        first, *_ = view(history, folded(history, 2, elided={0: 100})).rows(None)
+        first, *_ = view(history, folded(history, 2, shortened={0: 100})).rows(None)
         assert first["content"].startswith("go go")
         assert first["content"].endswith("END")
         assert "characters left out" in first["content"]
@@ -328,7 +328,7 @@ class TestElidedRow:
     def test_every_shape_is_cut_to_about_the_size_asked_for(self, row: JsonRow, keep: int) -> None:
         """The row stays one that the host takes, and the one given is not changed."""
         before = copy.deepcopy(row)
-        out = elide_row(row, keep, count)
+        out = shorten_row(row, keep, count)
         Message(**out)
         assert measure(out, count) <= max(keep, 60)
         assert row == before
@@ -339,7 +339,7 @@ class TestElidedRow:
     @pytest.mark.parametrize("row", SHAPES)
     def test_ids_and_names_stay(self, row: JsonRow) -> None:
         """They steer the host: a result still answers its call."""
-        out = elide_row(row, 40, count)
+        out = shorten_row(row, 40, count)
         before, after = analyse(row), analyse(out)
         assert [(made.id, made.name) for made in after.calls] == [(made.id, made.name) for made in before.calls]
         assert after.result_ids == before.result_ids
@@ -347,18 +347,18 @@ class TestElidedRow:
     @pytest.mark.parametrize("keep", [40, 150, 400])
     def test_arguments_are_the_same_in_blocks_and_in_tool_calls(self, keep: int) -> None:
         """Hosts read either."""
-        out = elide_row(calls(("a", "bash", {"text": LONG, **{f"f{at}": "v v" for at in range(90)}})), keep, count)
+        out = shorten_row(calls(("a", "bash", {"text": LONG, **{f"f{at}": "v v" for at in range(90)}})), keep, count)
         assert out["content"][-1]["input"] == out["tool_calls"][0]["arguments"]
 
     def test_a_row_that_is_short_enough_is_left_alone(self) -> None:
         """Nothing to save."""
         row = user("short")
-        assert elide_row(row, 40, count) is row
+        assert shorten_row(row, 40, count) is row
 
     def test_a_text_keeps_two_thirds_head_and_one_third_tail(self) -> None:
         """With a count of what was left out."""
         text = "".join(f"{at:04d} " for at in range(1_000))
-        content = elide_row(user(text), 300, count)["content"]
+        content = shorten_row(user(text), 300, count)["content"]
         head, note, tail = content.split("\n")
         assert text.startswith(head)
         assert text.endswith(tail)
@@ -370,55 +370,55 @@ class TestElidedRow:
     def test_private_reasoning_is_untouched(self, block: JsonRow, keep: int) -> None:
         """Signed by the provider: a changed one is refused."""
         made = call("a", text=LONG, command=LONG)
-        out = elide_row({**made, "content": [block, *made["content"]]}, keep, count)
+        out = shorten_row({**made, "content": [block, *made["content"]]}, keep, count)
         assert out["content"][0] == block
         assert measure(out, count) < measure(made, count)
 
     def test_an_image_becomes_a_note(self) -> None:
         """It cannot be cut."""
-        out = elide_row(user([IMAGE, {"type": "text", "text": "what is this?"}]), 60, count)
+        out = shorten_row(user([IMAGE, {"type": "text", "text": "what is this?"}]), 60, count)
         assert IMAGE["source"]["data"][:40] not in json.dumps(out)
         assert "image" in out["content"][0]["text"]
 
     def test_arguments_of_many_short_fields_become_a_note(self) -> None:
         """What halves cannot shorten."""
-        out = elide_row(call("a", "bash", **{f"field_{at}": f"value {at}" for at in range(300)}), 40, count)
+        out = shorten_row(call("a", "bash", **{f"field_{at}": f"value {at}" for at in range(300)}), 40, count)
         assert list(out["content"][0]["input"]) == ["left_out"]
         assert "characters]" in out["content"][0]["input"]["left_out"]
 
     def test_calls_without_arguments_stay_without(self) -> None:
         """There is nothing to leave out."""
-        out = elide_row({**calls(("a", "x", {}), text=LONG), "name": "n"}, 10, count)
+        out = shorten_row({**calls(("a", "x", {}), text=LONG), "name": "n"}, 10, count)
         assert out["content"][-1]["input"] == {}
         assert out["tool_calls"] == [{"id": "a", "tool": "x", "arguments": {}}]
 
     def test_what_cannot_shrink_is_given_back_as_small_as_it_gets(self) -> None:
         """Signed thinking alone."""
         row = {"role": "assistant", "content": [THINKING]}
-        assert elide_row(row, 24, count) == row
+        assert shorten_row(row, 24, count) == row
 
     @pytest.mark.parametrize("keep", [10, 60, 300])
     def test_entries_of_the_openai_shape_are_cut_too(self, keep: int) -> None:
         """`function.arguments` is a string."""
-        out = elide_row(WRITES, keep, count)
+        out = shorten_row(WRITES, keep, count)
         assert out["tool_calls"][0]["function"]["name"] == "write"
         assert len(out["tool_calls"][0]["function"]["arguments"]) < 3_000
 
     @pytest.mark.parametrize("keep", [10, 300])
     def test_arguments_of_the_openai_shape_stay_json(self, keep: int) -> None:
         """A provider that reads them would refuse the request."""
-        assert isinstance(json.loads(elide_row(WRITES, keep, count)["tool_calls"][0]["function"]["arguments"]), dict)
+        assert isinstance(json.loads(shorten_row(WRITES, keep, count)["tool_calls"][0]["function"]["arguments"]), dict)
 
     def test_an_image_in_a_result_block_never_becomes_text(self) -> None:
         """An image counts by its size rules: as text its base64 would be most of what is kept."""
         output = [{"type": "text", "text": LONG}, IMAGE]
         row = user([{"type": "tool_result", "tool_call_id": "a", "output": output}])
-        assert IMAGE["source"]["data"][:40] not in json.dumps(elide_row(row, 700, count))
+        assert IMAGE["source"]["data"][:40] not in json.dumps(shorten_row(row, 700, count))
 
     def test_entries_that_are_no_calls_are_left_alone(self) -> None:
         """Kept as the host stored them."""
         row = {"role": "assistant", "content": LONG, "tool_calls": ["odd", {"id": "a", "tool": "x", "arguments": LONG}]}
-        out = elide_row(row, 10, count)
+        out = shorten_row(row, 10, count)
         assert out["tool_calls"][0] == "odd"
         assert "left_out" in out["tool_calls"][1]["arguments"]
 
@@ -443,7 +443,7 @@ class TestSize:
     def test_the_size_of_a_view_is_that_of_its_rows(self) -> None:
         """Shortened ones too."""
         history = history_of([*TURNS, call("x"), result("x", LONG), user("z"), call("y"), hook("held")])
-        state = folded(history, 3, elided={12: 60})
+        state = folded(history, 3, shortened={12: 60})
         built = view(history, state)
         assert built.size() == sum(measure(row, count) for row in built.rows(None)) < 300
 
@@ -468,7 +468,7 @@ class TestOpenAndAbandonedCalls:
         assert (made["content"], made["name"]) == (NO_RESULT, "m")
         assert made["metadata"] == {"source": "context-summarize", "synthetic": True}
         Message(**made)
-        assert pairs_intact(rows) == []
+        assert broken_pairs(rows) == []
 
     def test_results_without_a_call_and_second_results_are_left_out(self) -> None:
         """Rule 2."""
@@ -480,7 +480,7 @@ class TestOpenAndAbandonedCalls:
         blocks = [{"type": "tool_result", "tool_use_id": "x", "content": "fine"}]
         rows = view(history_of([user("a"), call("x"), hook("h"), user(blocks), user("b")])).rows(None)
         assert rows[2]["content"] == [{"type": "tool_result", "tool_call_id": "x", "output": "fine"}]
-        assert pairs_intact(rows) == []
+        assert broken_pairs(rows) == []
 
 
 class TestFactory:
@@ -513,7 +513,7 @@ class TestCopies:
             call("open", args={"k": [1]}),
         ]
         history = history_of(rows)
-        built = view(history, folded(history, 1, elided={1: 5}))
+        built = view(history, folded(history, 1, shortened={1: 5}))
         before = copy.deepcopy(built.rows("P"))
 
         def spoil(value: Any) -> None:
@@ -575,7 +575,7 @@ class TestPairsIntact:
     )
     def test_whole_pairs_are_whole(self, rows: list[JsonRow]) -> None:
         """Calls at the very end may be open; ids may repeat."""
-        assert pairs_intact(rows) == []
+        assert broken_pairs(rows) == []
 
     @pytest.mark.parametrize(
         ("rows", "found"),
@@ -597,4 +597,4 @@ class TestPairsIntact:
     )
     def test_each_kind_of_break_is_found(self, rows: list[JsonRow], found: list[str]) -> None:
         """Named by row and id."""
-        assert pairs_intact(rows) == found
+        assert broken_pairs(rows) == found

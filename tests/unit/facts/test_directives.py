@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from context_summarize.facts.directives import (
-    MAX_RULE,
-    RULES_LINE,
-    format_rules,
-    merge_rules,
-    newest_rules,
-    rule_pattern,
-    rules_room,
+    DIRECTIVES_LINE,
+    MAX_DIRECTIVE,
+    directive_pattern,
+    directives_room,
+    find_directives,
+    format_directives,
+    merge_directives,
+    newest_directives,
     share_out,
-    standing_rules,
 )
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores.memory import MemoryStore
@@ -23,7 +23,7 @@ from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.paths import ROOT
 
-WORDS = load_prompts("default").rules
+WORDS = load_prompts("default").directive_words
 
 
 def count(text: str) -> int:
@@ -32,7 +32,7 @@ def count(text: str) -> int:
 
 
 def rules(text: str, role: str = "user", words: tuple[str, ...] = WORDS) -> tuple[str, ...]:
-    return standing_rules([[RenderedRow(1, role, None, text)]], words)
+    return find_directives([[RenderedRow(1, role, None, text)]], words)
 
 
 class TestSentences:
@@ -100,7 +100,7 @@ class TestSentences:
 
         rows = read_session(ROOT / "examples" / "airline-desk.jsonl")
         said = [content_text(row["content"]) for row in rows if row["role"] == "user"]
-        pattern = rule_pattern(WORDS)
+        pattern = directive_pattern(WORDS)
         assert pattern is not None
         assert sum(1 for text in said if pattern.search(text)) > 30
         assert [found for text in said for found in rules(text)] == []
@@ -112,7 +112,7 @@ class TestSentences:
         assert rules(f"[result without a call] {text}") == ()
         asked = RenderedRow(1, "assistant", None, "call bash({})")
         answered = RenderedRow(2, "user", None, f"result of bash: {text}")
-        assert standing_rules([[asked, answered]], WORDS) == ()
+        assert find_directives([[asked, answered]], WORDS) == ()
 
     def test_a_wrapped_sentence_is_joined_and_bullets_are_not(self) -> None:
         """Lines that go on in lower case belong together."""
@@ -122,15 +122,15 @@ class TestSentences:
     def test_a_long_sentence_is_cut_around_its_word(self) -> None:
         """At most 200 characters, the word among them, cut between words and marked."""
         (late,) = rules("and so on " * 60 + "you must not do y " + "and more " * 60)
-        assert len(late) <= MAX_RULE
+        assert len(late) <= MAX_DIRECTIVE
         assert "you must not do y" in late
         assert late.startswith("[…] ")
         assert late.endswith(" […]")
         (early,) = rules("Never do this " + "or that " * 60)
         assert early.startswith("Never do this or that")
-        assert len(early) <= MAX_RULE
+        assert len(early) <= MAX_DIRECTIVE
         (solid,) = rules("never " + "x" * 5_000)
-        assert len(solid) <= MAX_RULE
+        assert len(solid) <= MAX_DIRECTIVE
 
     def test_a_repeated_rule_stands_once_where_it_was_said_last(self) -> None:
         """Case, punctuation and blanks make no other rule."""
@@ -145,7 +145,7 @@ class TestSentences:
         )
         assert rules("请不要在周五部署。谢谢。", words=("不要",)) == ("请不要在周五部署。",)
         assert rules("Always ask.", words=()) == ()
-        assert rule_pattern(()) is None
+        assert directive_pattern(()) is None
 
     @pytest.mark.parametrize(
         "text",
@@ -160,31 +160,31 @@ class TestSentences:
     def test_a_megabyte_is_no_hang(self, text: str) -> None:
         """No pattern goes back over what it has read."""
         found = rules(text)
-        assert all(len(rule) <= MAX_RULE for rule in found)
+        assert all(len(rule) <= MAX_DIRECTIVE for rule in found)
 
 
 class TestKeeping:
     def test_merges_keep_the_oldest_first_and_the_later_of_equals(self) -> None:
         """A later rule that repeats an older one replaces it."""
-        merged = merge_rules([("Always ask.", "Never guess."), (), ("always ask", "Do not push.")])
+        merged = merge_directives([("Always ask.", "Never guess."), (), ("always ask", "Do not push.")])
         assert merged == ("Never guess.", "always ask", "Do not push.")
 
     def test_the_newest_are_kept_when_room_is_short(self) -> None:
         """What is kept is the end of the list, whole rules only."""
         given = tuple(f"Always keep rule number {n}." for n in range(20))
-        kept = newest_rules(given, 60, count)
+        kept = newest_directives(given, 60, count)
         assert kept == given[-len(kept) :]
         assert 3 < len(kept) < 20
-        assert count(format_rules(kept)) <= 60
-        assert newest_rules(given, 5, count) == ()
-        assert newest_rules(given, 10_000, count) == given
+        assert count(format_directives(kept)) <= 60
+        assert newest_directives(given, 5, count) == ()
+        assert newest_directives(given, 10_000, count) == given
 
     def test_what_the_text_holds_word_by_word_is_not_said_twice(self) -> None:
         """A model that quotes a rule has kept it."""
         text = "Standing rules: Always ask\nfirst."
-        assert format_rules(("Always ask first.", "Never guess."), text) == f"{RULES_LINE}\n- Never guess."
-        assert format_rules(("Always ask first.",), text) == ""
-        assert format_rules(()) == ""
+        assert format_directives(("Always ask first.", "Never guess."), text) == f"{DIRECTIVES_LINE}\n- Never guess."
+        assert format_directives(("Always ask first.",), text) == ""
+        assert format_directives(()) == ""
 
     def test_the_room_is_at_most_two_hundredths_of_the_budget(self) -> None:
         """For every budget from which the sizes were derived."""
@@ -192,9 +192,9 @@ class TestKeeping:
 
         for budget in (9_000, 23_200, 35_000, 46_000, 120_000, 200_000, 1_000_000):
             summary = derive_summary_tokens(derive_segment_tokens(budget))
-            assert rules_room(summary) <= 0.02 * budget
-            assert rules_room(summary) >= min(1_800, 0.01 * budget)
-        assert rules_room(400, 100) == 50
+            assert directives_room(summary) <= 0.02 * budget
+            assert directives_room(summary) >= min(1_800, 0.01 * budget)
+        assert directives_room(400, 100) == 50
 
     def test_the_nodes_of_a_view_share_the_room_newest_first(self) -> None:
         """Older nodes give way; a rule that a later node repeats is left out of the older one."""
@@ -204,7 +204,7 @@ class TestKeeping:
         assert whole[1] == nodes[1][:4]
         assert [*whole[:1], *whole[2:]] == [nodes[0], *nodes[2:]]
         cut = share_out(nodes, 90, count)
-        assert sum(count(format_rules(share)) for share in cut) <= 90
+        assert sum(count(format_directives(share)) for share in cut) <= 90
         assert cut[4] == nodes[4]
         assert cut[0] == ()
         for end in range(1, 6):
@@ -243,11 +243,11 @@ async def test_standing_rules_and_critical_rows_outlive_ten_boundaries_and_two_l
     assert boundaries >= 10
     assert max(shown.node.level for shown in manager._state.nodes) >= 2
     oldest = manager._state.nodes[0]
-    assert oldest.summary.rules == RULES
+    assert oldest.summary.directives == RULES
     assert all(f"- {rule}\n" in oldest.row["content"] for rule in RULES)
     counter = TokenCounter()
     await counter.load()
-    held = sum(counter.count(format_rules(shown.summary.rules)) for shown in manager._state.nodes)
+    held = sum(counter.count(format_directives(shown.summary.directives)) for shown in manager._state.nodes)
     assert 0 < held <= 0.02 * 8_000
     await manager.close()
 
@@ -266,12 +266,14 @@ async def test_the_rules_of_all_nodes_hold_at_most_two_hundredths_of_the_budget(
         await manager.add_message(result(f"c{turn}", f"part {turn} says something of no great length " * 4, "read"))
         view = await manager.get_messages_for_request(8_000, provider=provider)
         blocks = [
-            str(row["content"]).partition(RULES_LINE)[2].partition("\n\n")[0] for row in view if row["role"] == "system"
+            str(row["content"]).partition(DIRECTIVES_LINE)[2].partition("\n\n")[0]
+            for row in view
+            if row["role"] == "system"
         ]
-        most = max(most, sum(counter.count(RULES_LINE + block) for block in blocks if block))
+        most = max(most, sum(counter.count(DIRECTIVES_LINE + block) for block in blocks if block))
     assert 100 < most <= 160
     newest = manager._state.nodes[-1]
-    assert newest.summary.rules
+    assert newest.summary.directives
     resumed = SummarizingContextManager(store=store)
     await resumed.set_messages(await manager.get_messages())
     assert await resumed.get_messages_for_request(8_000, provider=provider) == view

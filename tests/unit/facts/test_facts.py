@@ -9,7 +9,7 @@ import pytest
 from context_summarize.facts import commands, patterns
 from context_summarize.facts.extraction import coverage, extract_facts, identifiers
 from context_summarize.facts.fact import Fact, FactKind
-from context_summarize.facts.fallback import DIGEST_LINE, digest_text, join_digests
+from context_summarize.facts.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.facts.ledger import LEDGER_LINE, build_ledger, format_ledger, merge_facts
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
 
@@ -400,9 +400,9 @@ SESSION = rows(
 
 def test_a_digest_says_what_it_is_what_was_asked_called_and_found() -> None:
     """Its first line names its origin; user words stand in order, the newest calls first."""
-    text = digest_text(SESSION, 400, count)
+    text = fallback_text(SESSION, 400, count)
     assert text.split("\n") == [
-        DIGEST_LINE,
+        FALLBACK_LINE,
         "The user said:",
         "- Book HAT136 for mia_li_3668, please.",
         "- Yes, go on.",
@@ -420,15 +420,15 @@ def test_a_digest_says_what_it_is_what_was_asked_called_and_found() -> None:
 @pytest.mark.parametrize("room", [0, 1, 3, 10, 13, 14, 20, 40, 80])
 def test_a_digest_never_exceeds_its_tokens(room: int) -> None:
     """Ten tokens hold a part of the first line, and no more is said."""
-    text = digest_text(SESSION, room, count)
+    text = fallback_text(SESSION, room, count)
     assert count(text) <= room
-    assert text.startswith(DIGEST_LINE[:20] if room >= 5 else "")
+    assert text.startswith(FALLBACK_LINE[:20] if room >= 5 else "")
 
 
 def test_of_many_user_words_a_digest_keeps_the_newest() -> None:
     """They take two fifths of the room, so that facts have theirs."""
     many = rows(*(("user", f"Please look at thing number {n} of ABC{n:03d}.") for n in range(60)))
-    text = digest_text(many, 150, count)
+    text = fallback_text(many, 150, count)
     assert "thing number 59" in text
     assert "thing number 0 " not in text
     assert "\nids: ABC0" in text
@@ -436,20 +436,20 @@ def test_of_many_user_words_a_digest_keeps_the_newest() -> None:
 
 def test_a_digest_of_nothing_is_its_first_line() -> None:
     """No user words, no calls, no facts."""
-    assert digest_text([], 100, count) == DIGEST_LINE == digest_text(rows(("assistant", "hm")), 100, count)
+    assert fallback_text([], 100, count) == FALLBACK_LINE == fallback_text(rows(("assistant", "hm")), 100, count)
 
 
 def test_digests_that_fit_are_joined_whole_and_say_once_what_they_are() -> None:
     """The first line is a property of the whole."""
-    assert join_digests(["one", f"{DIGEST_LINE}\ntwo", ""], 100, count) == f"{DIGEST_LINE}\n\none\n\ntwo"
-    assert join_digests(["one", "two"], 100, count) == "one\n\ntwo"
-    assert join_digests([], 10, count) == ""
+    assert join_fallbacks(["one", f"{FALLBACK_LINE}\ntwo", ""], 100, count) == f"{FALLBACK_LINE}\n\none\n\ntwo"
+    assert join_fallbacks(["one", "two"], 100, count) == "one\n\ntwo"
+    assert join_fallbacks([], 10, count) == ""
 
 
 def test_joining_cuts_line_wise_and_favours_the_newest() -> None:
     """The newest keeps half as much again as the oldest; a short one leaves its share to the others."""
     texts = ["\n".join(f"{name} line {n:04d}" for n in range(100)) for name in ("old", "mid", "new")]
-    joined = join_digests([*texts, "short"], 300, count)
+    joined = join_fallbacks([*texts, "short"], 300, count)
     kept = [joined.count(name) for name in ("old", "mid", "new", "short")]
     assert count(joined) <= 300
     assert kept[0] < kept[1] < kept[2]
@@ -460,11 +460,11 @@ def test_joining_cuts_line_wise_and_favours_the_newest() -> None:
 
 def test_joining_cuts_inside_a_line_that_alone_is_too_long() -> None:
     """A text of one line keeps its head rather than nothing."""
-    joined = join_digests(["a" * 1000, "b" * 1000], 50, count)
+    joined = join_fallbacks(["a" * 1000, "b" * 1000], 50, count)
     assert joined.startswith("aaaa")
     assert joined.endswith("bbbb")
     assert 40 <= count(joined) <= 50
-    assert join_digests([DIGEST_LINE + "\n" + "a" * 100], 1, count) == DIGEST_LINE[:4]
+    assert join_fallbacks([FALLBACK_LINE + "\n" + "a" * 100], 1, count) == FALLBACK_LINE[:4]
 
 
 def test_a_transcript_is_parsed_back() -> None:

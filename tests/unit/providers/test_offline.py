@@ -10,7 +10,7 @@ from amplifier_core.message_models import ChatRequest, ChatResponse, Message
 from context_summarize.config import Config
 from context_summarize.core.groups import Grouper
 from context_summarize.facts.extraction import extract_facts
-from context_summarize.facts.fallback import DIGEST_LINE
+from context_summarize.facts.fallback import FALLBACK_LINE
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.providers.offline import OfflineProvider
@@ -57,7 +57,7 @@ async def test_it_says_that_no_model_was_asked() -> None:
     """A demo must not look like a model's work."""
     text, _ = await summary_of(transcript(12))
     assert text.startswith(SAYS_SO)
-    assert DIGEST_LINE not in text
+    assert FALLBACK_LINE not in text
 
 
 async def test_the_digest_holds_what_code_can_say() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from context_summarize.core.frames import frame_hint, row_hint, row_number
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import Addresses
+from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
@@ -298,9 +298,9 @@ class TestBySummary:
         history = history_of(tool_session(30, size=4_000))
         history.start_segments(2_000, 200, first_group=0, first_index=0)
         history.advance_segments()
-        addresses = Addresses(history, "s", "m", None)
-        leaves = [addresses.leaf(segment) for segment in history.segments]
-        return history, [addresses.merge(leaves[:3], 0), *leaves[3:]]
+        builder = NodeBuilder(history, "s", "m", None)
+        leaves = [builder.leaf(segment) for segment in history.segments]
+        return history, [builder.merge(leaves[:3], 0), *leaves[3:]]
 
     def test_the_id_of_a_summary_gives_the_rows_it_stands_for(self):
         history, nodes = self.nodes()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from context_summarize import Config
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay.inspection import Survey, survey
+from context_summarize.replay.inspection import Inspection, inspect_rows
 from context_summarize.replay.player import replay
 from context_summarize.replay.session_files import read_session
 from context_summarize.session.snapshot import SummaryNode
@@ -25,8 +25,8 @@ from tests.support.cli import EXAMPLE
 COUNTER = TokenCounter()
 
 
-def surveyed(rows: list[JsonRow], window: int = 6_000, max_output: int = 1_000, **settings: object) -> Survey:
-    return asyncio.run(survey(rows, window=window, max_output=max_output, config=Config.from_mapping(settings)))
+def surveyed(rows: list[JsonRow], window: int = 6_000, max_output: int = 1_000, **settings: object) -> Inspection:
+    return asyncio.run(inspect_rows(rows, window=window, max_output=max_output, config=Config.from_mapping(settings)))
 
 
 def counted(rows: list[JsonRow]) -> int:
@@ -34,7 +34,7 @@ def counted(rows: list[JsonRow]) -> int:
     return sum(measure(row, COUNTER.count) for row in rows)
 
 
-def check(found: Survey, rows: list[JsonRow]) -> None:
+def check(found: Inspection, rows: list[JsonRow]) -> None:
     """What holds for every survey."""
     use = found.use
     assert found.rows == len(rows)
@@ -47,7 +47,7 @@ def check(found: Survey, rows: list[JsonRow]) -> None:
         check_node(node)
 
 
-def check_ranges(found: Survey) -> None:
+def check_ranges(found: Inspection) -> None:
     """Segments and summaries follow each other without a gap; what is folded next begins where they end."""
     spans = [(line.first, line.last) for line in found.segments]
     assert [first for first, _ in spans] == [1, *(last + 1 for _, last in spans)][: len(spans)]
@@ -131,7 +131,7 @@ def still(node: SummaryNode) -> SummaryNode:
     return replace(node, summary=made, children=tuple(map(still, node.children)))
 
 
-def replaced(found: Survey) -> Survey:
+def replaced(found: Inspection) -> Inspection:
     """Without the moments at which summaries were made."""
     return replace(found, tree=tuple(map(still, found.tree)))
 
@@ -152,7 +152,7 @@ def test_the_next_boundary_folds_what_was_said():
     assert before.next.last <= folded
 
 
-def used_share(found: Survey) -> float:
+def used_share(found: Inspection) -> float:
     return 1 - found.use.free / found.use.budget
 
 
@@ -207,4 +207,4 @@ def test_digests_take_nothing_from_a_provider(strategy):
 
     costs = (found.calls, found.input_tokens, found.next.calls, found.next.input_tokens)
     assert (costs == (0, 0, 0, 0)) == (strategy == "truncate")
-    assert all(node.summary and node.summary.digest for node in found.tree) == (strategy == "truncate")
+    assert all(node.summary and node.summary.fallback for node in found.tree) == (strategy == "truncate")

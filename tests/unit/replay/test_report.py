@@ -21,7 +21,7 @@ from context_summarize.facts.fact import Fact
 from context_summarize.messages.rows import JsonRow
 from context_summarize.replay.player import replay
 from context_summarize.replay.report import ReportUnwritable, render_report, write_report
-from context_summarize.replay.result import BoundaryLine, ReplayResult, RequestLine
+from context_summarize.replay.result import CompactionLine, ReplayResult, RequestLine
 from context_summarize.session.snapshot import Snapshot, SummaryNode, ViewOrigin
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from context_summarize.transcript.rows import RenderedRow
@@ -187,8 +187,8 @@ def test_the_page_asks_for_nothing_from_elsewhere(plain):
     page = parsed(render_report(plain))
     style, _, script = page.raw
 
-    addresses = [named[key] for _, named in page.elements for key in ("src", "href", "srcset") if key in named]
-    assert addresses == ["data:,"]
+    builder = [named[key] for _, named in page.elements for key in ("src", "href", "srcset") if key in named]
+    assert builder == ["data:,"]
     assert "url(" not in style
     assert "@import" not in style
     assert script.replace("http://www.w3.org/2000/svg", "").count("http") == 0
@@ -245,7 +245,7 @@ def large() -> ReplayResult:
     view = [user(text)] * 5_000
     told = ReplayResult(provider="x", budget=1_000_000, last_view=view, last_sizes=[3_000] * len(view))
     told.request_lines = [RequestLine(row, 1_000 + row * 37 % 991, 3) for row in range(1, 60_001)]
-    told.boundaries = [BoundaryLine(30_011, 9, 5, 1, 0, 0, 0, 0, "threshold")]
+    told.boundaries = [CompactionLine(30_011, 9, 5, 1, 0, 0, 0, 0, "threshold")]
     told.snapshot = Snapshot(nodes, rows, (ViewOrigin(),) * len(view))
     told.redact = False
     return told

@@ -50,7 +50,7 @@ async def test_merged_summaries_keep_the_texts_of_those_they_were_joined_from():
 async def test_a_digest_is_told_and_the_digests_below_a_merge_are_not_kept():
     _, seen = await snapshot_of(tool_session(80, size=800), AuthenticationError("no key"), fan_in=2, summary_share=0.12)
 
-    assert all(node.summary is not None and node.summary.digest for node in seen.nodes)
+    assert all(node.summary is not None and node.summary.fallback for node in seen.nodes)
     assert any(node.children for node in seen.nodes)
     assert {leaf.summary for node in seen.nodes if node.children for leaf in leaves(node)} == {None}
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from context_summarize.core.nodes import BoundaryRecord, Node, Summary
+from context_summarize.core.nodes import CompactionRecord, Node, Summary
 from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.stores.codec import (
     FORMAT,
@@ -35,14 +35,14 @@ summaries = st.builds(
     ledger=st.lists(facts, max_size=4).map(tuple),
     tokens=wholes,
     source_tokens=wholes,
-    digest=st.booleans(),
+    fallback=st.booleans(),
     provider=st.none() | texts,
     model=st.none() | texts,
     usage=st.dictionaries(texts, wholes, max_size=4),
     cost_usd=st.none() | texts,
     created=numbers,
     coverage=numbers,
-    rules=st.lists(texts, max_size=4).map(tuple),
+    directives=st.lists(texts, max_size=4).map(tuple),
 )
 
 
@@ -55,20 +55,20 @@ nodes = st.recursive(
     node_over(st.just(())), lambda below: node_over(st.lists(below, max_size=3).map(tuple)), max_leaves=6
 )
 records = st.builds(
-    BoundaryRecord,
-    digest=texts,
+    CompactionRecord,
+    hash=texts,
     frontier_group=wholes,
     rendered_groups=wholes,
     segment_tokens=wholes,
     summary_tokens=wholes,
     nodes=st.lists(nodes, max_size=3).map(tuple),
-    elided=st.lists(st.tuples(wholes, wholes, wholes, texts), max_size=3).map(tuple),
+    shortened=st.lists(st.tuples(wholes, wholes, wholes, texts), max_size=3).map(tuple),
     newest_user=st.none() | wholes,
     created=numbers,
 )
 
-SUMMARY = Summary("k", 1, "text", (Fact("path", "a/b.py", 2),), 5, 50, usage={"attempts": 1}, rules=("be brief",))
-RECORD = BoundaryRecord(
+SUMMARY = Summary("k", 1, "text", (Fact("path", "a/b.py", 2),), 5, 50, usage={"attempts": 1}, directives=("be brief",))
+RECORD = CompactionRecord(
     "d",
     3,
     9,
@@ -83,7 +83,7 @@ def types_below(value: Any) -> Any:
     """The value with every leaf replaced by its type."""
     if isinstance(value, tuple):
         return tuple(map(types_below, value))
-    if isinstance(value, Fact | Node | Summary | BoundaryRecord):
+    if isinstance(value, Fact | Node | Summary | CompactionRecord):
         return type(value), [types_below(getattr(value, name)) for name in type(value).__slots__]
     return type(value)
 
@@ -99,7 +99,7 @@ class TestRoundTrip:
         assert types_below(decode_summary(text)) == types_below(summary)
 
     @given(records)
-    def test_a_record_survives_whole(self, record: BoundaryRecord) -> None:
+    def test_a_record_survives_whole(self, record: CompactionRecord) -> None:
         """Trees of nodes and shortened rows included."""
         text = encode_record(record)
         assert text.isascii()
@@ -121,7 +121,7 @@ class TestRoundTrip:
 
 DECODERS: list[tuple[Callable[[str], Any], str, type]] = [
     (decode_summary, encode_summary(SUMMARY), Summary),
-    (decode_record, encode_record(RECORD), BoundaryRecord),
+    (decode_record, encode_record(RECORD), CompactionRecord),
 ]
 both = pytest.mark.parametrize(("decode", "text", "kind"), DECODERS, ids=["summary", "record"])
 

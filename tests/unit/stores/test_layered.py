@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.field.virtual import run_virtually
-from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.stores.layered import MAX_UNWRITTEN, LayeredStore
 from context_summarize.stores.memory import MemoryStore
 from tests.support.recorder import Clock
@@ -77,13 +77,13 @@ class Shaky:
             raise OSError("too large for me")
         await self.kept.put(summary)
 
-    async def find_boundary(self, digests: Sequence[str]) -> list[BoundaryRecord]:
+    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
         await self._called(f"find {' '.join(digests)}")
-        return await self.kept.find_boundary(digests)
+        return await self.kept.find_records(digests)
 
-    async def put_boundary(self, record: BoundaryRecord) -> None:
+    async def put_record(self, record: CompactionRecord) -> None:
         await self._called("put_boundary")
-        await self.kept.put_boundary(record)
+        await self.kept.put_record(record)
 
     async def is_empty(self) -> bool:
         await self._called("is_empty")
@@ -103,8 +103,8 @@ def summary(key: str, text: str = "Goal: none") -> Summary:
     return Summary(key=key, level=0, text=text, ledger=(), tokens=5, source_tokens=50)
 
 
-def record(digest: str, frontier: int = 3) -> BoundaryRecord:
-    return BoundaryRecord(digest, frontier, 9, 512, 100, ())
+def record(digest: str, frontier: int = 3) -> CompactionRecord:
+    return CompactionRecord(digest, frontier, 9, 512, 100, ())
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:
@@ -129,22 +129,22 @@ class TestBothLayers:
         """Summaries and records."""
         store, shaky, _ = make()
         await store.put(summary("a"))
-        await store.put_boundary(record("d"))
+        await store.put_record(record("d"))
         assert await shaky.kept.get(["a"]) == {"a": summary("a")}
-        assert await shaky.kept.find_boundary(["d"]) == [record("d")]
+        assert await shaky.kept.find_records(["d"]) == [record("d")]
 
     @timeless
     async def test_what_is_in_memory_is_not_asked_for(self) -> None:
         """The persistent store hears of what is missing only."""
         store, shaky, _ = make()
         await store.put(summary("a"))
-        await store.put_boundary(record("d"))
+        await store.put_record(record("d"))
         shaky.calls.clear()
         assert await store.get(["a"]) == {"a": summary("a")}
-        assert await store.find_boundary(["d", "e"]) == [record("d")]
+        assert await store.find_records(["d", "e"]) == [record("d")]
         assert not await store.is_empty()
         assert await store.get([]) == {}
-        assert await store.find_boundary([]) == []
+        assert await store.find_records([]) == []
         assert shaky.calls == []
 
     @timeless
@@ -152,10 +152,10 @@ class TestBothLayers:
         """Then memory has it."""
         store, shaky, _ = make()
         await shaky.kept.put(summary("a"))
-        await shaky.kept.put_boundary(record("d"))
+        await shaky.kept.put_record(record("d"))
         for _ in range(2):
             assert await store.get(["a"]) == {"a": summary("a")}
-            assert await store.find_boundary(["d"]) == [record("d")]
+            assert await store.find_records(["d"]) == [record("d")]
         assert shaky.calls == ["get", "find d"]
 
     @timeless
@@ -170,11 +170,11 @@ class TestBothLayers:
     async def test_only_longer_histories_than_memory_knows_are_asked_for(self) -> None:
         """The first record is the one that is adopted; memory's wins over an older one of the same hash."""
         store, shaky, _ = make()
-        await store.put_boundary(record("d2", 7))
+        await store.put_record(record("d2", 7))
         for digest in ("d1", "d2", "d3"):
-            await shaky.kept.put_boundary(record(digest))
+            await shaky.kept.put_record(record(digest))
         shaky.calls.clear()
-        assert await store.find_boundary(["d0", "d1", "d2", "d3", "d1"]) == [record("d1"), record("d2", 7)]
+        assert await store.find_records(["d0", "d1", "d2", "d3", "d1"]) == [record("d1"), record("d2", 7)]
         assert shaky.calls == ["find d0 d1"]
 
     @timeless
@@ -182,24 +182,24 @@ class TestBothLayers:
         """A record on either side is something to look for."""
         store, shaky, _ = make()
         assert await store.is_empty()
-        await shaky.kept.put_boundary(record("d"))
+        await shaky.kept.put_record(record("d"))
         assert not await store.is_empty()
 
     @timeless
     async def test_a_store_that_may_be_back_is_not_called_empty(self, caplog: pytest.LogCaptureFixture) -> None:
         """The look for a record that follows is the trial: a store on a server need not ask it to say "not empty"."""
         store, shaky, clock = make()
-        await shaky.kept.put_boundary(record("d"))
+        await shaky.kept.put_record(record("d"))
         shaky.error = OSError("nobody there")
         for _ in range(3):
-            assert await store.find_boundary(["d"]) == []
+            assert await store.find_records(["d"]) == []
             assert await store.is_empty()
             shaky.calls.clear()
             clock.time += 31
             assert not await store.is_empty()
             assert shaky.calls == []
         shaky.error = None
-        assert await store.find_boundary(["d"]) == [record("d")]
+        assert await store.find_records(["d"]) == [record("d")]
         assert len(warnings_of(caplog)) == 1
 
     @timeless
@@ -207,7 +207,7 @@ class TestBothLayers:
         """The error is the caller's, not the store's: nothing is paused."""
         store, shaky, _ = make()
         with pytest.raises(ValueError, match="a digest is never stored"):
-            await store.put(replace(summary("a"), digest=True))
+            await store.put(replace(summary("a"), fallback=True))
         assert await store.get(["a"]) == {}
         assert shaky.calls == ["get"]
 
@@ -223,7 +223,7 @@ class TestTrouble:
         shaky.error = OSError("nobody there")
         assert await store.get(["b"]) == {}
         assert await store.get(["a", "b"]) == {"a": summary("a")}
-        assert await store.find_boundary(["d"]) == []
+        assert await store.find_records(["d"]) == []
         assert await store.is_empty()
         clock.time += 29.9
         assert await store.get(["b"]) == {}
@@ -266,7 +266,7 @@ class TestTrouble:
         for at in range(10):
             await store.get([f"k{at}"])
             await store.put(summary(f"k{at}"))
-            await store.find_boundary(["d"])
+            await store.find_records(["d"])
         assert time() == pytest.approx(1.0)
         assert shaky.calls == ["get"]
         assert len(warnings_of(caplog)) == 1
@@ -285,7 +285,7 @@ class TestTrouble:
             await store.put(summary(f"k{at}"))
             assert await store.get([f"k{at}"]) == {f"k{at}": summary(f"k{at}")}
             assert await store.get([f"x{at}"]) == {}
-            assert await store.find_boundary(["d"]) == []
+            assert await store.find_records(["d"]) == []
 
         await asyncio.gather(*(request(at) for at in range(20)))
         assert time() == pytest.approx(1.0)
@@ -298,7 +298,7 @@ class TestTrouble:
         shaky.seconds = 0.9
         for at in range(10):
             await store.get([f"k{at}"])
-            await store.put_boundary(record(f"d{at}"))
+            await store.put_record(record(f"d{at}"))
         assert time() <= 1.0 + 0.2
         assert warnings_of(caplog) == []
 
@@ -424,13 +424,13 @@ class TestWrites:
         shaky.error = OSError("nobody there")
         await store.put(summary("a", "old"))
         await store.put(summary("a", "new"))
-        await store.put_boundary(record("d"))
+        await store.put_record(record("d"))
         assert await store.get(["a"]) == {"a": summary("a", "new")}
         shaky.error = None
         clock.time += 31
         await store.put(summary("b"))
         assert await shaky.kept.get(["a", "b"]) == {"a": summary("a", "new"), "b": summary("b")}
-        assert await shaky.kept.find_boundary(["d"]) == [record("d")]
+        assert await shaky.kept.find_records(["d"]) == [record("d")]
         assert shaky.calls.count("put") == 3  # the one that failed, a and b
 
     @timeless

@@ -36,15 +36,15 @@ class TestMemoryStore:
         await store.put(summary("a"))
         await store.put(summary("b", "x" * 100_000))
         assert (await store.get(["a", "b"])).keys() == {"a"}
-        await store.put_boundary(replace(record("d"), elided=((0, 0, 1, "ab"),) * 1_000))
-        assert await store.find_boundary(["d"]) == []
+        await store.put_record(replace(record("d"), shortened=((0, 0, 1, "ab"),) * 1_000))
+        assert await store.find_records(["d"]) == []
 
     async def test_records_are_bounded_too(self) -> None:
         """The oldest boundary goes."""
         store = MemoryStore(max_bytes=8 * 2_500)
         for digest in ("d1", "d2", "d3"):
-            await store.put_boundary(record(digest))
-        assert await store.find_boundary(["d1", "d2", "d3"]) == [record("d2"), record("d3")]
+            await store.put_record(record(digest))
+        assert await store.find_records(["d1", "d2", "d3"]) == [record("d2"), record("d3")]
 
 
 class Work:

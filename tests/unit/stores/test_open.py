@@ -14,7 +14,7 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import ConfigError, SummarizingContextManager, mount
-from context_summarize.messages.pairs import pairs_intact
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.open import cache_path, open_store
@@ -60,7 +60,7 @@ async def served(made: SummarizingContextManager, turns: int = 12, *, start: int
     for row in tool_session(turns, start=start):
         await made.add_message(row)
     view = await made.get_messages_for_request(900, provider)
-    assert pairs_intact(view) == []
+    assert broken_pairs(view) == []
     assert sum(measure(row, COUNT) for row in view) <= 900
     assert any("messages" in (row.get("metadata") or {}) for row in view)
     return provider

@@ -90,7 +90,7 @@ class TestSummariesInRedis(contract.TestSummaries):
     async def test_a_new_store_holds_nothing(self, store: SummaryStore) -> None:
         """But nobody can know that, so it never says that it is empty."""
         assert await store.get(["a"]) == {}
-        assert await store.find_boundary(["d"]) == []
+        assert await store.find_records(["d"]) == []
         assert not await store.is_empty()
 
 
@@ -99,14 +99,14 @@ class TestRecordsInRedis(contract.TestRecords):
         """The longest one, and what else the same request to the server finds."""
         digests = keys(10_000)
         for index in (9_200, 9_100, 4_000):
-            await store.put_boundary(record(digests[index], index))
-        found = await store.find_boundary(digests[::-1])
+            await store.put_record(record(digests[index], index))
+        found = await store.find_records(digests[::-1])
         assert [each.frontier_group for each in found] == [9_200, 9_100]
 
     async def test_a_store_is_empty_until_a_boundary_is_recorded(self, store: SummaryStore) -> None:
         """It never says so: others may have put one."""
         assert not await store.is_empty()
-        await store.put_boundary(record("d"))
+        await store.put_record(record("d"))
         assert not await store.is_empty()
 
 
@@ -134,12 +134,12 @@ async def test_entries_outlive_the_object_and_are_seen_by_others(server: RedisSe
     first, second = SharedStore(server.address), SharedStore(server.address)
     assert await second.get(["a"]) == {}
     await first.put(summary("a"))
-    await first.put_boundary(record("d"))
+    await first.put_record(record("d"))
     assert await second.get(["a"]) == {"a": summary("a")}
     await first.close()
     await second.close()
     third = SharedStore(server.address)
-    assert await third.find_boundary(["d"]) == [record("d")]
+    assert await third.find_records(["d"]) == [record("d")]
     await third.close()
 
 
@@ -148,7 +148,7 @@ async def test_entries_go_after_ninety_days(server: RedisServer, store: SharedSt
     from redis.asyncio import Redis
 
     await store.put(summary("a"))
-    await store.put_boundary(record("d"))
+    await store.put_record(record("d"))
     async with Redis.from_url(server.address) as client:
         lives = [await client.ttl(key) for key in await client.keys("*")]
     assert len(lives) == 2
@@ -158,10 +158,10 @@ async def test_entries_go_after_ninety_days(server: RedisServer, store: SharedSt
 async def test_a_long_history_is_looked_up_in_few_requests(server: RedisServer, store: SharedStore) -> None:
     """Ten thousand hashes in twenty; a match among the longest ones ends the search."""
     digests = keys(10_000)
-    assert await store.find_boundary(digests) == []
+    assert await store.find_records(digests) == []
     assert await commands(server, "mget") == 10_000 // BATCH
-    await store.put_boundary(record(digests[7]))
-    assert await store.find_boundary(digests) == [record(digests[7])]
+    await store.put_record(record(digests[7]))
+    assert await store.find_records(digests) == [record(digests[7])]
     assert await commands(server, "mget") == 10_000 // BATCH + 1
     assert await commands(server, "get") == 0
 
@@ -172,7 +172,7 @@ async def test_an_entry_that_cannot_be_read_is_as_good_as_none(server: RedisServ
 
     for key in "abcd":
         await store.put(summary(key))
-        await store.put_boundary(record(key))
+        await store.put_record(record(key))
     async with Redis.from_url(server.address, decode_responses=True) as client:
         for name in await client.keys("*"):
             whole = str(await client.get(name))
@@ -180,7 +180,7 @@ async def test_an_entry_that_cannot_be_read_is_as_good_as_none(server: RedisServ
             assert cut != whole
             await client.set(name, {"a": "no JSON", "b": cut, "c": "{}", "d": whole}[str(name)[-1]])
     assert (await store.get(list("abcd"))).keys() == {"d"}
-    assert [found.digest for found in await store.find_boundary(list("abcd"))] == ["d"]
+    assert [found.hash for found in await store.find_records(list("abcd"))] == ["d"]
     await store.put(summary("a"))
     assert (await store.get(["a"])).keys() == {"a"}
 
@@ -228,7 +228,7 @@ async def test_a_server_that_is_down_at_the_start_is_used_when_it_is_there(
     with redis_server(tmp_path, started=False) as server:
         store = layered(server.address)
         await store.put(summary("a"))
-        await store.put_boundary(record("d"))
+        await store.put_record(record("d"))
         assert (await store.get(["a", "b"])).keys() == {"a"}
         assert said(caplog) == ["WARNING"]
         layered.clock.time += 31
@@ -242,7 +242,7 @@ async def test_a_server_that_is_down_at_the_start_is_used_when_it_is_there(
         assert said(caplog) == ["WARNING", "INFO"]
         other = layered(server.address)
         assert await other.get(["a"]) == {"a": summary("a")}
-        assert await other.find_boundary(["d"]) == [record("d")]
+        assert await other.find_records(["d"]) == [record("d")]
 
 
 async def test_a_server_that_dies_in_mid_session_is_used_again_when_it_is_back(
@@ -291,7 +291,7 @@ async def test_a_server_that_hangs_costs_one_timeout(
         assert await store.get([name]) == {}
         await store.put(summary(name))
         assert (await store.get([name, "before"])).keys() == {name, "before"}
-        assert await store.find_boundary([name]) == []
+        assert await store.find_records([name]) == []
 
     await asyncio.gather(*map(request, names))
     while not said(caplog):  # noqa: ASYNC110 - nobody waits for the verdict any more, and the log has no event
@@ -350,8 +350,8 @@ async def test_alone_it_says_that_it_is_away(call: str) -> None:
     calls: dict[str, Callable[[], Any]] = {
         "get": lambda: store.get(["a"]),
         "put": lambda: store.put(summary("a")),
-        "find_boundary": lambda: store.find_boundary(["d"]),
-        "put_boundary": lambda: store.put_boundary(record("d")),
+        "find_boundary": lambda: store.find_records(["d"]),
+        "put_boundary": lambda: store.put_record(record("d")),
     }
     with pytest.raises(StoreUnavailable) as raised:
         await calls[call]()

@@ -89,8 +89,8 @@ def fill(path: Path, data: bytes | bytearray) -> None:
 CALLS: dict[str, Callable[[SqliteStore], object]] = {
     "get": lambda store: store.get(["a"]),
     "put": lambda store: store.put(summary("a")),
-    "find_boundary": lambda store: store.find_boundary(["d"]),
-    "put_boundary": lambda store: store.put_boundary(record("d")),
+    "find_boundary": lambda store: store.find_records(["d"]),
+    "put_boundary": lambda store: store.put_record(record("d")),
     "is_empty": lambda store: store.is_empty(),
     "statistics": lambda store: store.statistics(),
     "clear": lambda store: store.clear(),
@@ -109,7 +109,7 @@ class TestOpening:
         assert SqliteStore(path).path == path
         assert threading.active_count() == before
         assert await store.get(["a"]) == {}
-        assert await store.find_boundary(["d"]) == []
+        assert await store.find_records(["d"]) == []
         assert await store.is_empty()
         assert await store.clear() == 0
         assert await store.statistics() == StoreStatistics(path, 0, 0, 0, None, None, 0, 0)
@@ -143,11 +143,11 @@ class TestOpening:
     async def test_entries_outlive_the_store(self, store: SqliteStore, path: Path) -> None:
         """Another store on the same file finds them, at the same time and later."""
         await store.put(summary("a"))
-        await store.put_boundary(record("d"))
+        await store.put_record(record("d"))
         for _ in range(2):
             other = SqliteStore(path)
             assert await other.get(["a"]) == {"a": summary("a")}
-            assert await other.find_boundary(["d"]) == [record("d")]
+            assert await other.find_records(["d"]) == [record("d")]
             await other.close()
             await store.close()
 
@@ -266,15 +266,15 @@ class TestBounds:
     async def test_a_record_counts_and_goes_like_a_summary(self, path: Path, clock: Clock) -> None:
         """One order for both."""
         store = SqliteStore(path, max_bytes=200_000, now=clock)
-        await store.put_boundary(record("old"))
+        await store.put_record(record("old"))
         clock.time += 1
-        await store.put_boundary(record("young"))
+        await store.put_record(record("young"))
         for index in range(30):
             clock.time += 1
             await store.put(summary(f"k{index}", "x" * 10_000))
         assert await store.is_empty()
-        await store.put_boundary(record("new"))
-        assert await store.find_boundary(["new", "young", "old"]) == [record("new")]
+        await store.put_record(record("new"))
+        assert await store.find_records(["new", "young", "old"]) == [record("new")]
         await store.close()
 
     async def test_what_is_longer_than_the_whole_store_is_not_kept(self, path: Path) -> None:
@@ -295,7 +295,7 @@ class TestBounds:
     async def test_entries_that_nobody_used_for_long_go(self, store: SqliteStore, clock: Clock) -> None:
         """A session that is resumed after months pays again; one in use keeps all, however old."""
         await store.put(summary("forgotten"))
-        await store.put_boundary(record("forgotten"))
+        await store.put_record(record("forgotten"))
         await store.put(summary("used"))
         clock.time += 80 * DAY
         await store.get(["used"])
@@ -345,8 +345,8 @@ class TestBounds:
         """A session of days has hundreds, each with a whole tree in it, and one of them is adopted."""
         digests = [f"d{index}" for index in range(MOST_RECORDS + 2)]
         for digest in digests:
-            await store.put_boundary(record(digest))
-        assert await store.find_boundary(digests) == [record(digest) for digest in digests[:MOST_RECORDS]]
+            await store.put_record(record(digest))
+        assert await store.find_records(digests) == [record(digest) for digest in digests[:MOST_RECORDS]]
 
 
 class TestTidying:
@@ -354,7 +354,7 @@ class TestTidying:
         """For people who ask what the file is good for."""
         await store.put(summary("a"))
         await store.put(summary("b"))
-        await store.put_boundary(record("d"))
+        await store.put_record(record("d"))
         found = await store.statistics()
         assert found == StoreStatistics(path, found.bytes, 2, 1, 1.5, 2.5, 10, 100)
         assert found.bytes == sum(path.with_name(path.name + end).stat().st_size for end in ("", "-wal"))
@@ -363,7 +363,7 @@ class TestTidying:
         """And the store goes on."""
         for index in range(50):
             await store.put(summary(f"k{index}", "secret plans " * 1_000))
-        await store.put_boundary(record("d"))
+        await store.put_record(record("d"))
         assert await store.clear() == 51
         assert await store.is_empty()
         assert (await store.statistics()).bytes < 50_000
@@ -411,7 +411,7 @@ class TestTrouble:
         keys = [f"k{index}" for index in range(40)]
         for key in keys:
             await store.put(summary(key, f"text of {key}" * 20))
-            await store.put_boundary(record(key))
+            await store.put_record(record(key))
         await store.close()
         whole = content(path)
         trouble = 0
@@ -421,7 +421,7 @@ class TestTrouble:
             at, length = rng.randrange(len(whole)), rng.choice([1, 4, 64, 4_096])
             damaged[at : at + length] = rng.randbytes(length)
             fill(path, damaged[: len(whole)])
-            for call in (store.get(keys), store.find_boundary(keys), *(each(store) for each in CALLS.values())):
+            for call in (store.get(keys), store.find_records(keys), *(each(store) for each in CALLS.values())):
                 try:
                     await call  # type: ignore[misc]
                 except StoreUnavailable:
@@ -444,12 +444,12 @@ class TestTrouble:
         """Its neighbours stay, and it can be made again."""
         for key in ("a", "b"):
             await store.put(summary(key))
-            await store.put_boundary(record(key))
+            await store.put_record(record(key))
         with database(path) as other:
             other.execute(f"UPDATE entries SET {column} = ? WHERE key = 'a'", (value,))
             asked = ["a2" if column == "key" else "a", "b"]
             assert await store.get(asked) == {"b": summary("b")}
-            assert await store.find_boundary(asked) == [record("b")]
+            assert await store.find_records(asked) == [record("b")]
             assert other.execute("SELECT kind, key FROM entries ORDER BY kind").fetchall() == [
                 ("record", "b"),
                 ("summary", "b"),
@@ -557,14 +557,14 @@ WRITE = """
 import asyncio, os, sys
 from pathlib import Path
 from context_summarize.stores.sqlite import SqliteStore
-from context_summarize.core.nodes import BoundaryRecord, Summary
+from context_summarize.core.nodes import CompactionRecord, Summary
 
 async def write(path, name, count, size):
     store = SqliteStore(Path(path), busy_seconds=50)
     for index in range(int(count)):
         key = f"{name}-{index}"
         await store.put(Summary(key, 0, key + "x" * (index * 997 % int(size)), (), 1, 2))
-        await store.put_boundary(BoundaryRecord(key, 1, 1, 512, 100, ()))
+        await store.put_record(CompactionRecord(key, 1, 1, 512, 100, ()))
         print(key, flush=True)
     await store.close()
 
@@ -647,7 +647,7 @@ class TestProcesses:
             fresh = {key for key in told + rest[:-1] if key}
             found = await store.get(sorted(fresh))
             assert all(found[key].text.startswith(key) for key in fresh)
-            assert all([await store.find_boundary([key]) for key in fresh])
+            assert all([await store.find_records([key]) for key in fresh])
             kept |= fresh
             if rng.random() < 0.5:
                 await store.close()

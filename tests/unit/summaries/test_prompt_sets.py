@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from context_summarize.config import Config
 from context_summarize.errors import TemplateError
-from context_summarize.facts.directives import standing_rules
+from context_summarize.facts.directives import find_directives
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.player import replay
@@ -132,7 +132,7 @@ class TestTheShippedSets:
     def test_a_rule_of_the_user_is_known_by_the_words_of_the_set(self, name):
         said = RenderedRow(1, "user", None, "Never push to main. The weather is fine.")
 
-        assert standing_rules([[said]], load_prompts(name).rules) == ("Never push to main.",)
+        assert find_directives([[said]], load_prompts(name).directive_words) == ("Never push to main.",)
 
     @pytest.mark.parametrize(
         ("name", "text"),
@@ -146,8 +146,8 @@ class TestTheShippedSets:
     def test_sets_know_the_words_of_their_trade(self, name, text):
         said = [[RenderedRow(1, "user", None, text)]]
 
-        assert standing_rules(said, load_prompts(name).rules) == (text,)
-        assert standing_rules(said, load_prompts("default").rules) == ()
+        assert find_directives(said, load_prompts(name).directive_words) == (text,)
+        assert find_directives(said, load_prompts("default").directive_words) == ()
 
 
 class TestReplayed:
@@ -278,7 +278,7 @@ class TestCopying:
 
         assert folder == tmp_path / "new" / "mine"
         assert files_of(folder) == files_of(SHIPPED / name)
-        assert load_prompts(str(folder)).segment.digest == load_prompts(name).segment.digest
+        assert load_prompts(str(folder)).segment.hash == load_prompts(name).segment.hash
 
     @pytest.mark.parametrize("there", ["folder", "file"])
     def test_what_exists_is_left_as_it_is(self, tmp_path, there):

@@ -45,7 +45,7 @@ class TestFinding:
 
     def test_without_a_root_the_sets_of_the_package_are_found(self):
         assert "default" in available_sets()
-        assert load_prompts("default").segment.digest == load_prompts("default", root=SHIPPED).segment.digest
+        assert load_prompts("default").segment.hash == load_prompts("default", root=SHIPPED).segment.hash
 
     def test_a_wheel_packs_the_sets_into_the_package(self, tmp_path):
         package = tmp_path / "site-packages" / "context_summarize"
@@ -148,19 +148,19 @@ class TestFiles:
         windows = load_prompts(write_set(tmp_path / "b", segment="\ufeff" + text.replace("\n", "\r\n"))).segment
 
         assert plain.body == "In $words words,\nwithin $fence."
-        assert (windows.body, windows.version, windows.digest) == (plain.body, plain.version, plain.digest)
+        assert (windows.body, windows.version, windows.hash) == (plain.body, plain.version, plain.hash)
 
     def test_the_digest_is_of_the_whole_file_without_trailing_newlines(self, tmp_path):
         text = "---\nversion: 2\n---\n$words $fence"
         template = load_prompts(write_set(tmp_path, segment=text + "\n\n\n")).segment
 
-        assert template.digest == hashlib.sha256(text.encode()).hexdigest()
+        assert template.hash == hashlib.sha256(text.encode()).hexdigest()
 
     def test_any_other_edit_changes_the_digest_of_that_file_alone(self, tmp_path):
         before = load_prompts(write_set(tmp_path))
         after = load_prompts(write_set(tmp_path, segment=GOOD["segment.md"] + " Be brief."))
 
-        assert after.segment.digest != before.segment.digest
+        assert after.segment.hash != before.segment.hash
         assert after.merge == before.merge
 
 
@@ -171,12 +171,12 @@ class TestHeader:
 
         assert prompts.segment.version == "7b"
         assert prompts.segment.body == GOOD["segment.md"]
-        assert prompts.rules == ("always", "from now on", "don't")
+        assert prompts.directive_words == ("always", "from now on", "don't")
 
     def test_a_header_is_optional(self, tmp_path):
         prompts = load_prompts(write_set(tmp_path))
 
-        assert (prompts.segment.version, prompts.rules) == ("", ())
+        assert (prompts.segment.version, prompts.directive_words) == ("", ())
 
     @pytest.mark.parametrize(
         ("header", "message"),
@@ -297,5 +297,5 @@ class TestTheDefaultSet:
 
     def test_the_words_that_mark_standing_rules_come_with_it(self):
         assert {"always", "never", "must", "do not", "don't", "from now on"} <= set(
-            load_prompts("default", root=SHIPPED).rules
+            load_prompts("default", root=SHIPPED).directive_words
         )

@@ -182,7 +182,7 @@ class TestSummary:
     async def test_it_says_how_it_was_made(self) -> None:
         """Key, level, sizes, who, when."""
         made = await summarizer().make(job(), target(ScriptedProvider([ANSWER]), model="small"))
-        assert (made.key, made.level, made.text, made.digest) == ("k1", 0, ANSWER, False)
+        assert (made.key, made.level, made.text, made.fallback) == ("k1", 0, ANSWER, False)
         assert (made.provider, made.model, made.created) == ("main", "small", 12.5)
         assert made.source_tokens == count(TRANSCRIPT)
 
@@ -212,8 +212,8 @@ class TestSummary:
         """They are kept as they are, counted in the node's size, and the ledger does not repeat them."""
         rules = ("Never touch ORD00001.", "Always ask first.")
         plain = replace(job(), facts=(Fact("id", "ORD00001"), Fact("id", "ORD00002")))
-        made = await summarizer().make(replace(plain, rules=rules), target(ScriptedProvider([ANSWER])))
-        assert made.rules == rules
+        made = await summarizer().make(replace(plain, directives=rules), target(ScriptedProvider([ANSWER])))
+        assert made.directives == rules
         assert made.ledger == (Fact("id", "ORD00002"),)
         assert made.tokens == count(node_text(made))
         assert made.coverage == 1.0

@@ -16,11 +16,11 @@ from amplifier_core.message_models import ChatRequest, ChatResponse
 from context_summarize.config import Config
 from context_summarize.core.frames import node_text
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import Addresses
+from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.events import FAILURE, SUMMARY, Outbox
-from context_summarize.facts.directives import RULES_LINE
-from context_summarize.facts.fallback import DIGEST_LINE
+from context_summarize.facts.directives import DIRECTIVES_LINE
+from context_summarize.facts.fallback import FALLBACK_LINE
 from context_summarize.facts.ledger import LEDGER_LINE
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -88,16 +88,16 @@ class Scene:
         for raw in tool_session(24, size=300) if rows is None else rows:
             self.history.add(analyse(normalise(raw)))
         self.history.advance_segments()
-        self.addresses = Addresses(self.history, PROMPTS.segment.digest, PROMPTS.merge.digest, None)
-        self.leaves = [self.addresses.leaf(segment) for segment in self.history.segments]
-        self.merged = self.addresses.merge(self.leaves[:3], 0)
+        self.builder = NodeBuilder(self.history, PROMPTS.segment.hash, PROMPTS.merge.hash, None)
+        self.leaves = [self.builder.leaf(segment) for segment in self.history.segments]
+        self.merged = self.builder.merge(self.leaves[:3], 0)
         self.tally = Tally()
 
     async def sleep(self, seconds: float) -> None:
         self.clock.time += seconds
 
     async def get(self, node: Node) -> Summary:
-        return await self.texts.get(node, self.addresses, self.target, self.tally)
+        return await self.texts.get(node, self.builder, self.target, self.tally)
 
     async def events(self) -> list[tuple[str, dict[str, Any]]]:
         await self.outbox.flush()
@@ -124,7 +124,7 @@ class TestLeaf:
         scene = Scene()
         await scene.get(scene.leaves[1])
         shown = str(scene.provider.requests[0].messages[1].content)
-        rows = scene.addresses.source(scene.leaves[1])
+        rows = scene.builder.source(scene.leaves[1])
         assert len(rows) > 4
         assert all(row.text in shown for row in rows)
 
@@ -133,8 +133,8 @@ class TestLeaf:
         scene = Scene()
         scene.target = None
         made = await scene.get(scene.leaves[0])
-        assert made.digest
-        assert made.text.startswith(DIGEST_LINE)
+        assert made.fallback
+        assert made.text.startswith(FALLBACK_LINE)
         assert "ORD00000" in made.text
         assert 0 < made.coverage <= 1
         assert made.tokens == count(made.text) < made.source_tokens
@@ -145,23 +145,23 @@ class TestLeaf:
     async def test_the_strategy_truncate_asks_nobody(self) -> None:
         """compaction_strategy: digests only, no provider call."""
         scene = Scene(compaction_strategy="truncate")
-        assert (await scene.get(scene.leaves[0])).digest
-        assert (await scene.get(scene.merged)).digest
+        assert (await scene.get(scene.leaves[0])).fallback
+        assert (await scene.get(scene.merged)).fallback
         assert scene.provider.calls == 0
 
     async def test_a_digest_is_tried_again_and_then_replaced(self) -> None:
         """A failure is not remembered as a text."""
         scene = Scene(AuthenticationError("401"))
-        assert (await scene.get(scene.leaves[0])).digest
+        assert (await scene.get(scene.leaves[0])).fallback
         scene.clock.time += 60
         made = await scene.get(scene.leaves[0])
-        assert (made.digest, made.text) == (False, ANSWER)
+        assert (made.fallback, made.text) == (False, ANSWER)
         assert await scene.store.get([made.key]) == {made.key: made}
 
     async def test_an_answer_that_is_refused_leaves_a_digest(self) -> None:
         """Rule 8: a summariser that lies costs nothing but the text."""
         scene = Scene("", "")
-        assert (await scene.get(scene.leaves[0])).digest
+        assert (await scene.get(scene.leaves[0])).fallback
 
     async def test_a_summariser_that_is_cancelled_from_within_leaves_a_digest(self) -> None:
         """Rule 8: a provider whose own call was cancelled may not cost the host its request."""
@@ -170,7 +170,7 @@ class TestLeaf:
             raise asyncio.CancelledError
 
         scene = Scene(cancelled)
-        assert (await scene.get(scene.leaves[0])).digest
+        assert (await scene.get(scene.leaves[0])).fallback
 
     async def test_closing_the_flight_leaves_a_digest_to_who_still_waits(self) -> None:
         """Rule 8: who asked was not cancelled."""
@@ -180,7 +180,7 @@ class TestLeaf:
         await scene.flight.close()
         [outcome] = await asyncio.gather(task, return_exceptions=True)
         assert isinstance(outcome, Summary)
-        assert outcome.digest
+        assert outcome.fallback
 
 
 class TestSharing:
@@ -284,15 +284,15 @@ class TestMerge:
         """A node with a digest anywhere below it is itself a digest."""
         scene = Scene(AuthenticationError("401"))
         made = await scene.get(scene.merged)
-        assert made.digest
+        assert made.fallback
         assert made.ledger == ()
         assert scene.provider.calls == 3, "no merge is asked for"
-        assert DIGEST_LINE in made.text
+        assert FALLBACK_LINE in made.text
         assert ANSWER in made.text, "the children that have a text are in it"
         assert await scene.store.get([scene.merged.key]) == {}
         assert len(await scene.store.get([leaf.key for leaf in scene.leaves])) == 2
         again = await scene.get(scene.merged)
-        assert (again.digest, again.text) == (False, ANSWER)
+        assert (again.fallback, again.text) == (False, ANSWER)
 
     async def test_a_digest_two_levels_below_makes_a_digest_too(self) -> None:
         """Anywhere below it."""
@@ -303,15 +303,15 @@ class TestMerge:
             return ANSWER
 
         scene = Scene(*[fails_on_the_first] * 4)
-        top = scene.addresses.merge([scene.merged, scene.leaves[3]], 0)
-        assert (await scene.get(top)).digest
+        top = scene.builder.merge([scene.merged, scene.leaves[3]], 0)
+        assert (await scene.get(top)).fallback
         assert await scene.store.get([top.key, scene.merged.key]) == {}
 
     async def test_a_merge_that_fails_is_joined_by_code(self) -> None:
         """The children's texts stand, within the length of the node."""
         scene = Scene(ANSWER, ANSWER, ANSWER, AuthenticationError("401"))
         made = await scene.get(scene.merged)
-        assert made.digest
+        assert made.fallback
         assert made.text.count(ANSWER) == 3
         assert made.tokens <= scene.merged.summary_tokens
 
@@ -361,22 +361,22 @@ class TestRules:
         """Neither an assistant's words nor a result, be it in a user row without its call."""
         scene = self.scene()
         made = await scene.get(scene.leaves[0])
-        assert made.rules == RULES
+        assert made.directives == RULES
         assert made.tokens == count(node_text(made))
-        assert f"{ANSWER}\n\n{RULES_LINE}\n- {RULES[0]}\n- {RULES[1]}\n\n{LEDGER_LINE}" in node_text(made)
-        assert (await scene.get(scene.leaves[1])).rules == ()
+        assert f"{ANSWER}\n\n{DIRECTIVES_LINE}\n- {RULES[0]}\n- {RULES[1]}\n\n{LEDGER_LINE}" in node_text(made)
+        assert (await scene.get(scene.leaves[1])).directives == ()
 
     async def test_rules_move_up_in_merges_and_in_digests(self) -> None:
         """A node of any level carries them, whoever wrote its text."""
         scene = self.scene()
-        assert (await scene.get(scene.merged)).rules == RULES
+        assert (await scene.get(scene.merged)).directives == RULES
         scene = self.scene(AuthenticationError("401"))
         leaf = await scene.get(scene.leaves[0])
-        assert (leaf.digest, leaf.rules) == (True, RULES)
+        assert (leaf.fallback, leaf.directives) == (True, RULES)
         assert leaf.tokens == count(node_text(leaf))
         scene.target = None
         made = await scene.get(scene.merged)
-        assert (made.digest, made.rules) == (True, RULES)
+        assert (made.fallback, made.directives) == (True, RULES)
         assert made.tokens == count(node_text(made))
 
 
