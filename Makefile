@@ -31,8 +31,8 @@ lint: $(VENV)/installed-dev ## ruff, mypy --strict and the layers of the folders
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/installed ## time add_message and views of 1,000 to 100,000 rows
-	$(BIN)/python benchmarks/speed.py
+bench: $(VENV)/installed ## requests, blocks of the event loop, imports, memory; within ten minutes
+	$(BIN)/python -m benchmarks.speed
 
 bench-memory: $(VENV)/installed ## sessions of up to 5 million tokens, resume times, facts kept, waiting
 	$(BIN)/python -m benchmarks.memory
