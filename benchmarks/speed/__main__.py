@@ -4,7 +4,7 @@ Parts:
   requests  sessions of three windows each: a request's time, add_message, blocks of the event loop
   import    rows that come at once, without a provider: the first request, and blocks meanwhile
   resume    the same rows again, with a store that knows them
-  large     one row of 5 MB: blocks of the event loop, by threads too
+  large     one row of 5 MB (quick: 1 MB): blocks of the event loop, by threads too
   memory    a manager's bytes over those of its rows
   startup   the import of the package beside amplifier_core
 
@@ -39,7 +39,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("parts", nargs="*", metavar="part", help="; ".join(PARTS))
     parser.add_argument("--window", type=int, nargs="+", help="tokens of the windows of `requests`")
-    parser.add_argument("--variant", choices=tuple(LATE), nargs="+", default=list(LATE), help="of `requests`")
+    parser.add_argument("--variant", choices=tuple(LATE), nargs="+", help="of `requests`")
     parser.add_argument("--fills", type=float, default=FILLS, help="times that a session fills its window")
     parser.add_argument("--rows", type=int, help="of `import` and `resume`")
     parser.add_argument("--memory-rows", type=int, help="of `memory`")
@@ -55,9 +55,10 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     quick = options.quick
     options.parts = options.parts or list(PARTS)
     options.window = options.window or list(WINDOWS[:2] if quick else WINDOWS)
+    options.variant = options.variant or (["in-time", "above"] if quick else list(LATE))
     options.rows = options.rows or (10_000 if quick else 100_000)
     options.memory_rows = options.memory_rows or (2_000 if quick else 10_000)
-    options.limit = options.limit or (6.0 if quick else 40.0)
+    options.limit = options.limit or (4.0 if quick else 40.0)
     return options
 
 
@@ -69,13 +70,13 @@ def parts_of(options: argparse.Namespace) -> Iterator[tuple[Part, float]]:
                 seconds = options.limit * (2 if window > WINDOWS[1] else 1)
                 yield Session(window, variant, options.where, options.fills), seconds
     if "import" in options.parts:
-        for by in ("set_messages", "add_message"):
+        for by in ("set_messages",) if options.quick else ("set_messages", "add_message"):
             whole = not options.profile
             yield Import(options.rows, by, samples=options.where, stepwise=whole), options.limit * 1.5
     if "resume" in options.parts:
         yield Resume(options.rows, options.where), options.limit * 1.5
     if "large" in options.parts:
-        yield LargeRow(5, options.where), options.limit
+        yield LargeRow(1 if options.quick else 5, options.where), options.limit
     if "memory" in options.parts:
         yield Memory(options.memory_rows), options.limit
 

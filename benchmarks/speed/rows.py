@@ -31,7 +31,7 @@ def endless() -> Iterator[Row]:
             if row["role"] == "user" and isinstance(row["content"], str):
                 row["content"] = f"{row['content']} (case {copy}-{at})"
             yield row
-        yield from tool_session(TURNS, size=1_500, start=copy * TURNS)
+        yield from tool_session(TURNS, size=250, start=copy * TURNS)
         copy += 1
 
 
