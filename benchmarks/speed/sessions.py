@@ -52,6 +52,12 @@ class Session:
     view_rows: list[int] = field(default_factory=list)
     looks: int = 0
     above: int = 0
+    is_above: bool = False
+    """At the last look."""
+    above_ms: list[float] = field(default_factory=list)
+    """Of the requests after a look that saw the view above the threshold."""
+    above_rows: list[int] = field(default_factory=list)
+    """Of their views."""
     compactions: int = 0
     digests: int = 0
     found: Found = field(default_factory=Found)
@@ -123,13 +129,17 @@ class Session:
         view = await manager.get_messages_for_request(provider=provider)
         self.request_ms.append(ended().own * 1000)
         self.view_rows.append(len(view))
+        if self.is_above:
+            self.above_ms.append(self.request_ms[-1])
+            self.above_rows.append(len(view))
         monitor.label = "between calls"
         await asyncio.sleep(0)
         if len(self.request_ms) % LOOK == 0:
             monitor.label = "get_token_count"
             await asyncio.sleep(0)
             self.looks += 1
-            self.above += await manager.get_token_count() > THRESHOLD * (self.window - 5_000)
+            self.is_above = await manager.get_token_count() > THRESHOLD * (self.window - 5_000)
+            self.above += self.is_above
             statistics = await manager.statistics()
             self.compactions, self.digests = statistics.boundaries, statistics.digests
 
@@ -148,11 +158,20 @@ class Session:
         return [
             Figure(f"{name}: history, % of {FILLS} windows", self._reached(), least=99, note=note),
             Figure(f"{name}: request p50, ms", percentile(self.request_ms, 0.5), bar, note=f"view p50 {typical} rows"),
+            *self._above_figures(),
             Figure(f"{name}: request p99, ms", percentile(self.request_ms, 0.99), request_p99_bar(self.window)),
             Figure(f"{name}: request max, ms", max(self.request_ms, default=float("nan"))),
             *block_figures(name, found, BLOCK_MS),
             Figure(f"{name}: add_message p50, ms", percentile(self.add_ms, 0.5), ADD_P50_MS),
         ]
+
+    def _above_figures(self) -> list[Figure]:
+        """What a request takes while the view stands above the threshold, in sessions that stand there for long."""
+        if self.variant != "above":
+            return []
+        typical = percentile(self.above_rows, 0.5)
+        what, note = f"{self.title}: request p50 above threshold, ms", f"view p50 {typical} rows"
+        return [Figure(what, percentile(self.above_ms, 0.5), request_p50_bar(typical), note=note)]
 
     def _reached(self) -> float:
         """Percent of the history that was fed."""

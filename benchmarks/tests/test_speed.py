@@ -280,11 +280,12 @@ def test_a_limit_ends_a_call_that_never_awaits_and_what_was_found_counts(loop: O
 
 
 def test_a_session_shows_every_bar(loop: ObservedLoop) -> None:
-    session = Session(8_000, "late", fills=1)
+    session = Session(8_000, "above", fills=1)
     figures = limit.run_limited(session, 60, loop)
     assert [figure.what.partition(": ")[2] for figure in figures] == [
         "history, % of 3 windows",
         "request p50, ms",
+        "request p50 above threshold, ms",
         "request p99, ms",
         "request max, ms",
         "largest block, ms",
@@ -294,6 +295,7 @@ def test_a_session_shows_every_bar(loop: ObservedLoop) -> None:
     assert len(session.request_ms) == len(session.view_rows) > 10
     assert session.fed == len(session.add_ms)
     assert session.late_requests > 0
+    assert len(session.above_ms) == len(session.above_rows) <= len(session.request_ms)
 
 
 def test_figures_may_be_asked_before_anything_has_run() -> None:
