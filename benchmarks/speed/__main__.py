@@ -58,7 +58,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     options.variant = options.variant or (["in-time", "above"] if quick else list(LATE))
     options.rows = options.rows or (10_000 if quick else 100_000)
     options.memory_rows = options.memory_rows or (2_000 if quick else 10_000)
-    options.limit = options.limit or (7.0 if quick else 40.0)
+    options.limit = options.limit or (4.5 if quick else 40.0)
     return options
 
 
