@@ -31,13 +31,21 @@ class SummaryUnavailable(ContextSummarizeError):
     """No summary could be had for one key. `kind` is one word for events and logs."""
 
     def __init__(
-        self, message: str, *, kind: str, attempts: int, retry_in_s: float | None = None, permanent: bool = False
+        self,
+        message: str,
+        *,
+        kind: str,
+        attempts: int,
+        retry_in_s: float | None = None,
+        permanent: bool = False,
+        refused: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind = kind
         self.attempts = attempts
         self.retry_in_s = retry_in_s
         self.permanent = permanent
+        self.refused = refused
 
 
 class StoreUnavailable(ContextSummarizeError):

@@ -6,19 +6,14 @@ import hashlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import chain
-from typing import Any
 
 from context_summarize.core.groups import Group, Grouper
-from context_summarize.core.rendering import cut_length, group_hash, render_group
-from context_summarize.core.segments import Segment, Segmenter
+from context_summarize.core.rendering import group_hash, render_group
 from context_summarize.messages.rows import Row
-from context_summarize.redaction.redactor import Redact
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rows import RenderedRow
 
-_REMEMBERED_GROUPS = 256
-"""Groups rendered last that are kept: more than stand between the frontier and the newest row of most views."""
+_HASH_BYTES = 32
 
 
 class History:
@@ -43,15 +38,10 @@ class History:
         """Rendered groups that are user messages."""
         self.pins: array[int] = array("q")
         """History rows that stay verbatim beside their summary."""
-        self.version = 0
-        """Grows with every row."""
         self._rendered_total = 0
         self._grouper = Grouper()
-        self.segments: list[Segment] = []
-        self._segmenter: Segmenter | None = None
-        self._newest: dict[tuple[int, int | None, Redact | None], list[RenderedRow]] = {}
-        """Groups rendered last, cut and redacted; a closed group never changes."""
-        self._hashed: tuple[str, int, Any] = ("", 0, hashlib.sha256())
+        self._hashes = bytearray()
+        """The hashes of the rendered groups, one after the other: hosts save these rows, so that records find them."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,7 +51,6 @@ class History:
         index = len(self.rows)
         self.rows.append(row)
         self.tokens.append(tokens)
-        self.version += 1
         if row.pinned:
             self.pins.append(index)
         for group in self._grouper.feed(index, row):
@@ -158,73 +147,39 @@ class History:
             if self.tokens[index] < 0:
                 self.tokens[index] = measure(self.rows[index].raw, count)
 
-    def uncounted(self, first: int) -> int:
-        """How many rows from `first` on have not been counted."""
-        return sum(1 for tokens in self.tokens[first:] if tokens < 0)
-
-    # --- segments ---------------------------------------------------------------------------------------------------
-
-    @property
-    def sizes(self) -> tuple[int, int] | None:
-        """(segment_tokens, summary_tokens) in force; None before the first view whose budget is known."""
-        at = self._segmenter
-        return (at.segment_tokens, at.summary_tokens) if at else None
-
-    def start_segments(self, segment_tokens: int, summary_tokens: int, *, first_group: int, first_index: int) -> None:
-        """Cut from this rendered group on with these sizes; the first segment gets `first_index`."""
-        self.segments = []
-        self._segmenter = Segmenter(segment_tokens, summary_tokens, first_group=first_group, first_index=first_index)
-
-    def advance_segments(self, redact: Redact | None = None) -> None:
-        """Cut what has come since the last time."""
-        segmenter = self._segmenter
-        if segmenter is None:
-            return
-        while segmenter.next_group < len(self.rendered):
-            ordinal = segmenter.next_group
-            rendered = self._rendered(ordinal, segmenter.segment_tokens, redact)
-            self.segments += segmenter.feed(cut_length(rendered), self.rendered_group(ordinal).user)
-
-    def segmented_until(self) -> int:
-        """First rendered group that is in no closed segment."""
-        return self._segmenter.start if self._segmenter else 0
-
-    def rendered_run(
-        self, first_group: int, end_group: int, segment_tokens: int | None, redact: Redact | None
-    ) -> tuple[RenderedRow, ...]:
-        """The rendered rows of a run of rendered groups, numbered from 1."""
-        rows = chain.from_iterable(self._rendered(at, segment_tokens, redact) for at in range(first_group, end_group))
-        return tuple(RenderedRow(number, row.role, row.name, row.text) for number, row in enumerate(rows, 1))
-
-    def _rendered(self, ordinal: int, segment_tokens: int | None, redact: Redact | None) -> list[RenderedRow]:
-        """One rendered group: asked for when it is cut, for its key and for its text, within a short time."""
-        at = (ordinal, segment_tokens, redact)
-        found = self._newest.get(at)
-        if found is None:
+    def messages(self, end_group: int) -> tuple[RenderedRow, ...]:
+        """The rendered rows of the groups [0, end_group), whole and unredacted, numbered from 1."""
+        out: list[RenderedRow] = []
+        for ordinal in range(end_group):
             group = self.rendered_group(ordinal)
-            found = render_group(self.rows, group, number=1, segment_tokens=segment_tokens, redact=redact)
-            if segment_tokens is not None:  # uncut rows may be of any size
-                if len(self._newest) >= _REMEMBERED_GROUPS:
-                    del self._newest[next(iter(self._newest))]
-                self._newest[at] = found
-        return found
+            out += render_group(self.rows, group, number=len(out) + 1, segment_tokens=None)
+        return tuple(out)
 
-    def running_hash(self, seed: str, until: int) -> str:
-        """The running hash after the rendered groups [0, until); asked for in rising order, each group is read once."""
-        known, at, running = self._hashed
-        if known != seed or at > until:
-            at, running = 0, hashlib.sha256(seed.encode())
-        for ordinal in range(at, until):
-            running.update(self._hash_of(ordinal))
-        self._hashed = (seed, until, running)
-        return str(running.copy().hexdigest())
+    # --- hashes -----------------------------------------------------------------------------------------------------
+
+    def hash_groups(self) -> Iterator[None]:
+        """Hash the rendered groups that have come since the last time, one a step."""
+        while len(self._hashes) < len(self.rendered) * _HASH_BYTES:
+            self._hash_next()
+            yield
+
+    def _hash_next(self) -> None:
+        group = self.rendered_group(len(self._hashes) // _HASH_BYTES)
+        self._hashes += group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
 
     def _hash_of(self, ordinal: int) -> bytes:
-        group = self.rendered_group(ordinal)
-        return group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
+        while len(self._hashes) < (ordinal + 1) * _HASH_BYTES:
+            self._hash_next()
+        return bytes(self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES])
+
+    def running_hash(self, seed: str, until: int) -> str:
+        """The running hash after the rendered groups [0, until), uncut and unredacted."""
+        if until:
+            self._hash_of(until - 1)
+        return hashlib.sha256(seed.encode() + self._hashes[: until * _HASH_BYTES]).hexdigest()
 
     def running_hashes(self, seed: str, until: int) -> Iterator[str]:
-        """The running hash after each of the rendered groups [0, until), uncut and unredacted."""
+        """The running hash after each of the rendered groups [0, until)."""
         running = hashlib.sha256(seed.encode())
         for ordinal in range(until):
             running.update(self._hash_of(ordinal))

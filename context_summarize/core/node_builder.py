@@ -1,47 +1,83 @@
-"""Makes nodes: the addresses of segments, rests and merges, and the rows behind them."""
+"""Cuts a history into segments, and makes nodes: the addresses of segments, rests and merges."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import chain
 
 from context_summarize.core.history import History
 from context_summarize.core.keys import segment_key
 from context_summarize.core.nodes import Node, merge_node
-from context_summarize.core.rendering import cut_length
-from context_summarize.core.segments import Segment
+from context_summarize.core.rendering import cut_length, render_group
+from context_summarize.core.segments import Segment, Segmenter
 from context_summarize.redaction.redactor import Redact
 from context_summarize.transcript.rows import RenderedRow
 
 
 class NodeBuilder:
-    """Makes node addresses: the keys of segments, rests and merges. Keys of segments are remembered."""
+    """The segments of one history with their nodes. Both lists grow at their end only.
+
+    Args:
+        segment_hash, merge_hash: hashes of the templates, which are part of every key.
+        redact: takes secrets out of a text before anything is cut; None = leaves them in.
+    """
 
     def __init__(self, history: History, segment_hash: str, merge_hash: str, redact: Redact | None) -> None:
-        self._history = history
+        self.history = history
         self._segment_hash = segment_hash
         self._merge_hash = merge_hash
         self._redact = redact
-        self._leaves: dict[tuple[int, int], Node] = {}
+        self._segmenter: Segmenter | None = None
+        self._newest: dict[int, list[RenderedRow]] = {}
+        """Rendered groups that are in no segment yet, cut and redacted: their segment's key needs them once more."""
+        self.segments: list[Segment] = []
+        self.leaves: list[Node] = []
+        """The node of each segment."""
 
-    def leaf(self, segment: Segment) -> Node:
-        """The level-0 node of a segment."""
+    # --- segments ---------------------------------------------------------------------------------------------------
+
+    @property
+    def segment_sizes(self) -> tuple[int, int] | None:
+        """(segment_tokens, summary_tokens) in force; None before the first view whose budget is known."""
+        at = self._segmenter
+        return (at.segment_tokens, at.summary_tokens) if at else None
+
+    def start(self, segment_tokens: int, summary_tokens: int, *, first_group: int, first_index: int) -> None:
+        """Cut from this rendered group on with these sizes; the first segment gets `first_index`."""
+        self.segments, self.leaves, self._newest = [], [], {}
+        self._segmenter = Segmenter(segment_tokens, summary_tokens, first_group=first_group, first_index=first_index)
+
+    def advance(self) -> Iterator[None]:
+        """Take in the groups that have closed since the last time, one a step."""
+        while self._segmenter is not None and self._segmenter.next_group < len(self.history.rendered):
+            self._feed(self._segmenter)
+            yield
+
+    def _feed(self, segmenter: Segmenter) -> None:
+        ordinal = segmenter.next_group
+        rendered = self._newest[ordinal] = self._render(ordinal, segmenter.segment_tokens)
+        user = self.history.rendered_group(ordinal).user
+        for segment in segmenter.feed(cut_length(rendered), user):
+            self.leaves.append(self._leaf(segment))
+            self.segments.append(segment)
+            for done in range(segment.first_group, segment.end_group):
+                self._newest.pop(done, None)
+
+    # --- nodes ------------------------------------------------------------------------------------------------------
+
+    def _leaf(self, segment: Segment) -> Node:
+        rendered = self._run(segment.first_group, segment.end_group, segment.segment_tokens)
+        key = segment_key(rendered, self._segment_hash, segment.summary_tokens)
         at = (segment.first_group, segment.end_group)
-        node = self._leaves.get(at)
-        if node is None or node.summary_tokens != segment.summary_tokens:
-            rendered = self._history.rendered_run(*at, segment.segment_tokens, self._redact)
-            key = segment_key(rendered, self._segment_hash, segment.summary_tokens)
-            node = Node(key, 0, segment.index, *at, segment.summary_tokens, segment.segment_tokens)
-            self._leaves[at] = node
-        return node
+        return Node(key, 0, segment.index, *at, segment.summary_tokens, segment.segment_tokens)
 
     def rest(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
-        """The node of a run that is no regular segment; None where a summary would not be smaller than the run."""
-        sizes = self._history.sizes
-        if sizes is None or end_group <= first_group:
+        """The node of a run that is no regular segment; None if a summary would not be smaller than the run."""
+        if self._segmenter is None or end_group <= first_group:
             return None
-        segment_tokens, summary_tokens = sizes
+        segment_tokens, summary_tokens = self._segmenter.segment_tokens, self._segmenter.summary_tokens
         focus = self._redact(focus) if focus and self._redact else focus
-        rendered = self._history.rendered_run(first_group, end_group, segment_tokens, self._redact)
+        rendered = self._run(first_group, end_group, segment_tokens)
         length = cut_length(rendered) // 4
         tokens = min(summary_tokens, max(48, length // 4))
         if length < 2 * tokens:
@@ -50,22 +86,37 @@ class NodeBuilder:
         return Node(key, 0, -1, first_group, end_group, tokens, segment_tokens, (), focus)
 
     def merge(self, children: Sequence[Node], index: int) -> Node:
-        """The node that stands for these neighbours."""
-        sizes = self._history.sizes
-        assert sizes is not None, "nodes exist only once the sizes are known"
-        return merge_node(children, template_hash=self._merge_hash, summary_tokens=sizes[1], index=index)
+        """The node that stands for these neighbours; `index` -1 makes it a rest node."""
+        if self._segmenter is None:
+            raise ValueError("no segment sizes yet; nodes exist only after start()")
+        summary_tokens = self._segmenter.summary_tokens
+        return merge_node(children, template_hash=self._merge_hash, summary_tokens=summary_tokens, index=index)
+
+    # --- rows behind them -------------------------------------------------------------------------------------------
 
     def source(self, node: Node) -> tuple[RenderedRow, ...]:
-        """The rendered rows that a level-0 node stands for, cut as its key was made."""
-        return self._history.rendered_run(node.first_group, node.end_group, node.segment_tokens, self._redact)
+        """The rendered rows that a level-0 node stands for, cut as its key was made, numbered from 1."""
+        return self._run(node.first_group, node.end_group, node.segment_tokens)
 
     def runs(self, node: Node, rows: Sequence[RenderedRow]) -> list[tuple[RenderedRow, ...]]:
         """The rendered rows of a level-0 node, one run a group, so that pieces are cut at group boundaries."""
         out: list[tuple[RenderedRow, ...]] = []
         at = 0
         for ordinal in range(node.first_group, node.end_group):
-            group = self._history.rendered_group(ordinal)
-            size = sum(self._history.rows[index].rendered for index in range(group.start, group.end))
+            group = self.history.rendered_group(ordinal)
+            size = sum(self.history.rows[index].rendered for index in range(group.start, group.end))
             out.append(tuple(rows[at : at + size]))
             at += size
         return out
+
+    def _run(self, first_group: int, end_group: int, segment_tokens: int) -> tuple[RenderedRow, ...]:
+        rows = chain.from_iterable(self._render(at, segment_tokens) for at in range(first_group, end_group))
+        return tuple(RenderedRow(number, row.role, row.name, row.text) for number, row in enumerate(rows, 1))
+
+    def _render(self, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
+        sizes = self.segment_sizes
+        found = self._newest.get(ordinal) if sizes and sizes[0] == segment_tokens else None
+        if found is not None:
+            return found
+        group = self.history.rendered_group(ordinal)
+        return render_group(self.history.rows, group, number=1, segment_tokens=segment_tokens, redact=self._redact)

@@ -10,6 +10,8 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import compact_json, content_text
 from context_summarize.tokens.measure import Count, measure
 
+HARD_FLOOR = 24
+"""Tokens below which no row is shortened further."""
 _MIN_CUT = 120
 """Characters below which a piece of text is not worth a note about what was left out."""
 

@@ -24,7 +24,7 @@ class ShownNode:
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
-    """What the last boundary decided. Nothing in it changes between boundaries."""
+    """What the last compaction decided. It stays as it is until the next one."""
 
     nodes: tuple[ShownNode, ...] = ()
     frontier: int = 0
@@ -34,7 +34,8 @@ class ViewState:
     shortened: Mapping[int, int] = field(default_factory=dict)
     """History row → tokens kept of it."""
     newest_user: int | None = None
-    """Rendered group of the newest user message when the boundary was made."""
+    """Rendered group of the newest user message when the compaction was made."""
     rows_at_compaction: int = 0
-    """Length of the history at the newest boundary; older rows lose their continuation id."""
-    boundaries: int = 0
+    """Length of the history at the newest compaction; older rows lose their continuation id."""
+    compactions: int = 0
+    """How many have been made."""

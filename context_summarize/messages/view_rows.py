@@ -171,6 +171,10 @@ def synthetic_result(call: Call) -> JsonRow:
     }
 
 
+CONTINUATION = "openai:response_id"
+"""Key of a row's metadata under which a provider finds the server's own copy of the conversation."""
+
+
 def without_continuation(row: JsonRow) -> JsonRow:
     """The row without its server-side continuation id.
 
@@ -178,6 +182,6 @@ def without_continuation(row: JsonRow) -> JsonRow:
     compaction has removed.
     """
     metadata = row.get("metadata")
-    if isinstance(metadata, dict) and "openai:response_id" in metadata:
-        row["metadata"] = {k: v for k, v in metadata.items() if k != "openai:response_id"}
+    if isinstance(metadata, dict) and CONTINUATION in metadata:
+        row["metadata"] = {k: v for k, v in metadata.items() if k != CONTINUATION}
     return row

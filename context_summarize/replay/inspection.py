@@ -8,21 +8,19 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 
 from context_summarize.config import Config
-from context_summarize.core.entries import group_entries, pinned_groups
-from context_summarize.core.history import History
+from context_summarize.core.draft import FRAME_TOKENS, Scene
 from context_summarize.core.nodes import Node, to_make
-from context_summarize.core.plan import FRAME_TOKENS, Planner
-from context_summarize.core.view_state import ViewState
+from context_summarize.core.plan import next_compaction
 from context_summarize.facts.ledger import prose_tokens
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.session.host import request_budget
-from context_summarize.session.limits import Request
+from context_summarize.session.limits import own_limits
 from context_summarize.session.manager import SummarizingContextManager
-from context_summarize.session.snapshot import SummaryNode, take_snapshot
+from context_summarize.session.snapshot import SummaryNode, take_snapshot, view_entries
 from context_summarize.stores.memory import MemoryStore
-from context_summarize.summaries.prompts import PromptSet, load_prompts
+from context_summarize.summaries.prompts import load_prompts
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rows import render_rows
@@ -157,7 +155,6 @@ async def inspect_rows(
         TemplateError: the prompt set of `config` is incomplete.
     """
     config = replace(config or Config(), cache=None, persistence=None, prefetch_threshold=None)
-    prompts = load_prompts(config.prompts)
     counter = TokenCounter()
     await counter.load()
     provider = OfflineProvider(counter.count, context_window=window, max_output_tokens=max_output)
@@ -169,10 +166,10 @@ async def inspect_rows(
                 await manager.get_messages_for_request(provider=provider)
             await manager.add_message(row)
             await asyncio.sleep(0)  # else Ctrl-C waits for the next call
-            progress(number, manager._totals.boundaries)
+            progress(number, manager.conversation.view.compactions)
         view = await manager.get_messages_for_request(provider=provider)
         budget = await request_budget(config, None, provider)
-        look = _Look(manager, prompts, counter.count, budget)
+        look = _Look(manager, config, counter.count, budget)
         await look.read_texts(store)
         return look.inspect_rows(view, window, await _totals(manager))
     finally:
@@ -188,37 +185,30 @@ async def _totals(manager: SummarizingContextManager) -> dict[str, int]:
 class _Look:
     """Reads what a manager holds; changes nothing that a view depends on."""
 
-    def __init__(self, manager: SummarizingContextManager, prompts: PromptSet, count: Count, budget: int) -> None:
-        self._history: History = manager._history
-        self._state: ViewState = manager._state
-        self._builder = manager._builder
-        self._config: Config = manager._config
-        self._prompts = prompts
+    def __init__(self, manager: SummarizingContextManager, config: Config, count: Count, budget: int) -> None:
+        self._chat = manager.conversation
+        self._config = config
+        self._prompts = load_prompts(config.prompts)
         self._count = count
         self._budget = budget
         # The offline provider's figures are ours, so that nothing is to be corrected.
-        request = Request(
-            budget=budget, room=budget, system_tokens=0, factory=False, target=None, correct=lambda tokens: tokens
-        )
-        self._limits = manager._boundary.limits(request)
-        self._history.advance_segments(manager._redact)
-        self._history.count_rows(0, len(self._history), count)
-        self._leaves = [self._builder.leaf(segment) for segment in self._history.segments]
+        self._limits = own_limits(config, budget, 0)
+        self._chat.history.count_rows(0, len(self._chat.history), count)
         self._known: dict[str, int] = {}
         """Tokens of the summaries that there are, by key."""
         self._tree: tuple[SummaryNode, ...] = ()
 
     async def read_texts(self, store: MemoryStore) -> None:
         """Find out which summaries there are."""
-        texts = await store.get([leaf.key for leaf in self._leaves])
+        texts = await store.get([leaf.key for leaf in self._chat.builder.leaves])
         self._known = {key: summary.tokens for key, summary in texts.items()}
-        self._tree = (await take_snapshot(self._history, self._state, store, (), self._count)).nodes
-        self._known |= {shown.node.key: shown.summary.tokens for shown in self._state.nodes}
+        self._tree = (await take_snapshot(self._chat, store, (), self._count)).nodes
+        self._known |= {shown.node.key: shown.summary.tokens for shown in self._chat.view.nodes}
 
     def inspect_rows(self, view: Sequence[JsonRow], window: int, totals: dict[str, int]) -> Inspection:
         """What `view`, the request at the end, and the history tell."""
-        history = self._history
-        assert history.sizes is not None, "the view has fixed them"
+        history = self._chat.history
+        segment_tokens, summary_tokens = self._chat.builder.segment_sizes or (0, 0)
         rendered = sum(row.rendered for row in history.rows)
         segments = tuple(self._segments())
         return Inspection(
@@ -228,8 +218,8 @@ class _Look:
             largest_group=max((group.end - group.start for group in history.groups), default=0),
             pins=len(history.pins),
             tokens=sum(history.tokens),
-            segment_tokens=history.sizes[0],
-            summary_tokens=history.sizes[1],
+            segment_tokens=segment_tokens,
+            summary_tokens=summary_tokens,
             segments=segments,
             unsegmented=rendered - (segments[-1].last if segments else 0),
             largest=self._largest(),
@@ -240,17 +230,17 @@ class _Look:
         )
 
     def _segments(self) -> Iterator[SegmentLine]:
-        for segment, leaf in zip(self._history.segments, self._leaves, strict=True):
-            first, last = self._history.message_range(segment.first_group, segment.end_group)
+        for segment, leaf in zip(self._chat.builder.segments, self._chat.builder.leaves, strict=True):
+            first, last = self._chat.history.message_range(segment.first_group, segment.end_group)
             size = self._known.get(leaf.key, segment.summary_tokens)
-            folded = segment.end_group <= self._state.frontier
+            folded = segment.end_group <= self._chat.view.frontier
             yield SegmentLine(segment.index, first, last, self._source_tokens(leaf), size, folded)
 
     def _source_tokens(self, leaf: Node) -> int:
-        return self._count(render_rows(self._builder.source(leaf)))
+        return self._count(render_rows(self._chat.builder.source(leaf)))
 
     def _largest(self) -> tuple[RowLine, ...]:
-        history = self._history
+        history = self._chat.history
         numbers = list(accumulate(int(row.rendered) for row in history.rows))
         order = sorted(range(len(history)), key=lambda at: -history.tokens[at])[:_LARGEST]
         return tuple(
@@ -266,25 +256,22 @@ class _Look:
 
     def _tool(self, at: int) -> str | None:
         """The tool that a row of results is of: as the call names it, else as the row does."""
-        row = self._history.rows[at]
+        row = self._chat.history.rows[at]
         if not row.result_ids:
             return None
-        group = self._history.group_of(at) or next(iter(self._history.open_groups()), None)
-        called = self._history.rows[group.start].calls if group else ()
+        group = self._chat.history.group_of(at) or next(iter(self._chat.history.open_groups()), None)
+        called = self._chat.history.rows[group.start].calls if group else ()
         named = next((call.name for call in called if call.id == row.result_ids[0]), row.raw.get("name"))
         return named if isinstance(named, str) else None
 
     def _use(self, view: Sequence[JsonRow], window: int) -> WindowUse:
-        state, history = self._state, self._history
-        groups = pinned_groups(history, state.frontier_row, state.frontier, state.newest_user, factory=False)
-        groups += history.groups[history.group_position(state.frontier_row) :]
+        state = self._chat.view
         system = pins = 0
-        for group in (*groups, *history.open_groups()):
-            for _, row, size in group_entries(history, group, state, self._count):
-                if row["role"] in ("system", "developer") and not is_hook(row):
-                    system += size
-                elif group.start < state.frontier_row:
-                    pins += size
+        for entry in view_entries(self._chat, self._count):
+            if entry.row["role"] in ("system", "developer") and not is_hook(entry.row):
+                system += entry.tokens
+            elif entry.origin is not None and entry.origin < state.frontier_row:
+                pins += entry.tokens
         summaries = sum(shown.tokens for shown in state.nodes)
         used = sum(measure(row, self._count) for row in view)
         config = self._config
@@ -303,18 +290,21 @@ class _Look:
     # --- the next boundary ------------------------------------------------------------------------------------------
 
     def _next(self) -> NextCompaction:
-        shown = {shown.node.place: shown.tokens for shown in self._state.nodes}
-        history = self._history
-        plan = Planner(
-            history,
-            self._builder,
-            self._state,
-            self._limits,
-            lambda node: shown.get(node.place) or self._framed(node),
-            self._count,
-        ).needed()
-        folds = plan.frontier > self._state.frontier
-        first, last = history.message_range(self._state.frontier, plan.frontier) if folds else (None, None)
+        history, view = self._chat.history, self._chat.view
+        shown = {item.node.place: item.tokens for item in view.nodes}
+        plan = next_compaction(
+            Scene(
+                history=history,
+                builder=self._chat.builder,
+                groups=self._chat.groups,
+                view=view,
+                limits=self._limits,
+                size_of=lambda node: shown.get(node.place) or self._framed(node),
+                count=self._count,
+            )
+        )
+        summarises = plan.frontier > view.frontier
+        first, last = history.message_range(view.frontier, plan.frontier) if summarises else (None, None)
         made_by_code = self._config.compaction_strategy == "truncate"
         asked = [] if made_by_code else list(to_make(plan.missing, lambda node: node.key in self._known))
         sizes = [self._call_tokens(node) for node in asked]
@@ -323,7 +313,7 @@ class _Look:
             last=last,
             segments=plan.segments,
             merged=plan.merged,
-            shortened=len(plan.shortened.keys() - self._state.shortened.keys()),
+            shortened=len(plan.shortened.keys() - view.shortened.keys()),
             freed=max(0, plan.freed),
             calls=len(asked),
             input_tokens=sum(sizes),

@@ -1,4 +1,4 @@
-"""The events of one boundary: announced before the provider is asked, told when it is made, withdrawn when not."""
+"""The events of compactions: announced before the provider is asked, told when one is made, withdrawn when not."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from context_summarize.events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, Outbox
-from context_summarize.session.limits import Request
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A boundary that has been made. Tokens as the provider counts, rows of the view."""
+    """A compaction that has become the view. Tokens as the provider counts, rows of the view."""
 
+    reason: str
+    budget: int
+    history_rows: int
     before_tokens: int
     after_tokens: int
     before_rows: int
@@ -23,31 +25,31 @@ class Made:
     segments: int
     merged: int
     from_cache: int
-    digests: int
+    fallbacks: int
     """Nodes of the view that no model wrote."""
     waited: float
     """Seconds."""
-    level: int
-    """How far the plan had to go; see `Plan.level`."""
+    rung: int
+    """How far the plan had to go; see `Draft.rung`."""
     new: Sequence[str]
     """Contents of the nodes that the view did not show before."""
 
 
 class Announcer:
-    """Puts the events of boundaries into an outbox; each announcement is closed exactly once."""
+    """Puts the events of compactions into an outbox; each announcement is closed exactly once."""
 
     def __init__(self, outbox: Outbox, target_usage: float) -> None:
         self._outbox = outbox
         self._target_usage = target_usage
         self._announced = False
 
-    async def announce(self, request: Request, reason: str, used: int, rows: int) -> None:
-        """Say that a boundary is being made, so that a host can show that it waits."""
+    async def announce(self, budget: int, reason: str, used: int, rows: int) -> None:
+        """Say that a compaction is being made, so that a host can show that it waits."""
         if not self._announced:
-            self._put_pre(request, reason, used, rows)
+            self._put_pre(budget, reason, used, rows)
             await self._outbox.flush()
 
-    def _put_pre(self, request: Request, reason: str, used: int, rows: int) -> None:
+    def _put_pre(self, budget: int, reason: str, used: int, rows: int) -> None:
         self._announced = True
         self._outbox.put(
             PRE_COMPACT,
@@ -55,14 +57,14 @@ class Announcer:
                 "message_count": rows,
                 "tokens": used,
                 "token_count": used,
-                "budget": request.budget,
-                "usage": round(used / request.budget, 4),
+                "budget": budget,
+                "usage": round(used / budget, 4),
                 "reason": reason,
             },
         )
 
     def withdraw(self, used: int, rows: int, waited: float) -> None:
-        """Close an announcement of a boundary that is not made after all: nothing was saved."""
+        """Close an announcement of a compaction that is not made after all: nothing was saved."""
         if self._announced:
             self._put_post(rows, used, waited)
 
@@ -70,7 +72,7 @@ class Announcer:
         self, rows: int, used: int, waited: float, saved: int = 0, counts: tuple[int, int, int, int] = (0, 0, 0, 0)
     ) -> None:
         self._announced = False
-        segments, merged, from_cache, digests = counts
+        segments, merged, from_cache, fallbacks = counts
         self._outbox.put(
             POST_COMPACT,
             {
@@ -81,17 +83,17 @@ class Announcer:
                 "segments": segments,
                 "merged": merged,
                 "from_cache": from_cache,
-                "digests": digests,
+                "digests": fallbacks,
                 "wait_ms": round(waited * 1000),
             },
         )
 
-    def made(self, request: Request, reason: str, made: Made, rows: int) -> None:
-        """Tell of a boundary that has just become the view's state; `rows` are those of the history."""
+    def made(self, made: Made) -> None:
+        """Tell of a compaction that has just become the view."""
         if not self._announced:
-            self._put_pre(request, reason, made.before_tokens, rows)
+            self._put_pre(made.budget, made.reason, made.before_tokens, made.history_rows)
         saved = made.before_tokens - made.after_tokens
-        counts = (made.segments, made.merged, made.from_cache, made.digests)
+        counts = (made.segments, made.merged, made.from_cache, made.fallbacks)
         self._put_post(made.after_rows, made.after_tokens, made.waited, saved, counts)
         self._outbox.put(
             COMPACTION,
@@ -100,15 +102,15 @@ class Announcer:
                 "after_tokens": made.after_tokens,
                 "before_messages": made.before_rows,
                 "after_messages": made.after_rows,
-                "budget": request.budget,
-                "target_tokens": int(self._target_usage * request.budget),
-                "strategy_level": made.level,
+                "budget": made.budget,
+                "target_tokens": int(self._target_usage * made.budget),
+                "strategy_level": made.rung,
             },
         )
         for content in made.new:
             self._outbox.put(INCLUDE, {"source": "context-summarize", "content": content})
         logger.info(
-            "boundary: %d -> %d tokens, %d segments, %d merged, %d cached, %d digests",
+            "compaction: %d -> %d tokens, %d segments, %d merged, %d cached, %d fallbacks",
             made.before_tokens,
             made.after_tokens,
             *counts,

@@ -1,37 +1,100 @@
-"""What one request has to keep to, and how often a view that cannot fit may be compacted."""
+"""What one request has to keep to, how it is found out, and how often a view that cannot fit may be compacted."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from context_summarize.config import Config
+from context_summarize.core.limits import Limits
+from context_summarize.session.host import Providers, provider_window, request_budget
+from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.summaries.job import Target
+from context_summarize.tokens.calibration import Meter
 
 _WINDOW = 10
 _MOST = 2
-"""A floor that cannot shrink fires at most two boundaries in ten requests."""
+"""If the smallest possible request is still too large, at most two compactions run per ten requests."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RequestLimits:
     """What one request has to keep to."""
 
     budget: int
     """Tokens, as the provider counts."""
-    room: int
+    own: Limits
     """The same in our own tokens."""
-    system_tokens: int
-    factory: bool
-    """Stored system rows are hidden behind the factory's prompt."""
+    system_prompt: str | None
+    """The prompt of the host's factory, which hides stored system rows; None without one."""
     target: Target | None
-    """Who writes summaries; None = nobody, digests only."""
+    """Who writes summaries; None = nobody: fallbacks only."""
     correct: Callable[[int], int]
     """Our tokens → the provider's."""
 
+    def used(self, view_tokens: int) -> int:
+        """Tokens of a request with a view of this size, as the provider counts."""
+        return self.correct(view_tokens + self.own.system_tokens)
+
+
+class LimitsReader:
+    """Finds out the limits of a request: budget, system prompt, measuring, and who summarises."""
+
+    def __init__(self, config: Config, providers: Providers, system: SystemPrompt, meter: Meter) -> None:
+        self._config = config
+        self._providers = providers
+        self._system = system
+        self._meter = meter
+        self.last_budget: int | None = None
+        """The budget of the last request, as the host gave it."""
+        self.served_budget: int | None = None
+        """The budget of the last request, in tokens."""
+
+    async def read(self, token_budget: int | None, provider: Any | None) -> RequestLimits:
+        """The limits of the next request; nothing is decided yet."""
+        budget = await request_budget(self._config, token_budget, self._providers.seen(provider))
+        await self._system.refresh()
+        target = await self._target()
+        self.last_budget, self.served_budget = token_budget, budget
+        own_budget = max(1, self._meter.invert(budget))
+        return RequestLimits(
+            budget=budget,
+            own=own_limits(self._config, own_budget, self._system.tokens),
+            system_prompt=self._system.text,
+            target=target,
+            correct=self._meter.correct,
+        )
+
+    async def _target(self) -> Target | None:
+        provider = self._providers.summary_provider()
+        if provider is None:
+            return None
+        window = await provider_window(provider)
+        room = window.context if window else None
+        return Target(provider, self._providers.name_of(provider), self._config.summary_model, room)
+
+
+def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:
+    """The settings as shares of a budget in our own tokens."""
+    given = config.elide_tool_results
+    return Limits(
+        own_budget=own_budget,
+        view_room=own_budget - system_tokens,
+        keep_recent=config.keep_recent,
+        threshold=config.compact_threshold,
+        target=config.target_usage,
+        share=config.summary_share,
+        fan_in=config.fan_in,
+        shorten_above=min(4_000, max(1, own_budget // 10)) if isinstance(given, str) else given,
+        min_fold=config.min_fold,
+        role=config.summary_role,
+    )
+
 
 class CompactionThrottle:
-    """Holds back boundaries of a view that cannot fit: at most two in ten requests, whatever the host does between."""
+    """Holds back compactions of a view that cannot fit, whatever the host does between its requests."""
 
     def __init__(self) -> None:
         self._requests = 0
@@ -42,9 +105,9 @@ class CompactionThrottle:
         self._requests += 1
 
     def fired(self) -> None:
-        """A boundary has been made."""
+        """A compaction has been made."""
         self._made_at.append(self._requests)
 
     def may_fire(self) -> bool:
-        """True while fewer than two boundaries were made within the last ten requests."""
+        """True while fewer than two compactions were made within the last ten requests."""
         return sum(1 for at in self._made_at if self._requests - at < _WINDOW) < _MOST

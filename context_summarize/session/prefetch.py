@@ -1,56 +1,71 @@
-"""Work ahead of need: the texts of the next boundary are made in the background while the session goes on."""
+"""Prefetch: the summaries of the next compaction are made in the background while the session goes on."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from context_summarize.background import end_tasks
-from context_summarize.core.nodes import Place
-from context_summarize.core.view_state import ViewState
+from context_summarize.core.draft import Scene
+from context_summarize.core.nodes import Node, to_make
+from context_summarize.core.plan import next_compaction
 from context_summarize.events import Outbox
-from context_summarize.session.compaction import Compactor
-from context_summarize.session.limits import Request
-from context_summarize.summaries.pending import Pending
+from context_summarize.session.conversation import Conversation
+from context_summarize.session.limits import RequestLimits
+from context_summarize.summaries.tasks import Status, SummaryTasks
 
 
 class Prefetch:
-    """Starts the texts of one history's next boundary, and those that are made of them once they are there."""
+    """Starts the summaries of the next compaction, and the merges of them once they are there."""
 
-    def __init__(self, boundary: Compactor, pending: Pending, outbox: Outbox) -> None:
-        self._boundary = boundary
-        self._pending = pending
+    def __init__(
+        self, tasks: SummaryTasks, outbox: Outbox, scene: Callable[[Conversation, RequestLimits], Scene]
+    ) -> None:
+        self._tasks = tasks
         self._outbox = outbox
-        self._tried: set[Place] = set()
-        """What was started for the next boundary: whoever failed then is asked again by the boundary, not before."""
+        self._scene = scene
         self._keys: list[str] = []
+        """What was started and has not been followed up."""
         self._seen: tuple[object, ...] | None = None
+        """What the last look saw: with nothing new there is nothing new to start."""
         self._begun: int | None = None
+        """Rows of the history when the work for the next compaction began."""
         self._task: asyncio.Task[None] | None = None
-        self._late: asyncio.Task[None] | None = None
+        self._given_up: asyncio.Task[None] | None = None
         """The task that a wait has given up."""
         self._closed = False
 
-    def look(self, state: ViewState, request: Request, version: int, segments: int) -> None:
-        """Start what can be made now. Called after a view has been served; returns at once.
-
-        Args:
-            version: of the history; grows with every row.
-            segments: closed by now; with no more of them than the last time there is nothing new to make.
-        """
-        seen = (request.budget, request.system_tokens, segments)
-        if self._closed or seen == self._seen:
+    def look(self, chat: Conversation, limits: RequestLimits) -> None:
+        """Start what can be made now; returns at once."""
+        own = limits.own
+        seen = (chat.history, chat.view, own.own_budget, own.view_room, len(chat.builder.segments), self._tasks.version)
+        if self._closed or limits.target is None or seen == self._seen:
             return
         self._seen = seen
-        self._boundary.learn_prefetched()
-        self._keys += self._boundary.start_prefetch(state, request, self._tried)
+        self._start(chat, limits)
         if self._keys and self._begun is None:
-            self._begun = version
+            self._begun = len(chat.history)
         if self._keys and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._follow(state, request), name="context-summarize:ahead")
+            self._task = asyncio.create_task(self._follow(chat, limits), name="context-summarize:prefetch")
 
-    def begun_before(self, version: int) -> bool:
-        """True when the next boundary's work was begun at an earlier version of the history."""
-        return self._begun is not None and self._begun < version
+    def _start(self, chat: Conversation, limits: RequestLimits) -> None:
+        """Start every summary whose children are known, once for each compaction."""
+        tasks = self._tasks
+        chat.groups.catch_up()
+        plan = next_compaction(self._scene(chat, limits))
+        unmade = {node.place: node for node in to_make(plan.missing, tasks.is_known)}
+        first = [node for node in unmade.values() if all(map(tasks.is_known, node.children))]
+        exact = all(node.children for node in first)
+        for node in first:
+            # A rest over nodes is wasted if estimates merge too much, or if more nodes follow.
+            wasted = _is_rest_over_nodes(node) and not (exact and plan.reached)
+            if not wasted and tasks.status(node.key) is Status.UNASKED:
+                tasks.start(node, chat.builder, limits.target)
+                self._keys.append(node.key)
+
+    def begun_before(self, rows: int) -> bool:
+        """True if the next compaction's work began when the history had fewer rows."""
+        return self._begun is not None and self._begun < rows
 
     @property
     def is_under_way(self) -> bool:
@@ -60,26 +75,24 @@ class Prefetch:
     async def settled(self, seconds: float) -> None:
         """Until that work has ended, at most so long; what was late once is not waited for again."""
         task = self._task
-        if task is None or task is self._late:
+        if task is None or task is self._given_up:
             return
         done, _ = await asyncio.wait([task], timeout=seconds)
-        self._late = None if done else task
+        self._given_up = None if done else task
 
-    async def _follow(self, state: ViewState, request: Request) -> None:
+    async def _follow(self, chat: Conversation, limits: RequestLimits) -> None:
         """Merges are planned once the texts below them are there."""
         while self._keys:
             keys, self._keys = self._keys, []
-            await self._pending.settled(keys)
-            self._boundary.learn_prefetched()
-            self._keys += self._boundary.start_prefetch(state, request, self._tried)
+            await self._tasks.settled(keys)
+            self._start(chat, limits)
             await self._outbox.flush()  # the next request, which would do it, may be long in coming
 
     def stop(self) -> None:
-        """Plan nothing more for this boundary: it has been made, or its history is gone. Calls under way go on."""
+        """Plan nothing more for this compaction: it has been made, or its history is gone. Calls under way go on."""
         if self._task is not None:
             self._task.cancel()
         self._task, self._seen, self._begun = None, None, None
-        self._tried.clear()
         self._keys.clear()
 
     async def close(self) -> None:
@@ -88,3 +101,7 @@ class Prefetch:
         task = self._task
         self.stop()
         await end_tasks([] if task is None else [task])
+
+
+def _is_rest_over_nodes(node: Node) -> bool:
+    return bool(node.children) and node.is_rest

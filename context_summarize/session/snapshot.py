@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from context_summarize.core.entries import Entry, group_entries, pinned_groups
+from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view_state import ViewState
 from context_summarize.messages.rows import SOURCE, JsonRow
+from context_summarize.session.conversation import Conversation
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow
@@ -55,18 +55,16 @@ class Snapshot:
     """One for each row of the view."""
 
 
-async def take_snapshot(
-    history: History, state: ViewState, store: SummaryStore, view: Sequence[JsonRow], count: Count
-) -> Snapshot:
-    """The tree behind `view`, rows that `state` gave out; texts of merged summaries are looked up in the store."""
-    shown = [node.node for node in state.nodes]
+async def take_snapshot(chat: Conversation, store: SummaryStore, view: Sequence[JsonRow], count: Count) -> Snapshot:
+    """The tree behind `view`, the rows served last; texts of merged summaries are looked up in the store."""
+    shown = [item.node for item in chat.view.nodes]
     below = [child.key for node in shown for child in _below(node)]
     texts = await store.get(list(dict.fromkeys(below)))
-    texts |= {node.node.key: node.summary for node in state.nodes}
+    texts |= {item.node.key: item.summary for item in chat.view.nodes}
     return Snapshot(
-        nodes=tuple(_tree(history, node, texts) for node in shown),
-        messages=history.rendered_run(0, state.frontier, None, None),
-        origins=tuple(_origins(history, state, view, count)),
+        nodes=tuple(_tree(chat.history, node, texts) for node in shown),
+        messages=chat.history.messages(chat.view.frontier),
+        origins=tuple(_origins(chat, view, count)),
     )
 
 
@@ -82,31 +80,35 @@ def _tree(history: History, node: Node, texts: dict[str, Summary]) -> SummaryNod
     return SummaryNode(node.key, node.level, first, last, node.is_rest, texts.get(node.key), children)
 
 
-def _origins(history: History, state: ViewState, view: Sequence[JsonRow], count: Count) -> Iterator[ViewOrigin]:
+def _origins(chat: Conversation, view: Sequence[JsonRow], count: Count) -> Iterator[ViewOrigin]:
     """Both the view and the entries are in the order of the history, so that one walk over both finds each row."""
-    entries = list(_entries(history, state, count))
+    entries = list(view_entries(chat, count))
     at = 0
     for row in view:
         marks = row.get("metadata")
         if isinstance(marks, dict) and marks.get("source") == SOURCE:
             yield ViewOrigin(key=marks.get("key"))
             continue
-        found = next((place for place in range(at, len(entries)) if entries[place][1] == row), None)
+        found = next((place for place in range(at, len(entries)) if entries[place].row == row), None)
         if found is None:
             yield ViewOrigin()
             continue
         at = found + 1
-        index, _, size = entries[found]
-        if index is None:
+        origin, tokens = entries[found].origin, entries[found].tokens
+        if origin is None:
             yield ViewOrigin()
         else:
-            whole = history.tokens[index]
-            yield ViewOrigin(index + 1, whole if size < whole else None)
+            whole = chat.history.tokens[origin]
+            yield ViewOrigin(origin + 1, whole if tokens < whole else None)
 
 
-def _entries(history: History, state: ViewState, count: Count) -> Iterator[Entry]:
-    """Every row that the view can show verbatim or shortened, in its order."""
-    pins = pinned_groups(history, state.frontier_row, state.frontier, state.newest_user, factory=False)
+def view_entries(chat: Conversation, count: Count) -> Iterator[Entry]:
+    """Every row that the view can show verbatim or shortened, in its order: pins, then the verbatim part."""
+    history, state = chat.history, chat.view
+    chat.groups.catch_up()
+    pins = chat.groups.pins(state.frontier_row, state.frontier, state.newest_user)
     groups = history.groups[history.group_position(state.frontier_row) :]
     for group in [*pins, *groups, *history.open_groups()]:
-        yield from group_entries(history, group, state, count)
+        yield from group_entries(
+            history, group, count, shortened=state.shortened, rows_at_compaction=state.rows_at_compaction
+        )

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from context_summarize.core.view_state import ViewState
+from context_summarize.summaries.usage import Totals
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statistics:
@@ -37,3 +40,27 @@ class Statistics:
     """Those of them that no model wrote."""
     coverage: float | None
     """Share of exact values of the folded rows that the summaries shown hold, 0…1, on average; None without any."""
+
+
+def take_statistics(messages: int, view_tokens: int, budget: int | None, view: ViewState, totals: Totals) -> Statistics:
+    """The statistics of a session: rows of its history, size of its view, the last budget, its view, running totals."""
+    shown = [item.summary for item in view.nodes]
+    return Statistics(
+        messages=messages,
+        view_tokens=view_tokens,
+        budget=budget,
+        requests=totals.requests,
+        boundaries=totals.compactions,
+        calls=totals.calls,
+        failed=totals.failed,
+        input_tokens=totals.input_tokens,
+        output_tokens=totals.output_tokens,
+        cost_usd=totals.cost_usd,
+        from_cache=totals.from_cache,
+        waits=totals.waits,
+        waited_s=totals.waited,
+        longest_wait_s=totals.longest,
+        summaries=len(shown),
+        digests=sum(summary.fallback for summary in shown),
+        coverage=sum(summary.coverage for summary in shown) / len(shown) if shown else None,
+    )

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from context_summarize.facts.fact import Fact
+from context_summarize.transcript.rows import RenderedRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,9 @@ class Job:
     summary_tokens: int
     focus: str | None = None
     directives: tuple[str, ...] = ()
-    """Standing rules of the source, oldest first."""
+    """User directives of the source, oldest first."""
+    rows: tuple[RenderedRow, ...] = ()
+    """The rendered rows behind a job of level 0."""
 
     @property
     def text(self) -> str:

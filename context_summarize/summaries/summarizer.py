@@ -5,42 +5,35 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 import tenacity
-from amplifier_core.message_models import ChatRequest, Message
+from amplifier_core.message_models import ChatRequest
 
-from context_summarize.config import Config
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.facts.directives import format_directives
 from context_summarize.facts.extraction import coverage
-from context_summarize.facts.ledger import build_ledger, format_ledger, ledger_tokens, prose_tokens
+from context_summarize.facts.ledger import build_ledger, format_ledger, ledger_tokens
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.summaries.breaker import Breaker, Open
 from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.pieces import cut_pieces
-from context_summarize.summaries.prompts import PromptSet, PromptTemplate
-from context_summarize.summaries.usage import Totals, amount
+from context_summarize.summaries.prompts import PromptTemplate
+from context_summarize.summaries.request import input_limit, instructions_of, output_room, summary_request
+from context_summarize.summaries.services import Services
+from context_summarize.summaries.usage import Run, add_usage
 from context_summarize.summaries.validation import answer_text, refusal
-from context_summarize.transcript.fences import escape_fence, fence_of, numbered
+from context_summarize.transcript.fences import numbered
 from context_summarize.transcript.marks import cut_middle
 
 logger = logging.getLogger(__name__)
 
-PURPOSE = "context-summarize"
 TOTAL_DEADLINE = 240.0
 """Seconds that all attempts for one key may take together."""
-MAX_REFUSALS = 3
-"""Times that a key may be refused at the gate, two tries each; after that it is not asked for again."""
-_THINKING_ROOM = 2_000
-_CALL_OVERHEAD = 600
-"""Tokens of a summary request beside its transcript: instructions, fence, wrapping."""
 
 own_call: ContextVar[bool] = ContextVar("context_summarize_own_call", default=False)
 """True inside our own provider calls, so that their `llm:response` events are told from the host's."""
@@ -58,42 +51,18 @@ class _Refused(Exception):
         self.kind = kind
 
 
-@dataclass(slots=True)
-class _Run:
-    """What one key has used up so far."""
-
-    started: float
-    attempts: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: Decimal | None = None
-    model: str | None = None
-
-
 class Summarizer:
     """Turns jobs into summaries. Raises `SummaryUnavailable` and nothing else, cancellation aside."""
 
-    def __init__(
-        self,
-        config: Config,
-        prompts: PromptSet,
-        count: Callable[[str], int],
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-        now: Callable[[], float] = time.time,
-        totals: Totals | None = None,
-    ) -> None:
-        self._totals = totals or Totals()
-        self._config = config
-        self._prompts = prompts
-        self._count = count
-        self._clock = clock
-        self._sleep = sleep
+    def __init__(self, services: Services, *, now: Callable[[], float] = time.time) -> None:
+        self._services = services
+        self._config = services.config
+        self._prompts = services.prompts
+        self._count = services.count
+        self._clock = services.clock
         self._now = now
-        self._clean = build_redactor(config.redact) or str
-        self._slots = asyncio.Semaphore(config.max_concurrency)
-        self._refusals: dict[str, int] = {}
+        self._clean = build_redactor(services.config.redact) or str
+        self._slots = asyncio.Semaphore(services.config.max_concurrency)
         self._breakers: dict[tuple[str, str | None], Breaker] = {}
 
     def _breaker(self, target: Target) -> Breaker:
@@ -117,9 +86,8 @@ class Summarizer:
         """Words of the prompt set that make a user's sentence a standing rule."""
         return self._prompts.directive_words
 
-    def forget_refusals(self) -> None:
-        """Ask again for keys that were refused too often, and forget what providers failed at."""
-        self._refusals.clear()
+    def forget_failures(self) -> None:
+        """Forget what providers failed at."""
         self._breakers.clear()
 
     async def make(self, job: Job, target: Target) -> Summary:
@@ -128,16 +96,15 @@ class Summarizer:
         Raises:
             SummaryUnavailable: every attempt failed, or the answers were refused.
         """
-        if self._refusals.get(job.key, 0) >= MAX_REFUSALS:
-            raise SummaryUnavailable("refused too often; a digest stands for it", kind="refused", attempts=0)
         async with self._slots:
             # The deadline is for asking; waiting for a slot is not the provider's fault.
-            run = _Run(self._clock())
+            run = Run(self._clock())
             try:
                 text = await self._text(job, target, run)
             except _Refused as error:
-                self._refusals[job.key] = self._refusals.get(job.key, 0) + 1
-                raise SummaryUnavailable("the answer is no summary", kind=error.kind, attempts=run.attempts) from error
+                raise SummaryUnavailable(
+                    "the answer is no summary", kind=error.kind, attempts=run.attempts, refused=True
+                ) from error
             except _TooLarge as error:
                 raise SummaryUnavailable(str(error), kind="too_large", attempts=run.attempts) from error
             except SummaryUnavailable:
@@ -150,7 +117,7 @@ class Summarizer:
                 raise unavailable(error, run.attempts, self._breaker(target).retry_in_s, self._clean) from error
         return self._summary(job, target, run, text)
 
-    def _summary(self, job: Job, target: Target, run: _Run, text: str) -> Summary:
+    def _summary(self, job: Job, target: Target, run: Run, text: str) -> Summary:
         said = f"{text}\n{format_directives(job.directives)}"
         ledger = build_ledger(job.facts, said, ledger_tokens(job.summary_tokens, job.level), self._count)
         shown = "\n\n".join(
@@ -174,9 +141,9 @@ class Summarizer:
 
     # --- whole or in pieces -----------------------------------------------------------------------------------------
 
-    async def _text(self, job: Job, target: Target, run: _Run) -> str:
+    async def _text(self, job: Job, target: Target, run: Run) -> str:
         size = self._count(job.text) if job.level else job.source_tokens
-        limit = self._limit(job, target)
+        limit = input_limit(job.summary_tokens, target)
         if limit is not None and size > limit:
             return await self._in_pieces(job, target, run, limit)
         try:
@@ -185,27 +152,14 @@ class Summarizer:
             # The window is not known, or smaller than its provider says.
             return await self._in_pieces(job, target, run, max(128, size * 5 // 8))
 
-    def _limit(self, job: Job, target: Target) -> int | None:
-        """Tokens of transcript that one request may carry; None when the window is unknown."""
-        if target.window is None:
-            return None
-        return max(256, target.window - _CALL_OVERHEAD - self._room(job.summary_tokens, target, 1))
-
-    def _room(self, summary_tokens: int, target: Target, times: int) -> int:
-        """max_output_tokens: reasoning models spend output on thinking, so far more than is asked for in words."""
-        room = 4 * summary_tokens + _THINKING_ROOM
-        if target.window is not None:
-            room = min(room, max(summary_tokens * 2, target.window // 4))
-        return room * times
-
-    async def _in_pieces(self, job: Job, target: Target, run: _Run, limit: int) -> str:
+    async def _in_pieces(self, job: Job, target: Target, run: Run, limit: int) -> str:
         """Summarise pieces one after the other, then join their texts by one merge call."""
         texts = [await self._piece(job, piece, target, run) for piece in cut_pieces(job.parts, limit, self._count)]
         if len(texts) == 1:
             return texts[0]
         return await self._ask(job, numbered(texts), self._prompts.merge, target, run, count=len(texts))
 
-    async def _piece(self, job: Job, piece: str, target: Target, run: _Run) -> str:
+    async def _piece(self, job: Job, piece: str, target: Target, run: Run) -> str:
         """One piece; when it is still too large for the provider, its head and tail, a count in between."""
         try:
             return await self._ask(job, piece, self._template(job), target, run)
@@ -224,7 +178,7 @@ class Summarizer:
         text: str,
         template: PromptTemplate,
         target: Target,
-        run: _Run,
+        run: Run,
         *,
         count: int | None = None,
         size: int | None = None,
@@ -238,7 +192,8 @@ class Summarizer:
         source = self._count(text) if size is None else size
         refused = ""
         for times in (1, 2):
-            request = self._request(job, text, template, target, times, count or len(job.parts))
+            instructions = instructions_of(job, template, text, count or len(job.parts))
+            request = summary_request(job, text, instructions, target, output_room(job.summary_tokens, target, times))
             response = await self._call(request, target, run)
             answer = self._clean(answer_text(response))
             kind = refusal(response, answer, self._count(answer), source)
@@ -251,40 +206,22 @@ class Summarizer:
         self._breaker(target).failed()
         raise _Refused(refused)
 
-    def _request(
-        self, job: Job, text: str, template: PromptTemplate, target: Target, times: int, count: int
-    ) -> ChatRequest:
-        fence = fence_of(text)
-        words = str(max(20, prose_tokens(job.summary_tokens) * 3 // 4))
-        instructions = template.fill(words=words, fence=fence, count=str(count))
-        focus = f"What follows should keep above all: {' '.join(job.focus.split())}\n\n" if job.focus else ""
-        focus = escape_fence(focus, fence)
-        return ChatRequest(
-            messages=[
-                Message(role="system", content=instructions),
-                Message(role="user", content=f"{focus}{fence}\n{escape_fence(text, fence)}\n{fence}"),
-            ],
-            max_output_tokens=self._room(job.summary_tokens, target, times),
-            metadata={"purpose": PURPOSE, "stream": False},
-            model=target.model,
-        )
-
-    async def _call(self, request: ChatRequest, target: Target, run: _Run) -> Any:
+    async def _call(self, request: ChatRequest, target: Target, run: Run) -> Any:
         """One answer, with retries of what may be retried."""
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(is_retryable),
             wait=wait_seconds,
             stop=lambda state: self._breaker(target).is_open or self._out_of_time(state, run),
-            sleep=self._sleep,
+            sleep=self._services.sleep,
             reraise=True,
         )
         return await retrying(self._once, request, target, run)
 
-    def _out_of_time(self, state: tenacity.RetryCallState, run: _Run) -> bool:
+    def _out_of_time(self, state: tenacity.RetryCallState, run: Run) -> bool:
         left = TOTAL_DEADLINE - (self._clock() - run.started)
         return state.attempt_number >= self._config.retry_attempts or wait_seconds(state) >= left
 
-    async def _once(self, request: ChatRequest, target: Target, run: _Run) -> Any:
+    async def _once(self, request: ChatRequest, target: Target, run: Run) -> Any:
         breaker = self._breaker(target)
         turn = await breaker.enter()
         try:
@@ -302,12 +239,12 @@ class Summarizer:
             raise
         finally:
             breaker.leave(turn)
-        _add_usage(run, response, self._totals)
+        add_usage(run, response, self._services.totals)
         return response
 
-    async def _answer(self, request: ChatRequest, target: Target, run: _Run, left: float) -> Any:
+    async def _answer(self, request: ChatRequest, target: Target, run: Run, left: float) -> Any:
         run.attempts += 1
-        self._totals.calls += 1
+        self._services.totals.calls += 1
         extra = {"model": target.model} if target.model else {}
         token = own_call.set(True)
         try:
@@ -315,19 +252,3 @@ class Summarizer:
                 return await target.provider.complete(request, **extra)
         finally:
             own_call.reset(token)
-
-
-def _add_usage(run: _Run, response: Any, totals: Totals) -> None:
-    usage = getattr(response, "usage", None)
-    for name in ("input_tokens", "output_tokens"):
-        value = getattr(usage, name, None)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            setattr(run, name, getattr(run, name) + value)
-            setattr(totals, name, getattr(totals, name) + value)
-    cost = amount(getattr(usage, "cost_usd", None))
-    totals.paid(cost)
-    if cost is not None:
-        run.cost = cost if run.cost is None else run.cost + cost
-    marks = getattr(response, "metadata", None)
-    model = getattr(response, "model", None) or (marks.get("model") if isinstance(marks, dict) else None)
-    run.model = model if isinstance(model, str) else run.model

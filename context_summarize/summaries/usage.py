@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -11,7 +12,7 @@ class Totals:
 
     def __init__(self) -> None:
         self.requests = 0
-        self.boundaries = 0
+        self.compactions = 0
         self.calls = 0
         self.failed = 0
         self.input_tokens = 0
@@ -47,3 +48,32 @@ def amount(told: Any) -> Decimal | None:
     except InvalidOperation:
         return None
     return value if value.is_finite() else None
+
+
+@dataclass(slots=True)
+class Run:
+    """What one key has used up so far."""
+
+    started: float
+    attempts: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: Decimal | None = None
+    model: str | None = None
+
+
+def add_usage(run: Run, response: Any, totals: Totals) -> None:
+    """Add what a response tells of its usage to the run and to the totals; what is no figure is left out."""
+    usage = getattr(response, "usage", None)
+    for name in ("input_tokens", "output_tokens"):
+        value = getattr(usage, name, None)
+        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
+            setattr(run, name, getattr(run, name) + value)
+            setattr(totals, name, getattr(totals, name) + value)
+    cost = amount(getattr(usage, "cost_usd", None))
+    totals.paid(cost)
+    if cost is not None:
+        run.cost = cost if run.cost is None else run.cost + cost
+    marks = getattr(response, "metadata", None)
+    model = getattr(response, "model", None) or (marks.get("model") if isinstance(marks, dict) else None)
+    run.model = model if isinstance(model, str) else run.model

@@ -19,6 +19,11 @@ def escape_fence(text: str, fence: str) -> str:
     return clean.replace(fence, fence.replace("===", "= ="))
 
 
-def numbered(texts: Sequence[str]) -> str:
+def numbered_parts(texts: Sequence[str]) -> tuple[str, ...]:
     """Summaries under a heading each, as the merge template is shown them."""
-    return "\n\n".join(f"## Summary {at} of {len(texts)}\n{escape_marks(text)}" for at, text in enumerate(texts, 1))
+    return tuple(f"## Summary {at} of {len(texts)}\n{escape_marks(text)}" for at, text in enumerate(texts, 1))
+
+
+def numbered(texts: Sequence[str]) -> str:
+    """The same as one text."""
+    return "\n\n".join(numbered_parts(texts))

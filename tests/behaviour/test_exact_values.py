@@ -25,6 +25,9 @@ from statistics import mean
 
 import pytest
 
+from context_summarize.core.history import History
+from context_summarize.core.nodes import Node
+from context_summarize.core.rendering import render_group
 from context_summarize.messages.rows import JsonRow
 from context_summarize.replay.session_files import read_session
 from context_summarize.session.manager import SummarizingContextManager
@@ -102,12 +105,18 @@ class Point:
         return kept / wanted if wanted else 1.0
 
 
+def rendered(history: History, node: Node) -> list[RenderedRow]:
+    """The rows that a node stands for, unredacted, long results cut."""
+    groups = [history.rendered_group(at) for at in range(node.first_group, node.end_group)]
+    return [row for group in groups for row in render_group(history.rows, group, number=1, segment_tokens=4_096)]
+
+
 def recount(manager: SummarizingContextManager, view: Sequence[JsonRow]) -> Point:
     """The share of the exact values that nodes stand for and that are in the view."""
     point = Point()
     shown = text_of(view)
-    for node in (item.node for item in manager._state.nodes):
-        rows: Sequence[RenderedRow] = manager._history.rendered_run(node.first_group, node.end_group, 4_096, None)
+    for node in (item.node for item in manager.conversation.view.nodes):
+        rows = rendered(manager.conversation.history, node)
         source, merged = "\n".join(row.text for row in rows), node.level > 0
         for kind in KINDS:
             for value in values(kind, source):
@@ -134,10 +143,10 @@ async def test_what_a_summariser_drops_is_in_the_view_all_the_same(path: Path) -
         if row["role"] == "assistant":
             view = await manager.get_messages_for_request(provider=provider)
             views.append(await manager.get_token_count())
-            if manager._state.frontier > frontier:
-                frontier = manager._state.frontier
+            if manager.conversation.view.frontier > frontier:
+                frontier = manager.conversation.view.frontier
                 points.append(recount(manager, view))
-                nodes += [shown.tokens for shown in manager._state.nodes if not shown.node.level]
+                nodes += [shown.tokens for shown in manager.conversation.view.nodes if not shown.node.level]
         await manager.add_message(row)
     end = recount(manager, await manager.get_messages_for_request(provider=provider))
     await manager.close()

@@ -111,7 +111,7 @@ async def play(rows: Sequence[JsonRow], **settings: Any) -> Seen:
             seen.first_levels += [node["metadata"]["level"] for node in nodes[:1]]
             if seen.summaries[-1] > SHARE * BUDGET:
                 seen.beyond += 1
-                seen.beyond_needlessly += mergeable([shown.node for shown in manager._state.nodes], FAN_IN)
+                seen.beyond_needlessly += mergeable([shown.node for shown in manager.conversation.view.nodes], FAN_IN)
         await manager.add_message(row)
         await asyncio.sleep(0)
     await manager.close()

@@ -321,13 +321,13 @@ class TestWhileSummariesAreMade:
         """Rule 9: and the answer still fills the cache, so that no key is asked for twice."""
         provider, made, rows = Gated(), manager(rec := Recorder()), tool_session(12)
         await fed(made, rows)
-        state, count = made._state, await made.get_token_count()
+        state, count = made.conversation.view, await made.get_token_count()
         request = asyncio.create_task(made.get_messages_for_request(900, provider))
         await provider.asked.wait()
         request.cancel()
         with pytest.raises(asyncio.CancelledError):
             await request
-        assert made._state is state
+        assert made.conversation.view is state
         assert await made.get_token_count() == count
         assert await made.get_messages() == rows
         provider.go.set()
@@ -476,19 +476,19 @@ class TestBudget:
             (100, (512, 100)),
         ):
             await made.get_messages_for_request(budget)
-            assert made._history.sizes == sizes
+            assert made.conversation.builder.segment_sizes == sizes
 
     async def test_new_sizes_go_on_behind_what_is_folded(self) -> None:
         """The frontier never moves back, and no segment is cut twice."""
         made, provider = manager(segment_tokens=None, summary_tokens=None), scripted()
         await fed(made, tool_session(60, size=1_200))
         first = await made.get_messages_for_request(8_000, provider)
-        frontier = made._state.frontier
+        frontier = made.conversation.view.frontier
         assert frontier
         await fed(made, tool_session(20, size=1_200, start=60))
         await made.get_messages_for_request(3_000, provider)
-        assert made._state.frontier > frontier
-        edges = [(node.node.first_group, node.node.end_group) for node in made._state.nodes]
+        assert made.conversation.view.frontier > frontier
+        edges = [(node.node.first_group, node.node.end_group) for node in made.conversation.view.nodes]
         assert [first for first, _ in edges] == [0, *(end for _, end in edges[:-1])]
         assert nodes(first)
 
@@ -499,8 +499,8 @@ class TestBudget:
         await before.get_messages_for_request(40_000, scripted())
         after = await fed(manager(store=store, **settings), tool_session(60, size=4_000))
         await after.get_messages_for_request(10_000, scripted())
-        assert after._history.sizes is not None
-        assert after._history.sizes[0] <= 2_500
+        assert after.conversation.builder.segment_sizes is not None
+        assert after.conversation.builder.segment_sizes[0] <= 2_500
 
 
 class TestProviders:
@@ -612,27 +612,14 @@ class TestWhen:
         assert size(view) < tokens
         assert rec.boundaries == 1
 
-    async def test_a_boundary_is_weighed_once_for_a_history_and_a_budget(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Until a row comes or the budget changes."""
+    async def test_a_compaction_is_weighed_once_for_a_history_and_a_budget(self) -> None:
+        """With nothing added, what has become cheaper meanwhile changes no view: only a row or a budget does."""
         made, provider = await fed(manager(min_fold=1.0), tool_session(8)), scripted()
-        weighed: list[int] = []
-        make = made._boundary.make
-
-        async def counted(*args: Any, **named: Any) -> Any:
-            weighed.append(1)
-            return await make(*args, **named)
-
-        monkeypatch.setattr(made._boundary, "make", counted)
         budget = int(await made.get_token_count() / 0.8)
-        for _ in range(3):
-            await made.get_messages_for_request(budget, provider)
-        assert len(weighed) == 1
-        await made.get_messages_for_request(budget + 1, provider)
-        assert len(weighed) == 2
-        await made.add_message(user("more"))
-        for _ in range(3):
-            await made.get_messages_for_request(budget + 1, provider)
-        assert len(weighed) == 3
+        before = await made.get_messages_for_request(budget, provider)
+        await made.observe_response("llm:response", {"usage": {"input_tokens": budget}})
+        assert await made.get_messages_for_request(budget, provider) == before
+        assert (await made.statistics()).requests == 1
 
     async def test_a_window_that_shrinks_in_mid_session_is_obeyed_at_once(self) -> None:
         """Another provider, a smaller model."""
@@ -682,7 +669,7 @@ class TestCompact:
         assert saved == before - after > 0
         view = await made.get_messages_for_request(LARGE, provider)
         assert size(view) == after
-        assert made._state.nodes[-1].node.is_rest
+        assert made.conversation.view.nodes[-1].node.is_rest
         assert nodes(view)[-1]["metadata"]["messages"][1] == 44
         assert [row["content"] for row in view[-3:]] == [row["content"] for row in tool_session(12)[-3:]]
 
@@ -1055,10 +1042,10 @@ class TestAdoption:
         counting = asyncio.create_task(made.get_token_count())
         await slow.entered.wait()
         await made.get_messages_for_request(1_500, scripted())
-        frontier = made._state.frontier
+        frontier = made.conversation.view.frontier
         slow.go.set()
         await counting
-        assert made._state.frontier == frontier
+        assert made.conversation.view.frontier == frontier
 
     async def test_a_history_that_is_replaced_while_it_is_looked_up_is_looked_up_itself(self) -> None:
         """A resumed session starts where it was."""

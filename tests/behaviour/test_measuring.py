@@ -13,6 +13,7 @@ import pytest
 import tiktoken
 
 from context_summarize import SummarizingContextManager
+from context_summarize.core.view import View
 from context_summarize.summaries.summarizer import own_call
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
@@ -66,7 +67,8 @@ def written(row: dict[str, Any]) -> str:
 
 def told(manager: SummarizingContextManager) -> int:
     """Our own size of the view, uncorrected."""
-    return manager._current_view().size() + manager._system.tokens
+    chat = manager.conversation
+    return View(chat.history, chat.view, chat.groups, TokenCounter().count).tokens()
 
 
 def reported(estimate: int) -> int:

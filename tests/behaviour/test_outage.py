@@ -9,6 +9,7 @@ from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableEr
 
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.pairs import broken_pairs
+from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Clock, Recorder, recording
 
@@ -111,14 +112,15 @@ async def test_nothing_is_merged_or_stored_from_a_digest() -> None:
     """Rule 10, over an outage that lasts the whole session."""
     clock = Clock()
     provider = ScriptedProvider(then=ProviderUnavailableError("down"), context_window=12_000, max_output_tokens=1_000)
-    manager = SummarizingContextManager(clock=clock, sleep=clock.sleep, keep_recent=6, fan_in=2)
+    store = MemoryStore()
+    manager = SummarizingContextManager(store=store, clock=clock, sleep=clock.sleep, keep_recent=6, fan_in=2)
     for row in recording()[:600]:
         await manager.add_message(row)
         if row["role"] == "assistant":
             await manager.get_messages_for_request(provider=provider)
             clock.time += 1
-    shown = manager._state.nodes
+    shown = manager.conversation.view.nodes
     assert any(item.node.level for item in shown), "nothing was merged"
     assert all(item.summary.fallback for item in shown)
-    assert await manager._store.get([item.node.key for item in shown]) == {}
+    assert await store.get([item.node.key for item in shown]) == {}
     await manager.close()

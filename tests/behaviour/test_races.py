@@ -30,6 +30,11 @@ LARGE = 10**6
 Rows = list[JsonRow]
 
 
+def running() -> list[str]:
+    """What of ours is under way."""
+    return [task.get_name() for task in asyncio.all_tasks() if task.get_name().startswith("context-summarize:")]
+
+
 class SlowHooks(Recorder):
     """Hooks that take a while once they have heard."""
 
@@ -203,17 +208,17 @@ class TestCancelledAtEveryAwait:
         """Rules 8 to 10: for every turn of the event loop at which the host may give up."""
         plain = await setup.session()
         whole = await plain.request()
-        state_after = plain.manager._state
+        state_after = plain.manager.conversation.view
         asked, events = sorted(questions(plain.provider)), plain.events()
         await plain.manager.close()
         fails = isinstance(setup.then, Exception)
         cancelled = 0
         for steps in range(2_000):
             session = await setup.session()
-            before = session.manager._state
+            before = session.manager.conversation.view
             task = await cancelled_after(session.request(), steps)
             assert await session.manager.get_messages() == session.rows
-            now = session.manager._state
+            now = session.manager.conversation.view
             if now is not before:
                 assert (now.frontier, now.frontier_row, now.shortened) == (
                     state_after.frontier, state_after.frontier_row, state_after.shortened,
@@ -265,7 +270,7 @@ class TestCancelledAtEveryAwait:
             session = await setup.session()
             task = await cancelled_after(session.request(), steps)
             view = await session.request()
-            again = SummarizingContextManager(store=session.manager._store, keep_recent=4, **SMALL)
+            again = SummarizingContextManager(store=session.manager._parts.services.store, keep_recent=4, **SMALL)
             await again.set_messages(session.rows)
             if await again.get_messages_for_request(LARGE) != view:
                 lost.append(steps)
@@ -380,7 +385,7 @@ class TestWhileSummariesAreUnderWay:
         pre, post, _ = session.events()
         assert pre == post
         await settle()
-        assert len(made._flight) == 0
+        assert running() == []
         await made.close()
         await plain.close()
 
@@ -397,7 +402,7 @@ class TestWhileSummariesAreUnderWay:
             provider.go.set()
             await asyncio.wait([task])
             await settle()
-        assert len(made._pending) <= 12
+        assert len(running()) <= 12
         await made.close()
 
     async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear(self) -> None:

@@ -152,12 +152,11 @@ async def live(rows: Sequence[JsonRow], store: SummaryStore, budget: int, **sett
             await manager.get_messages_for_request(budget, provider)
         await manager.add_message(row)
     view = await manager.get_messages_for_request(budget, provider)
-    if manager._prefetch._task is not None:  # what was begun for the next boundary is there
-        await manager._prefetch._task
-    history = manager._history
+    await manager.settle()  # what was begun for the next compaction is there
+    history = manager.conversation.history
     segments = [
         (history.rendered_group(s.first_group).start, history.rendered_group(s.end_group - 1).end)
-        for s in history.segments
+        for s in manager.conversation.builder.segments
     ]
     await manager.close()
     return Ended(list(rows), view, provider, segments)
@@ -257,7 +256,7 @@ async def test_reasoning_is_in_no_key_and_is_not_shown_to_the_summariser() -> No
         manager = SummarizingContextManager(store=MemoryStore())
         await manager.set_messages(given)
         await manager.get_messages_for_request(8_000, provider)
-        found.append([manager._builder.leaf(segment).key for segment in manager._history.segments])
+        found.append([leaf.key for leaf in manager.conversation.builder.leaves])
         await manager.close()
         assert provider.calls > 0
         assert FRESH not in "".join(asked(provider))

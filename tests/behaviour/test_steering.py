@@ -46,8 +46,8 @@ class TestPreview:
         assert made["segments"] == told.segments
         assert asked.calls == told.calls
         assert told.messages is not None
-        assert manager._state.nodes[0].row["metadata"]["messages"][0] == told.messages[0]
-        assert manager._state.nodes[-1].row["metadata"]["messages"][1] == told.messages[1]
+        assert manager.conversation.view.nodes[0].row["metadata"]["messages"][0] == told.messages[0]
+        assert manager.conversation.view.nodes[-1].row["metadata"]["messages"][1] == told.messages[1]
         assert told.before_tokens == made["tokens"] + made["tokens_saved"]
         assert told.after_tokens >= made["tokens"]
         await manager.close()
@@ -59,9 +59,9 @@ class TestPreview:
         await manager.get_messages_for_request(BUDGET, asked)
         for row in tool_session(8, size=600, start=3):
             await manager.add_message(row)
-        state, tokens = manager._state, await manager.get_token_count()
+        state, tokens = manager.conversation.view, await manager.get_token_count()
         assert await manager.preview() == await manager.preview()
-        assert manager._state is state
+        assert manager.conversation.view is state
         assert await manager.get_token_count() == tokens
         assert recorder.events == []
         assert asked.calls == 0

@@ -122,8 +122,7 @@ def test_appending_rows_never_changes_a_closed_segment(
         manager = SummarizingContextManager(**SMALL)
         await manager.set_messages(history)
         await manager.get_messages_for_request(10**6)
-        manager._history.advance_segments()
-        return [manager._builder.leaf(segment) for segment in manager._history.segments]
+        return manager.conversation.builder.leaves
 
     async def run() -> None:
         short, long = await cut(rows), await cut([*rows, *more])
@@ -141,14 +140,12 @@ def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[d
         manager = SummarizingContextManager(**SMALL)
         await manager.set_messages(rows)
         await manager.get_messages_for_request(10**6)
-        history = manager._history
-        history.advance_segments()
-        for segment in history.segments:
-            node = manager._builder.leaf(segment)
-            shown = manager._builder.source(node)
-            first, last = history.message_range(segment.first_group, segment.end_group)
+        history = manager.conversation.history
+        for node in manager.conversation.builder.leaves:
+            shown = manager.conversation.builder.source(node)
+            first, last = history.message_range(node.first_group, node.end_group)
             assert [row.number for row in shown] == list(range(1, last - first + 2))
-            groups = [history.rendered_group(at) for at in range(segment.first_group, segment.end_group)]
+            groups = [history.rendered_group(at) for at in range(node.first_group, node.end_group)]
             told = [history.rows[at] for group in groups for at in range(group.start, group.end)]
             told = [row for row in told if row.rendered]
             assert [row.role for row in shown] == [row.role for row in told]

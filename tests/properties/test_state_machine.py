@@ -157,7 +157,7 @@ class ManagerMachine(RuleBasedStateMachine):
         self.before: Rows | None = None
         self.weighed: tuple[Any, ...] | None = None
         self.segments: list[Any] = []
-        self.segmenter: Any = None
+        self.cut: Any = None
 
     # --- the host writes --------------------------------------------------------------------------------------------
 
@@ -288,7 +288,7 @@ class ManagerMachine(RuleBasedStateMachine):
 
     async def request(self) -> Rows:
         """A view; with a provider that hangs, the host gives up waiting after a while."""
-        self.may_fire = self.made._throttle.may_fire()
+        self.may_fire = self.made._requests._compactor._throttle.may_fire()
         request = asyncio.ensure_future(self.made.get_messages_for_request(self.budget, self.provider))
         await self.patient(request)
         return request.result()
@@ -356,7 +356,7 @@ class ManagerMachine(RuleBasedStateMachine):
     @rule(after=st.integers(0, 60), what=st.sampled_from(["view", "view", "compact", "count"]))
     def cancel(self, after: int, what: str) -> None:
         """The host gives up somewhere: nothing has changed, or a whole boundary has been made."""
-        state, boundaries = self.made._state, self.made._state.boundaries
+        state, boundaries = self.made.conversation.view, self.made.conversation.view.compactions
 
         async def work() -> None:
             calls: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
@@ -370,8 +370,8 @@ class ManagerMachine(RuleBasedStateMachine):
             await asyncio.wait([task])
 
         self.run(work())
-        now = self.made._state
-        assert now is state or 1 <= now.boundaries <= boundaries + 2  # adopted, and one more
+        now = self.made.conversation.view
+        assert now is state or 1 <= now.compactions <= boundaries + 2  # adopted, and one more
         if now is not state:
             self.before = None
 
@@ -387,10 +387,10 @@ class ManagerMachine(RuleBasedStateMachine):
             for place, (name, data) in enumerate(self.recorder.events)
             if name == "context:compaction" and place >= at
         ]
-        room = max(1, self.made._meter.invert(self.budget))
+        room = max(1, self.made._parts.meter.invert(self.budget))
         check_shape(view)
         check_order(view, self.rows)
-        check_opening(view, self.rows, self.made._state.boundaries)
+        check_opening(view, self.rows, self.made.conversation.view.compactions)
         weight = (len(self.rows), self.budget, self.prompt)
         if weight != self.weighed and self.may_fire:
             check_fits(view, room, COUNT)
@@ -442,11 +442,10 @@ class ManagerMachine(RuleBasedStateMachine):
         """Rule 13."""
         if self.manager is None:
             return
-        history = self.manager._history
-        now = [(segment.first_group, segment.end_group, segment.index) for segment in history.segments]
-        if history._segmenter is self.segmenter:
+        now = self.manager.conversation.builder.segments  # another list once they are cut anew
+        if now is self.cut:
             assert now[: len(self.segments)] == self.segments
-        self.segments, self.segmenter = now, history._segmenter
+        self.segments, self.cut = list(now), now
 
     def teardown(self) -> None:
         """The session ends: within a second, and nothing of ours is left."""

@@ -93,14 +93,13 @@ class TestCounting:
     def test_rows_are_counted_once(self) -> None:
         """Whoever asks again finds the figure."""
         history, counter = history_of(MIXED), Counter()
-        assert history.uncounted(0) == len(MIXED)
+        assert set(history.tokens) == {-1}
         history.count_rows(0, 5, counter)
         asked = len(counter.asked)
-        assert (history.uncounted(0), history.uncounted(5)) == (5, 5)
+        assert [tokens < 0 for tokens in history.tokens] == [False] * 5 + [True] * 5
         history.count_rows(0, 5, counter)
         assert len(counter.asked) == asked
         history.count_rows(0, len(MIXED), counter)
-        assert history.uncounted(0) == 0
         assert list(history.tokens) == [measure(row, count) for row in MIXED]
 
     def test_a_row_that_comes_with_its_size_is_not_counted(self) -> None:
@@ -109,11 +108,6 @@ class TestCounting:
         history.add(analyse(normalise(user("one two"))), 77)
         history.count_rows(0, 1, counter)
         assert (history.tokens[0], counter.asked) == (77, [])
-
-    def test_every_row_moves_the_version(self) -> None:
-        """Also rows that are not rendered."""
-        history = history_of(MIXED)
-        assert history.version == len(history) == len(MIXED)
 
 
 class TestNumbers:
@@ -302,66 +296,76 @@ class TestRunningHashes:
         assert list(history_of(MIXED).running_hashes("a", 0)) == []
 
 
+def built(history: History, *sizes: int, first_group: int = 0, first_index: int = 0) -> NodeBuilder:
+    """The history cut into segments of these sizes."""
+    builder = NodeBuilder(history, "s", "m", None)
+    builder.start(*sizes, first_group=first_group, first_index=first_index)
+    cut(builder)
+    return builder
+
+
+def cut(builder: NodeBuilder) -> None:
+    assert all(step is None for step in builder.advance())
+
+
 class TestSegments:
     def test_nothing_is_cut_before_the_sizes_are_known(self) -> None:
         """The first view whose budget is known fixes them."""
-        history = history_of(tool_session(10))
-        history.advance_segments()
-        assert (history.sizes, history.segments, history.segmented_until()) == (None, [], 0)
+        builder = NodeBuilder(history_of(tool_session(10)), "s", "m", None)
+        cut(builder)
+        assert (builder.segment_sizes, builder.segments, builder.leaves) == (None, [], [])
 
     def test_cutting_as_rows_come_is_cutting_all_at_once(self) -> None:
         """Rule 13: appending rows never changes a closed segment."""
-        rows = tool_session(12)
-        once, grown = history_of(rows), History()
-        once.start_segments(128, 32, first_group=0, first_index=0)
-        once.advance_segments()
-        grown.start_segments(128, 32, first_group=0, first_index=0)
+        rows, grown = tool_session(12), History()
+        once, builder = built(history_of(rows), 128, 32), built(grown, 128, 32)
         for raw in rows:
-            before = list(grown.segments)
+            before = list(builder.leaves)
             grown.add(analyse(normalise(raw)))
-            grown.advance_segments()
-            assert grown.segments[: len(before)] == before
-        assert grown.segments == once.segments
+            cut(builder)
+            assert builder.leaves[: len(before)] == before
+        assert (builder.segments, builder.leaves) == (once.segments, once.leaves)
         assert len(once.segments) > 3
-        assert once.segmented_until() == once.segments[-1].end_group
         assert [segment.index for segment in once.segments] == list(range(len(once.segments)))
 
     def test_other_sizes_go_on_where_they_are_told_to(self) -> None:
-        """Sizes derived anew do not move what is folded already."""
+        """Sizes derived anew do not move what is summarised already."""
+        builder = built(history_of(tool_session(12)), 128, 32, first_group=6, first_index=4)
+        assert (builder.segments[0].first_group, builder.segments[0].index) == (6, 4)
+        assert builder.segment_sizes == (128, 32)
+
+    def test_it_is_cut_a_group_at_a_time(self) -> None:
+        """So that the event loop has its turn between the groups of a long history."""
         history = history_of(tool_session(12))
-        history.start_segments(128, 32, first_group=6, first_index=4)
-        history.advance_segments()
-        assert (history.segments[0].first_group, history.segments[0].index) == (6, 4)
-        assert history.sizes == (128, 32)
+        builder = NodeBuilder(history, "s", "m", None)
+        builder.start(128, 32, first_group=0, first_index=0)
+        assert sum(1 for _ in builder.advance()) == len(history.rendered)
 
 
 class Cut:
-    """A history cut into segments, with its addresses."""
+    """A history cut into segments, with its nodes."""
 
     def __init__(self, rows: list[JsonRow], segment_tokens: int = 128, **changes: Any) -> None:
         self.history = history_of(rows)
-        self.history.start_segments(segment_tokens, 48, first_group=0, first_index=0)
-        self.history.advance_segments()
         given: dict[str, Any] = {"segment_hash": "s", "merge_hash": "m", "redact": None, **changes}
         self.builder = NodeBuilder(self.history, **given)
-        self.leaves = [self.builder.leaf(segment) for segment in self.history.segments]
+        self.builder.start(segment_tokens, 48, first_group=0, first_index=0)
+        cut(self.builder)
+        self.leaves = self.builder.leaves
 
 
-class TestAddresses:
-    def test_a_leaf_is_named_once(self) -> None:
-        """Its rows are not rendered again."""
-        cut = Cut(tool_session(8))
-        assert cut.builder.leaf(cut.history.segments[0]) is cut.leaves[0]
-        assert len({leaf.key for leaf in cut.leaves}) == len(cut.leaves) > 2
+class TestNodes:
+    def test_each_segment_has_a_leaf_of_its_own(self) -> None:
+        """Segments of different text have different keys."""
+        leaves = Cut(tool_session(8)).leaves
+        assert len({leaf.key for leaf in leaves}) == len(leaves) > 2
 
     def test_the_same_run_with_another_length_is_another_node(self) -> None:
         """summary_tokens are part of the key."""
-        cut = Cut(tool_session(8))
-        cut.history.start_segments(128, 60, first_group=0, first_index=0)
-        cut.history.advance_segments()
-        again = cut.builder.leaf(cut.history.segments[0])
-        assert (again.first_group, again.end_group) == (cut.leaves[0].first_group, cut.leaves[0].end_group)
-        assert again.key != cut.leaves[0].key
+        first = Cut(tool_session(8)).leaves[0]
+        again = built(history_of(tool_session(8)), 128, 60).leaves[0]
+        assert (again.first_group, again.end_group) == (first.first_group, first.end_group)
+        assert again.key != first.key
 
     @pytest.mark.parametrize("changes", [{"segment_hash": "other"}, {"redact": str.upper}])
     def test_template_and_redaction_are_in_the_key(self, changes: dict[str, Any]) -> None:

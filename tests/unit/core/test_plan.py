@@ -6,11 +6,14 @@ from typing import Any
 
 import pytest
 
+from context_summarize.core.draft import Scene as Planned
 from context_summarize.core.frames import show_node, show_one_line
 from context_summarize.core.history import History
+from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary, expanded
-from context_summarize.core.plan import Limits, Plan, Planner, Reason
+from context_summarize.core.plan import Ask, Plan, Reason, make_plan
+from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
@@ -49,16 +52,16 @@ class Scene:
 
     def __init__(self, rows: list[JsonRow], *, segment_tokens: int = 380, factory: bool = False, **limits: Any) -> None:
         self.history = History()
-        self.history.start_segments(segment_tokens, SUMMARY_WORDS, first_group=0, first_index=0)
-        self.add(*rows)
         self.builder = NodeBuilder(self.history, "segment", "merge", None)
+        self.builder.start(segment_tokens, SUMMARY_WORDS, first_group=0, first_index=0)
+        self.groups = ShownGroups(self.history, count, hides_system=factory)
+        self.add(*rows)
         self.state = ViewState()
         self.known: dict[Node, ShownNode] = {}
         """By node, not by key: two segments of equal text share a key."""
-        self.factory = factory
         self.system_tokens = 0
         given: dict[str, Any] = {
-            "room": 4_000,
+            "own_budget": 4_000,
             "keep_recent": 4,
             "threshold": 0.7,
             "target": 0.3,
@@ -71,23 +74,25 @@ class Scene:
     def add(self, *rows: JsonRow) -> None:
         for raw in rows:
             self.history.add(analyse(normalise(raw)))
-        self.history.advance_segments()
+        for _ in self.builder.advance():
+            pass
+        self.groups.catch_up()
 
     def limits(self, **changes: Any) -> Limits:
         given = {**self.given, **changes}
-        return Limits(**{"budget": given["room"] - self.system_tokens, **given})
+        return Limits(**{"view_room": given["own_budget"] - self.system_tokens, **given})
 
     def plan(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
-        planner = Planner(
-            self.history,
-            self.builder,
-            self.state,
-            self.limits(**changes),
-            lambda node: self.known[node].tokens if node in self.known else None,
-            count,
-            factory=self.factory,
+        scene = Planned(
+            history=self.history,
+            builder=self.builder,
+            groups=self.groups,
+            view=self.state,
+            limits=self.limits(**changes),
+            size_of=lambda node: self.known[node].tokens if node in self.known else None,
+            count=count,
         )
-        return planner.boundary(reason, focus)
+        return make_plan(scene, Ask(reason, focus))
 
     def show(self, node: Node) -> ShownNode:
         text = words(SUMMARY_WORDS, f"sum{node.level}")
@@ -115,14 +120,14 @@ class Scene:
             shortened=plan.shortened,
             newest_user=plan.newest_user,
             rows_at_compaction=len(self.history),
-            boundaries=self.state.boundaries + 1,
+            compactions=self.state.compactions + 1,
         )
 
     def view(self, state: ViewState | None = None) -> View:
-        return View(self.history, state or self.state, count, factory=self.factory)
+        return View(self.history, state or self.state, self.groups, count)
 
     def ends(self) -> list[int]:
-        return [segment.end_group for segment in self.history.segments]
+        return [segment.end_group for segment in self.builder.segments]
 
 
 class TestFolding:
@@ -137,7 +142,7 @@ class TestFolding:
         one_less = scene.settled(share=1.0, target=(plan.tokens_after + 1) / 4_000)
         assert one_less.frontier == plan.frontier
         assert scene.settled(share=1.0, target=0.5).frontier < plan.frontier
-        assert (plan.level, plan.lines, plan.shortened, plan.fits) == (1, 0, {}, True)
+        assert (plan.rung, plan.lines, plan.shortened, plan.fits) == (1, 0, {}, True)
 
     def test_nodes_stand_for_the_segments_in_order(self) -> None:
         """Level 0, indices from 0, without gaps, up to the frontier."""
@@ -166,7 +171,7 @@ class TestFolding:
     @pytest.mark.parametrize("keep", [0, 1, 7, 20, 33, 40])
     def test_never_into_the_newest_rows(self, keep: int) -> None:
         """keep_recent rows stand verbatim, whatever the target."""
-        scene = Scene(talk(20), keep_recent=keep, target=0.01, room=6_000)
+        scene = Scene(talk(20), keep_recent=keep, target=0.01, own_budget=6_000)
         plan = scene.settled()
         assert plan.frontier_row <= 40 - max(keep, 1)
         assert plan.frontier == max([end for end in scene.ends() if end <= 40 - max(keep, 1)], default=0)
@@ -214,7 +219,7 @@ class TestRest:
         assert (rest.is_rest, rest.children) == (True, ())
         assert (rest.first_group, rest.end_group) == (regular[-1].end_group, 18)
         assert all(not node.is_rest for node in regular)
-        assert (plan.level, plan.segments) == (2, len(plan.nodes))
+        assert (plan.rung, plan.segments) == (2, len(plan.nodes))
 
     def test_focus_shapes_only_the_rest(self) -> None:
         """The regular nodes keep their keys."""
@@ -321,7 +326,7 @@ class TestMerging:
 
     def test_the_oldest_complete_aligned_run_of_the_lowest_level_is_merged(self) -> None:
         """Three neighbours whose first index is a multiple of fan_in."""
-        scene = Scene(talk(40), target=0.01, room=2_000)
+        scene = Scene(talk(40), target=0.01, own_budget=2_000)
         # A node is 53 tokens; the share has room for 500, nine tenths of that is 450: eight nodes.
         plan = scene.settled()
         assert plan.merged > 0
@@ -340,27 +345,27 @@ class TestMerging:
 
     def test_merging_goes_on_until_a_tenth_of_the_share_is_free(self) -> None:
         """And no further: one merge less would not do."""
-        scene = Scene(talk(40), target=0.01, fan_in=2, room=2_000)
+        scene = Scene(talk(40), target=0.01, fan_in=2, own_budget=2_000)
         plan = scene.settled()
         size = sum(scene.known[node].tokens for node in plan.nodes)
         assert size <= 0.9 * 500
 
     def test_levels_grow_when_runs_of_merged_nodes_are_complete(self) -> None:
         """The lowest level first."""
-        scene = Scene(talk(40), target=0.01, fan_in=2, room=2_000, share=0.16)
+        scene = Scene(talk(40), target=0.01, fan_in=2, own_budget=2_000, share=0.16)
         assert max(node.level for node in scene.settled().nodes) >= 2
 
     def test_where_no_run_is_complete_the_oldest_incomplete_one_becomes_a_rest(self) -> None:
         """Neighbours of one level and one parent."""
         scene = Scene(talk(9), target=0.01, fan_in=6, share=0.03)
         plan = scene.settled()
-        assert len(scene.history.segments) == 4
+        assert len(scene.builder.segments) == 4
         [node] = plan.nodes[:1]
         assert (node.is_rest, node.level, len(node.children), len(plan.nodes)) == (True, 1, 3, 1)
 
     def test_the_lowest_level_is_joined_before_older_and_higher_ones(self) -> None:
         """Merged summaries are pressed into one last of all: each merge may lose what the one before it kept."""
-        scene = Scene(talk(24), target=0.01, fan_in=4, room=2_000, share=0.24)
+        scene = Scene(talk(24), target=0.01, fan_in=4, own_budget=2_000, share=0.24)
         plan = scene.settled()
         levels = [(node.level, node.is_rest) for node in plan.nodes]
         assert levels == [(1, False), (1, False), (1, True)]
@@ -388,7 +393,7 @@ class TestMerging:
     def test_expanding_a_rest_gives_its_regular_nodes(self) -> None:
         """At every depth."""
         scene = Scene(talk(12))
-        leaves = [scene.builder.leaf(segment) for segment in scene.history.segments]
+        leaves = [scene.builder.leaves[scene.builder.segments.index(segment)] for segment in scene.builder.segments]
         inner = scene.builder.merge(leaves[:2], -1)
         outer = scene.builder.merge([inner, leaves[2]], -1)
         assert expanded(outer) == leaves[:3]
@@ -403,13 +408,13 @@ class TestMustFit:
     def test_folding_regular_segments_is_the_first_rung(self) -> None:
         """Level 1, down to the target."""
         plan = Scene(talk(20)).settled("must_fit")
-        assert (plan.level, plan.fits) == (1, True)
+        assert (plan.rung, plan.fits) == (1, True)
 
     def test_then_the_remainder_becomes_a_rest(self) -> None:
         """Level 2: a segment so long that none is closed."""
-        scene = Scene(talk(20), segment_tokens=16_000, room=2_000)
+        scene = Scene(talk(20), segment_tokens=16_000, own_budget=2_000)
         plan = scene.settled("must_fit")
-        assert (plan.level, plan.fits, plan.lines, plan.shortened) == (
+        assert (plan.rung, plan.fits, plan.lines, plan.shortened) == (
             2,
             True,
             0,
@@ -420,50 +425,50 @@ class TestMustFit:
 
     def test_then_keep_recent_is_halved(self) -> None:
         """Level 3, and no more often than it takes."""
-        scene = Scene(talk(20), keep_recent=20, room=1_400)
+        scene = Scene(talk(20), keep_recent=20, own_budget=1_400)
         plan = scene.settled("must_fit")
-        assert (plan.level, plan.fits, plan.lines) == (3, True, 0)
+        assert (plan.rung, plan.fits, plan.lines) == (3, True, 0)
         assert 30 <= plan.frontier <= 35
         assert all(keep >= 24 for keep in plan.shortened.values())
 
     def test_down_to_the_newest_group(self) -> None:
         """keep_recent 0 keeps that."""
-        scene = Scene([*talk(10), *looked_up("a", 100)], keep_recent=8, room=420)
+        scene = Scene([*talk(10), *looked_up("a", 100)], keep_recent=8, own_budget=420)
         plan = scene.settled("must_fit")
-        assert (plan.level, plan.fits) == (3, True)
+        assert (plan.rung, plan.fits) == (3, True)
         assert plan.frontier_row == 20
 
     def test_then_rows_are_shortened_longest_first(self) -> None:
         """Level 4: all rows above one level are cut to it; shorter ones stay."""
         rows = [user(words(20)), *talk(8), call("a", text=words(60)), result("a", words(3_000))]
-        scene = Scene(rows, keep_recent=4, room=600)
+        scene = Scene(rows, keep_recent=4, own_budget=600)
         plan = scene.settled("must_fit")
-        assert (plan.level, plan.fits, plan.lines) == (4, True, 0)
+        assert (plan.rung, plan.fits, plan.lines) == (4, True, 0)
         assert set(plan.shortened) == {18}, "the one long row is enough"
         assert plan.tokens_after <= 600
 
     def test_a_cut_to_fit_leaves_room_for_the_next_row(self) -> None:
         """A tenth of the budget, so that the next row still fits."""
-        scene = Scene([*talk(8), call("a"), result("a", words(3_000))], room=800)
+        scene = Scene([*talk(8), call("a"), result("a", words(3_000))], own_budget=800)
         assert scene.settled("must_fit").tokens_after <= 0.9 * 800 + 24
 
     def test_last_the_oldest_summaries_become_one_line(self) -> None:
         """Level 5: range and counts."""
-        scene = Scene([*talk(20), user(words(40))], keep_recent=4, room=200, share=10.0, fan_in=20)
+        scene = Scene([*talk(20), user(words(40))], keep_recent=4, own_budget=200, share=10.0, fan_in=20)
         plan = scene.settled("must_fit")
-        assert plan.level == 5
+        assert plan.rung == 5
         assert 0 < plan.lines <= len(plan.nodes)
 
     def test_what_cannot_fit_says_so(self) -> None:
         """As small as the rules allow: everything shortened."""
-        scene = Scene([*talk(10), user(words(90))], room=20)
+        scene = Scene([*talk(10), user(words(90))], own_budget=20)
         plan = scene.settled("must_fit")
-        assert (plan.fits, plan.level, plan.lines) == (False, 5, len(plan.nodes))
+        assert (plan.fits, plan.rung, plan.lines) == (False, 5, len(plan.nodes))
 
     @pytest.mark.parametrize("role", ["system", "developer"])
     def test_the_hosts_system_rows_are_never_shortened(self, role: str) -> None:
         """Half an instruction is worse than none."""
-        scene = Scene([{"role": role, "content": words(900)}, *talk(8), user(words(500))], room=500)
+        scene = Scene([{"role": role, "content": words(900)}, *talk(8), user(words(500))], own_budget=500)
         plan = scene.settled("must_fit")
         assert 0 not in plan.shortened
         assert not plan.fits
@@ -471,19 +476,19 @@ class TestMustFit:
 
     def test_a_long_hook_row_is_shortened_like_any_other(self) -> None:
         """Elide any row: hooks write in the system role, and what they say is no system prompt."""
-        scene = Scene([*talk(8), user(words(20)), hook(words(2_000))], room=600)
+        scene = Scene([*talk(8), user(words(20)), hook(words(2_000))], own_budget=600)
         assert scene.settled("must_fit").fits
 
     def test_critical_rows_are_shortened_only_here(self) -> None:
         """Elide any row, where nothing else is left."""
         rows = [*talk(6), {**user(words(2_000)), "critical": True}, *talk(2)]
-        scene = Scene(rows, shorten_above=100, room=6_000)
+        scene = Scene(rows, shorten_above=100, own_budget=6_000)
         assert 12 not in scene.settled("threshold", target=0.1, threshold=0.2).shortened
-        assert 12 in scene.settled("must_fit", room=700).shortened
+        assert 12 in scene.settled("must_fit", own_budget=700).shortened
 
     def test_open_calls_are_never_folded(self) -> None:
         """They stand at the end, shortened where they must be."""
-        scene = Scene([*talk(10), call("a", text=words(400))], keep_recent=0, room=300)
+        scene = Scene([*talk(10), call("a", text=words(400))], keep_recent=0, own_budget=300)
         plan = scene.settled("must_fit")
         assert plan.frontier == 20
         assert plan.frontier_row == 20
@@ -491,23 +496,23 @@ class TestMustFit:
 
     def test_a_long_first_user_message_is_pinned_at_a_tenth(self) -> None:
         """Once it is folded; while it stands verbatim it is whole."""
-        scene = Scene([user(words(1_000)), *talk(20)], room=4_000)
+        scene = Scene([user(words(1_000)), *talk(20)], own_budget=4_000)
         plan = scene.settled()
         assert plan.shortened == {0: 400}
         assert Scene([user(words(1_000)), *talk(4)], keep_recent=99).settled().shortened == {}
 
     def test_a_long_first_user_message_stays_at_a_tenth_where_other_rows_are_shortened(self) -> None:
         """A first user message larger than a tenth of the budget is pinned as head and tail."""
-        scene = Scene([user(words(3_000)), *talk(4, 20), user(words(2_000))], room=1_000, keep_recent=0)
+        scene = Scene([user(words(3_000)), *talk(4, 20), user(words(2_000))], own_budget=1_000, keep_recent=0)
         plan = scene.settled("must_fit")
         assert plan.frontier > 0
         assert plan.shortened[0] <= 100
 
     def test_a_long_first_user_message_shrinks_with_the_window(self) -> None:
         """A tenth of the budget that now holds."""
-        scene = Scene([user(words(1_000)), *talk(20)], room=4_000)
+        scene = Scene([user(words(1_000)), *talk(20)], own_budget=4_000)
         assert scene.cross().shortened == {0: 400}
-        assert scene.settled(room=2_000).shortened[0] == 200
+        assert scene.settled(own_budget=2_000).shortened[0] == 200
 
 
 def scenes() -> list[Any]:
@@ -516,7 +521,7 @@ def scenes() -> list[Any]:
     lost = [*talk(18), result("lost", words(500)), *talk(2)]
     made: list[tuple[str, Scene, Reason]] = [
         ("threshold", Scene(talk(20)), "threshold"),
-        ("merging", Scene(talk(40), target=0.01, room=2_000), "threshold"),
+        ("merging", Scene(talk(40), target=0.01, own_budget=2_000), "threshold"),
         ("manual", Scene(talk(10), keep_recent=2), "manual"),
         ("elided", Scene(shortened, shorten_above=200), "threshold"),
         ("system", Scene([{"role": "system", "content": "be kind"}, hook("x y z"), *talk(20)]), "threshold"),
@@ -524,14 +529,14 @@ def scenes() -> list[Any]:
         ("hidden", Scene([{"role": "system", "content": words(400)}, *talk(20)], factory=True), "threshold"),
         ("critical", Scene([*talk(3), {**user(words(60)), "critical": True}, *talk(17)]), "threshold"),
         ("long first", Scene([user(words(1_000)), *talk(20)]), "threshold"),
-        ("rest", Scene(talk(20), segment_tokens=16_000, room=2_000), "must_fit"),
-        ("halved", Scene(talk(20), keep_recent=20, room=1_400), "must_fit"),
-        ("shortened", Scene([*talk(8), call("a"), result("a", words(3_000))], room=600), "must_fit"),
+        ("rest", Scene(talk(20), segment_tokens=16_000, own_budget=2_000), "must_fit"),
+        ("halved", Scene(talk(20), keep_recent=20, own_budget=1_400), "must_fit"),
+        ("shortened", Scene([*talk(8), call("a"), result("a", words(3_000))], own_budget=600), "must_fit"),
         ("open", Scene([*talk(20), calls(("a", "x", {}), ("b", "y", {})), result("b")], keep_recent=0), "threshold"),
         ("orphan", Scene(lost, keep_recent=20), "threshold"),
         ("abandoned", Scene([*talk(16), call("x"), *talk(4)], keep_recent=20), "threshold"),
         ("open hook", Scene([*talk(20), call("x"), hook(words(300))]), "threshold"),
-        ("line", Scene([*talk(20), user("hm")], room=200, share=10.0, fan_in=20), "must_fit"),
+        ("line", Scene([*talk(20), user("hm")], own_budget=200, share=10.0, fan_in=20), "must_fit"),
         ("opening", Scene([*(assistant(words(97)) for _ in range(40)), *talk(2)]), "threshold"),
     ]
     return [pytest.param(scene, reason, id=name) for name, scene, reason in made]
@@ -543,36 +548,36 @@ class TestExactness:
         """`tokens_after` is exact once nothing is missing: budgets are kept by it, and events tell it."""
         plan = scene.settled(reason)
         assert plan.frontier > 0
-        assert plan.tokens_after == scene.view(scene.after(plan)).size()
+        assert plan.tokens_after == scene.view(scene.after(plan)).tokens()
 
     @pytest.mark.parametrize("turns", [4, 12])
     def test_the_size_before_the_first_boundary_is_that_of_the_view(self, turns: int) -> None:
         """`tokens_before` is told in events, and what a boundary frees is weighed by it."""
         scene = Scene(talk(turns))
-        assert scene.plan().tokens_before == scene.view().size()
+        assert scene.plan().tokens_before == scene.view().tokens()
 
     def test_a_view_of_exactly_its_budget_fits(self) -> None:
         """Nothing is folded that keep_recent holds."""
-        scene = Scene(talk(20), keep_recent=40, room=4_000)
-        assert scene.view().size() == 4_000
+        scene = Scene(talk(20), keep_recent=40, own_budget=4_000)
+        assert scene.view().tokens() == 4_000
         assert scene.settled().nodes == ()
 
     def test_the_size_before_a_boundary_in_a_smaller_window_is_that_of_the_view(self) -> None:
         """A first message that the larger window showed whole counts whole, or nothing would seem to be freed."""
-        scene = Scene([user(words(300)), *talk(20)], room=4_000)
+        scene = Scene([user(words(300)), *talk(20)], own_budget=4_000)
         scene.cross()
         scene.add(*talk(2))
-        assert scene.plan(room=1_000).tokens_before == scene.view().size()
+        assert scene.plan(own_budget=1_000).tokens_before == scene.view().tokens()
 
     def test_the_size_before_a_later_boundary_is_that_of_the_view(self) -> None:
         """With the newest user message of the last boundary pinned."""
         scene = Scene([*talk(3), *(row for at in range(12) for row in looked_up(f"c{at}", 200))])
         scene.cross()
         scene.add(*looked_up("more", 300), *talk(2))
-        assert scene.plan().tokens_before == scene.view().size()
+        assert scene.plan().tokens_before == scene.view().tokens()
 
     def test_a_result_that_no_view_shows_shortens_nothing(self) -> None:
         """The view fits without it, so the ladder is not climbed."""
         scene = Scene([*talk(16), result("lost", words(5_000)), *talk(2)], keep_recent=6)
-        assert scene.view().size() < 4_000
-        assert (scene.settled().level, scene.settled().lines) == (1, 0)
+        assert scene.view().tokens() < 4_000
+        assert (scene.settled().rung, scene.settled().lines) == (1, 0)

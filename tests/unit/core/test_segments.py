@@ -12,12 +12,14 @@ import pytest
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.history import History
 from context_summarize.core.keys import segment_key
+from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, merge_key, merge_node
 from context_summarize.core.rendering import cut_length, group_hash, render_group
 from context_summarize.core.segments import Segment, Segmenter, derive_segment_tokens, derive_summary_tokens
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
+from context_summarize.redaction.redactor import Redact
 from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user
 from context_summarize.transcript.marks import cut_middle
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
@@ -569,31 +571,29 @@ class TestSegmentsOfAHistory:
 
         def segments(raws: list[JsonRow]) -> list[tuple[int, int, str]]:
             history = History()
-            history.start_segments(512, 100, first_group=0, first_index=0)
+            builder = NodeBuilder(history, "t", "m", None)
+            builder.start(512, 100, first_group=0, first_index=0)
             for raw in raws:
                 history.add(analyse(normalise(raw)))
-                history.advance_segments()
-            return [
-                (
-                    segment.first_group,
-                    segment.end_group,
-                    segment_key(history.rendered_run(segment.first_group, segment.end_group, 512, None), "t", 100),
-                )
-                for segment in history.segments
-            ]
+                assert all(step is None for step in builder.advance())
+            return [(leaf.first_group, leaf.end_group, leaf.key) for leaf in builder.leaves]
 
         plain = tool_session(30, size=300)
         assert len(segments(plain)) > 3
         assert segments([row for raw in plain for row in (raw, hook("h" * 500))]) == segments(plain)
 
-    @pytest.mark.parametrize("turns", [20, 200])
-    def test_a_run_is_rendered_the_same_whatever_was_asked_before(self, turns: int) -> None:
-        """What is remembered of a group is told apart by cut and redaction; of many groups some are forgotten."""
-        raws = tool_session(turns, size=600)
+    @pytest.mark.parametrize("redact", [None, str.upper])
+    def test_a_source_is_rendered_the_same_whenever_it_is_asked_for(self, redact: Redact | None) -> None:
+        """What is remembered of a group until its segment closes is what rendering it anew gives."""
+        raws = tool_session(200, size=600)
         history = History()
+        builder = NodeBuilder(history, "t", "m", redact)
+        builder.start(512, 100, first_group=0, first_index=0)
+        groups = grouped(raws)[0]
         for raw in raws:
             history.add(analyse(normalise(raw)))
-        for _ in range(2):
-            for size, redact in ((64, None), (None, None), (64, str.upper), (512, None)):
-                expected = render_groups(analysed(raws), grouped(raws)[0], segment_tokens=size, redact=redact)
-                assert history.rendered_run(0, len(history.rendered), size, redact) == expected
+            assert all(step is None for step in builder.advance())
+        for leaf in builder.leaves:
+            run = groups[leaf.first_group : leaf.end_group]
+            assert builder.source(leaf) == render_groups(analysed(raws), run, segment_tokens=512, redact=redact)
+        assert history.messages(len(groups)) == render_groups(analysed(raws), groups, segment_tokens=None, redact=None)

@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import Message
 
-from context_summarize.core.entries import pinned_groups
 from context_summarize.core.frames import CONTINUES, node_text, one_line, show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.shortening import shorten_row
-from context_summarize.core.sizes import Sizes
+from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.facts.fact import Fact
@@ -73,13 +72,13 @@ def folded(history: History, *ends: int, role: str = "system", **changes: Any) -
         "frontier": ends[-1],
         "frontier_row": history.row_after(ends[-1], len(history)),
         "rows_at_compaction": len(history),
-        "boundaries": 1,
+        "compactions": 1,
     }
     return ViewState(**{**given, **changes})
 
 
 def view(history: History, state: ViewState | None = None, *, factory: bool = False) -> View:
-    return View(history, state or ViewState(), count, factory=factory)
+    return View(history, state or ViewState(), ShownGroups(history, count, hides_system=factory), count)
 
 
 def said(rows: list[JsonRow]) -> list[str]:
@@ -155,7 +154,7 @@ class TestOrder:
             assert len(growing) == len(after) - 1
             before = after
         assert said(after)[-8:] == ["call b", "-> b", "held", "next", "call c", "-> c", "passed over", "x"]
-        assert growing.size() == sum(measure(row, count) for row in after[1:])
+        assert growing.tokens() == sum(measure(row, count) for row in after[1:])
 
     def test_a_view_opens_with_a_user_row_after_a_boundary(self) -> None:
         """Rule 6: some providers refuse a conversation that opens with an assistant row."""
@@ -177,7 +176,7 @@ class TestOrder:
         grown = view(history, folded(history, 1))
         before = grown.rows(None)
         assert said(before) == ["node 1-1", CONTINUES, "call b"]
-        assert grown.size() == sum(measure(row, count) for row in before)
+        assert grown.tokens() == sum(measure(row, count) for row in before)
         history.add(analyse(normalise(result("b"))))
         assert grown.rows(None)[:3] == before
 
@@ -192,7 +191,9 @@ class TestOrder:
 class TestPins:
     def pinned(self, history: History, frontier: int, newest: int | None = None, *, factory: bool = False) -> list[int]:
         row = history.row_after(frontier, len(history))
-        return [group.start for group in pinned_groups(history, row, frontier, newest, factory=factory)]
+        groups = ShownGroups(history, count, hides_system=factory)
+        groups.catch_up()
+        return [group.start for group in groups.pins(row, frontier, newest)]
 
     def test_first_and_newest_user_message(self) -> None:
         """Chosen at each boundary; both once when they are the same."""
@@ -427,25 +428,35 @@ class TestSize:
     def test_a_plan_measures_rows_as_the_view_shows_them(self) -> None:
         """Shortened on demand, results that no view shows left out, synthetic ones counted."""
         history = history_of([user(LONG), call("x"), result("x"), call("y"), user("short"), result("lost", LONG)])
-        sizes = Sizes(history, count)
-        groups = history.groups
-        assert [sizes.group(group, {}, factory=False) for group in groups[:1]] == [1_003]
-        assert sizes.group(groups[0], {0: 2_000}, factory=False) == 1_003
+        groups = ShownGroups(history, count)
+        groups.catch_up()
+        assert groups.closed(0).tokens == 1_003
+        assert groups.short_size(0, 2_000) == 1_003
         for _ in range(2):
-            assert sizes.group(groups[0], {0: 100}, factory=False) <= 100
-        built = view(history)
-        assert built.size() == sum(sizes.group(group, {}, factory=False) for group in groups)
-        assert sizes.group(groups[-1], {}, factory=False) == 0
-        sizes.forget_before(1)
-        assert sizes.group(groups[0], {0: 100}, factory=False) <= 100
-        assert [sizes.opens(group, factory=False) for group in groups] == [True, False, False, True, None]
+            assert groups.short_size(0, 100) <= 100
+        assert groups.saved({0: 100}) == [(0, 1_003 - groups.short_size(0, 100))]
+        shown = [groups.closed(at) for at in range(len(history.groups))]
+        assert view(history).tokens() == groups.tokens_from(0) == sum(group.tokens for group in shown)
+        assert shown[-1].tokens == 0
+        assert [group.opens for group in shown] == [True, False, False, True, None]
+
+    def test_what_is_let_go_of_is_not_counted_twice(self) -> None:
+        """Sums of what is left stay right, and pinned rows keep their sizes."""
+        history = history_of([user("one"), *TURNS, user("last")])
+        groups = ShownGroups(history, count)
+        groups.catch_up()
+        whole, rest = groups.tokens_from(0), groups.tokens_from(6)
+        groups.forget_before(6)
+        history.add(analyse(normalise(user("more words here"))))
+        groups.catch_up()
+        assert groups.tokens_from(6) == rest + measure(user("more words here"), count) < whole
 
     def test_the_size_of_a_view_is_that_of_its_rows(self) -> None:
         """Shortened ones too."""
         history = history_of([*TURNS, call("x"), result("x", LONG), user("z"), call("y"), hook("held")])
         state = folded(history, 3, shortened={12: 60})
         built = view(history, state)
-        assert built.size() == sum(measure(row, count) for row in built.rows(None)) < 300
+        assert built.tokens() == sum(measure(row, count) for row in built.rows(None)) < 300
 
 
 class TestOpenAndAbandonedCalls:

@@ -233,21 +233,21 @@ async def test_standing_rules_and_critical_rows_outlive_ten_boundaries_and_two_l
         await manager.add_message(result(f"c{turn}", f"part {turn} says something of no great length " * 6, "read"))
         await manager.add_message(assistant(f"Part {turn} was read."))
         view = await manager.get_messages_for_request(8_000, provider=provider)
-        if manager._state.frontier > frontier:
-            boundaries, frontier = boundaries + 1, manager._state.frontier
+        if manager.conversation.view.frontier > frontier:
+            boundaries, frontier = boundaries + 1, manager.conversation.view.frontier
             shown = "\n".join(str(row["content"]) for row in view)
             if turn > 100:
                 assert all(shown.count(f"\n- {rule}\n") == 1 for rule in RULES)
                 assert [row["content"] for row in view].count(CRITICAL) == 1
                 assert "Please look at part 6 of" not in shown
     assert boundaries >= 10
-    assert max(shown.node.level for shown in manager._state.nodes) >= 2
-    oldest = manager._state.nodes[0]
+    assert max(shown.node.level for shown in manager.conversation.view.nodes) >= 2
+    oldest = manager.conversation.view.nodes[0]
     assert oldest.summary.directives == RULES
     assert all(f"- {rule}\n" in oldest.row["content"] for rule in RULES)
     counter = TokenCounter()
     await counter.load()
-    held = sum(counter.count(format_directives(shown.summary.directives)) for shown in manager._state.nodes)
+    held = sum(counter.count(format_directives(shown.summary.directives)) for shown in manager.conversation.view.nodes)
     assert 0 < held <= 0.02 * 8_000
     await manager.close()
 
@@ -272,7 +272,7 @@ async def test_the_rules_of_all_nodes_hold_at_most_two_hundredths_of_the_budget(
         ]
         most = max(most, sum(counter.count(DIRECTIVES_LINE + block) for block in blocks if block))
     assert 100 < most <= 160
-    newest = manager._state.nodes[-1]
+    newest = manager.conversation.view.nodes[-1]
     assert newest.summary.directives
     resumed = SummarizingContextManager(store=store)
     await resumed.set_messages(await manager.get_messages())

@@ -16,13 +16,13 @@ from context_summarize.messages.reading import analyse
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.session.host import Window, provider_window
 from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.summarizer import Summarizer
 from context_summarize.summaries.validation import answer_text, refusal
 from context_summarize.testing import tool_session
 from context_summarize.transcript.fences import numbered
 from context_summarize.transcript.rows import parse_rendered, render_rows
 from tests.support.rendered import render_groups
+from tests.support.services import services
 
 SAYS_SO = "(Written by code from the transcript: no model was asked.)"
 
@@ -49,7 +49,7 @@ async def summary_of(text: str, *, level: int = 0, tokens: int = 200) -> tuple[s
             return answers[-1]
 
     job = Job("k", level, (text,), extract_facts(parse_rendered(text)), count(text), tokens)
-    made = await Summarizer(Config(), load_prompts("default"), count).make(job, Target(Recorded(count), "offline"))
+    made = await Summarizer(services(Config(), count)).make(job, Target(Recorded(count), "offline"))
     return made.text, answers[-1]
 
 

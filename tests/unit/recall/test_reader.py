@@ -296,10 +296,10 @@ class TestCursors:
 class TestBySummary:
     def nodes(self):
         history = history_of(tool_session(30, size=4_000))
-        history.start_segments(2_000, 200, first_group=0, first_index=0)
-        history.advance_segments()
         builder = NodeBuilder(history, "s", "m", None)
-        leaves = [builder.leaf(segment) for segment in history.segments]
+        builder.start(2_000, 200, first_group=0, first_index=0)
+        assert all(step is None for step in builder.advance())
+        leaves = builder.leaves
         return history, [builder.merge(leaves[:3], 0), *leaves[3:]]
 
     def test_the_id_of_a_summary_gives_the_rows_it_stands_for(self):

@@ -38,11 +38,12 @@ from context_summarize.summaries.failures import is_permanent, is_retryable, is_
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.pieces import cut_pieces
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.summarizer import MAX_REFUSALS, TOTAL_DEADLINE, Summarizer, own_call
+from context_summarize.summaries.summarizer import TOTAL_DEADLINE, Summarizer, own_call
 from context_summarize.testing import ScriptedProvider
 from context_summarize.transcript.fences import escape_fence, fence_of, numbered
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.recorder import Clock
+from tests.support.services import services
 
 PROMPTS = load_prompts("default")
 ANSWER = "Goal: find order HAT136. State: found."
@@ -75,7 +76,8 @@ def answer(text: str = ANSWER, **values: Any) -> ChatResponse:
 
 def summarizer(clock: Clock | None = None, **settings: Any) -> Summarizer:
     clock = clock or Clock()
-    return Summarizer(Config(**settings), PROMPTS, count, clock=clock, sleep=clock.sleep, now=lambda: 12.5)
+    shared = services(Config(**settings), count, clock=clock, sleep=clock.sleep)
+    return Summarizer(shared, now=lambda: 12.5)
 
 
 def target(provider: Any, **values: Any) -> Target:
@@ -469,17 +471,10 @@ class TestGate:
         first, second = (request.max_output_tokens or 0 for request in provider.requests)
         assert first < second
 
-    async def test_a_key_refused_three_times_is_not_asked_for_again(self) -> None:
-        """It stays a digest until refusals are forgotten; other keys are not concerned."""
-        assert MAX_REFUSALS == 3
-        provider, made = ScriptedProvider([""] * 6, then=ANSWER), summarizer()
-        for _ in range(3):
-            assert (await failure(made, provider)).attempts == 2
-        found = await failure(made, provider)
-        assert (found.kind, found.attempts, provider.calls) == ("refused", 0, 6)
-        assert (await made.make(job(key="k2"), target(provider))).text == ANSWER
-        made.forget_refusals()
-        assert (await made.make(job(), target(provider))).text == ANSWER
+    async def test_a_refusal_is_told_from_an_error(self) -> None:
+        """A key that is refused too often is not asked for again; one that met an outage is."""
+        assert (await failure(summarizer(), ScriptedProvider(["", ""]))).refused
+        assert not (await failure(summarizer(), ScriptedProvider([ValueError("x")]))).refused
 
     async def test_errors_of_the_provider_are_no_refusals(self) -> None:
         """An outage does not make a key a digest for ever."""
@@ -586,7 +581,7 @@ class TestPieces:
     async def test_a_single_piece_needs_no_merge(self) -> None:
         """A text of one character cannot be halved."""
         provider = ScriptedProvider([ContextLengthError("too many")], then="g")
-        made = Summarizer(Config(), PROMPTS, lambda text: 5 if text == "x" else 1)
+        made = Summarizer(services(Config(), lambda text: 5 if text == "x" else 1))
         assert (await made.make(job("x"), target(provider))).text == "g"
         assert provider.calls == 2
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
@@ -14,11 +15,11 @@ from amplifier_core.llm_errors import AuthenticationError, RateLimitError
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize.config import Config
-from context_summarize.core.frames import node_text
+from context_summarize.core.frames import node_text, show_node
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.events import FAILURE, SUMMARY, Outbox
+from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.facts.directives import DIRECTIVES_LINE
 from context_summarize.facts.fallback import FALLBACK_LINE
 from context_summarize.facts.ledger import LEDGER_LINE
@@ -27,12 +28,12 @@ from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.job import Job, Target
+from context_summarize.summaries.maker import SummaryMaker
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.single_flight import SingleFlight
 from context_summarize.summaries.summarizer import Summarizer
-from context_summarize.summaries.texts import Tally, Texts
-from context_summarize.summaries.usage import Totals
+from context_summarize.summaries.tasks import MAX_REFUSALS, Status, SummaryTasks
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
+from tests.support.services import services
 
 PROMPTS = load_prompts("default")
 ANSWER = "Goal: orders were looked up. State: done."
@@ -68,36 +69,45 @@ class Scene:
         self.provider = ScriptedProvider(script, then=ANSWER, gate=gate)
         self.target: Target | None = Target(self.provider, "main", "small")
         self.store = store or MemoryStore()
-        self.flight = SingleFlight()
         self.hooks = Hooks()
-        self.outbox = Outbox(self.hooks)
         self.clock = SimpleNamespace(time=5.0)
-        self.summarizer = Summarizer(config, PROMPTS, count, clock=lambda: float(self.clock.time), sleep=self.sleep)
-        self.texts = Texts(
+        shared = services(
             config,
-            self.store,
-            self.flight,
-            self.summarizer,
-            self.outbox,
             count,
-            lambda: float(self.clock.time),
-            Totals(),
+            store=self.store,
+            hooks=self.hooks,
+            clock=lambda: float(self.clock.time),
+            sleep=self.sleep,
+        )
+        self.outbox = shared.outbox
+        self.summarizer = Summarizer(shared)
+        self.tasks = SummaryTasks(
+            SummaryMaker(shared, self.summarizer),
+            lambda builder, node, summary: show_node(
+                builder.history, node, summary, PROMPTS.frame.fill, "system", count
+            ),
         )
         self.history = History()
-        self.history.start_segments(512, 100, first_group=0, first_index=0)
         for raw in tool_session(24, size=300) if rows is None else rows:
             self.history.add(analyse(normalise(raw)))
-        self.history.advance_segments()
         self.builder = NodeBuilder(self.history, PROMPTS.segment.hash, PROMPTS.merge.hash, None)
-        self.leaves = [self.builder.leaf(segment) for segment in self.history.segments]
+        self.builder.start(512, 100, first_group=0, first_index=0)
+        for _ in self.builder.advance():
+            pass
+        self.leaves = self.builder.leaves
         self.merged = self.builder.merge(self.leaves[:3], 0)
-        self.tally = Tally()
 
     async def sleep(self, seconds: float) -> None:
         self.clock.time += seconds
 
     async def get(self, node: Node) -> Summary:
-        return await self.texts.get(node, self.builder, self.target, self.tally)
+        """As a compaction does: fallbacks of an earlier one are forgotten, and stand in where nothing can be had."""
+        self.tasks.begin()
+        await self.tasks.get([node], self.builder, self.target, None)
+        shown = self.tasks.shown(node)
+        assert shown is not None
+        assert self.tasks.size_of(node) == shown.tokens
+        return shown.summary
 
     async def events(self) -> list[tuple[str, dict[str, Any]]]:
         await self.outbox.flush()
@@ -117,7 +127,10 @@ class TestLeaf:
         assert (made.text, made.key, scene.provider.calls) == (ANSWER, scene.leaves[0].key, 1)
         again = await scene.get(scene.leaves[0])
         assert (again, scene.provider.calls) == (made, 1)
-        assert scene.tally == Tally(from_cache=1, made=1, digests=0)
+        assert not scene.tasks.is_from_store(made.key)
+        fresh = Scene(store=scene.store)
+        assert (await fresh.get(fresh.leaves[0]), fresh.provider.calls) == (made, 0)
+        assert fresh.tasks.is_from_store(made.key)
 
     async def test_the_provider_is_shown_every_row_of_the_segment(self) -> None:
         """Rule 12."""
@@ -139,7 +152,7 @@ class TestLeaf:
         assert 0 < made.coverage <= 1
         assert made.tokens == count(made.text) < made.source_tokens
         assert await scene.store.get([scene.leaves[0].key]) == {}
-        assert scene.tally == Tally(0, 0, 1)
+        assert scene.tasks.status(made.key) is Status.FAILED
         assert await scene.events() == []
 
     async def test_the_strategy_truncate_asks_nobody(self) -> None:
@@ -177,10 +190,73 @@ class TestLeaf:
         scene = Scene(gate=asyncio.Event())
         task = asyncio.create_task(scene.get(scene.leaves[0]))
         await settle()
-        await scene.flight.close()
+        await scene.tasks.close()
         [outcome] = await asyncio.gather(task, return_exceptions=True)
         assert isinstance(outcome, Summary)
         assert outcome.fallback
+
+
+class TestRefusals:
+    async def test_a_key_refused_three_times_is_not_asked_for_again(self) -> None:
+        """It stays a fallback until refusals are forgotten; other keys are not concerned."""
+        assert MAX_REFUSALS == 3
+        scene = Scene(*[""] * 6)
+        for asked in (2, 4, 6, 6):
+            assert (await scene.get(scene.leaves[0])).fallback
+            assert scene.provider.calls == asked
+        assert scene.tasks.status(scene.leaves[0].key) is Status.REFUSED
+        assert (await scene.get(scene.leaves[1])).text == ANSWER
+        scene.tasks.forget_refusals()
+        assert (await scene.get(scene.leaves[0])).text == ANSWER
+
+    async def test_asking_for_a_status_starts_nothing(self) -> None:
+        """Nor does asking for a size or a row."""
+        scene = Scene()
+        node, before = scene.leaves[0], asyncio.all_tasks()
+        assert (scene.tasks.status(node.key), scene.tasks.size_of(node), scene.tasks.shown(node)) == (
+            Status.UNASKED,
+            None,
+            None,
+        )
+        assert not scene.tasks.is_known(node)
+        await settle()
+        assert (asyncio.all_tasks(), scene.provider.calls) == (before, 0)
+
+
+class TestWaiting:
+    async def test_what_was_late_once_is_not_waited_for_again(self) -> None:
+        """The work goes on, and its result is there for the next compaction."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        node = scene.leaves[0]
+        assert await scene.tasks.get([node], scene.builder, scene.target, 0.0) == [node]
+        assert scene.tasks.status(node.key) is Status.LATE
+        assert await scene.tasks.get([node], scene.builder, scene.target, 3_600.0) == [node], "at once"
+        gate.set()
+        await scene.tasks.settled([node.key])
+        assert scene.tasks.status(node.key) is Status.KNOWN
+        assert await scene.tasks.get([node], scene.builder, scene.target, 0.0) == []
+        assert scene.provider.calls == 1
+
+    async def test_every_change_of_a_status_moves_the_version(self) -> None:
+        """A plan made at the same version is still right."""
+        scene = Scene()
+        before = scene.tasks.version
+        await scene.get(scene.leaves[0])
+        assert scene.tasks.version > before
+
+    async def test_segments_of_equal_text_share_a_call_but_not_a_row(self) -> None:
+        """Frames name the messages that they stand for."""
+        scene = Scene()
+        first = scene.leaves[0]
+        other = replace(first, first_group=first.first_group + 4, end_group=first.end_group + 4)
+        await scene.tasks.get([first, other], scene.builder, scene.target, None)
+        one, two = scene.tasks.shown(first), scene.tasks.shown(other)
+        assert one is not None
+        assert two is not None
+        assert one.summary is two.summary
+        assert one.row != two.row
+        assert scene.provider.calls == 1
 
 
 class TestSharing:
@@ -208,32 +284,6 @@ class TestSharing:
         await settle()
         assert scene.leaves[0].key in await scene.store.get([scene.leaves[0].key])
         assert (await scene.get(scene.leaves[0])).text == ANSWER
-        assert scene.provider.calls == 1
-
-    async def test_who_looked_just_before_the_text_was_stored_does_not_ask_again(self) -> None:
-        """Rule 10, with a store that takes its time: a second look inside the flight."""
-
-        class Slow(MemoryStore):
-            def __init__(self) -> None:
-                super().__init__()
-                self.slow = 0
-                self.go = asyncio.Event()
-
-            async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
-                found = await super().get(keys)
-                if self.slow:
-                    self.slow -= 1
-                    await self.go.wait()
-                return found
-
-        store = Slow()
-        scene = Scene(store=store)
-        store.slow = 1
-        late = asyncio.create_task(scene.get(scene.leaves[0]))
-        await settle()
-        assert (await scene.get(scene.leaves[0])).text == ANSWER
-        store.go.set()
-        assert (await late).text == ANSWER
         assert scene.provider.calls == 1
 
 
@@ -278,7 +328,7 @@ class TestMerge:
         await scene.get(scene.merged)
         fresh = Scene(store=scene.store)
         assert (await fresh.get(fresh.merged)).text == ANSWER
-        assert (fresh.provider.calls, fresh.tally) == (0, Tally(from_cache=1))
+        assert (fresh.provider.calls, fresh.tasks.is_from_store(fresh.merged.key)) == (0, True)
 
     async def test_a_merge_with_a_digest_below_is_joined_by_code_and_not_stored(self) -> None:
         """A node with a digest anywhere below it is itself a digest."""
@@ -324,24 +374,6 @@ class TestMerge:
         assert len(codes) > 5
         assert sum(code in made.text for code in codes) > len(codes) / 3
         assert made.tokens <= scene.merged.summary_tokens
-
-    async def test_only_what_is_shown_counts_as_from_cache(self) -> None:
-        """The children of a merge are not shown."""
-        scene = Scene()
-        for leaf in scene.leaves[:3]:
-            await scene.get(leaf)
-        scene.tally = Tally()
-        await scene.get(scene.merged)
-        assert scene.tally.from_cache == 0
-
-    async def test_children_made_for_a_merge_take_nothing_from_other_cache_hits(self) -> None:
-        """post_compact says how many shown texts came from the cache."""
-        scene = Scene()
-        await scene.get(scene.leaves[3])
-        scene.tally = Tally()
-        await scene.get(scene.leaves[3])
-        await scene.get(scene.merged)
-        assert scene.tally.from_cache == 1
 
 
 RULES = ("From now on, answer in German.", "Never rename a column.")

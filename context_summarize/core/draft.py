@@ -1,0 +1,220 @@
+"""A plan under construction, and its size: what a view would take if the draft were carried out."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+
+from context_summarize.core.frames import one_line_size, opening_row
+from context_summarize.core.history import History
+from context_summarize.core.limits import Limits
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import Node
+from context_summarize.core.shortening import HARD_FLOOR
+from context_summarize.core.shown_groups import ShownGroups
+from context_summarize.core.view_state import ViewState
+from context_summarize.facts.ledger import ledger_tokens, prose_tokens
+from context_summarize.tokens.measure import Count, measure
+
+FRAME_TOKENS = 70
+"""Estimate of what the frame adds to a summary whose row has not been built yet."""
+
+SizeOf = Callable[[Node], int | None]
+"""Tokens of the row that stands for a node; None while its text is not known. Asking starts nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What the next view would show."""
+
+    nodes: tuple[Node, ...]
+    frontier: int
+    newest_user: int | None
+    shortened: Mapping[int, int] = field(default_factory=dict)
+    """History row → tokens kept of it."""
+    segments: int = 0
+    """Segments and rests that it summarises."""
+    lines: int = 0
+    """How many of the oldest nodes are shown as one line only."""
+    rung: int = 1
+    """How far it had to go: 1 summarise, 2 rest, 3 keep_recent halved, 4 rows shortened, 5 one-line nodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What the shortened rows of a draft save, in prefix sums."""
+
+    rows: tuple[int, ...]
+    sums: tuple[int, ...]
+    pinned_rows: tuple[int, ...]
+    pinned_sums: tuple[int, ...]
+
+    def from_row(self, row: int) -> int:
+        """Tokens saved in rows at or after this one."""
+        return self.sums[-1] - self.sums[bisect_left(self.rows, row)]
+
+    def in_pins(self, row: int) -> int:
+        """Tokens saved in pinned groups before this row."""
+        return self.pinned_sums[bisect_left(self.pinned_rows, row)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """All that a plan is made from. Nothing in it is changed by planning."""
+
+    history: History
+    builder: NodeBuilder
+    groups: ShownGroups
+    """Caught up with the history."""
+    view: ViewState
+    limits: Limits
+    size_of: SizeOf
+    count: Count
+
+
+class Scale:
+    """Weighs the drafts of one plan: prefix sums make a size a matter of a few look-ups."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.newest_user = scene.history.users[-1] if scene.history.users else None
+        self._saved: dict[int, tuple[Mapping[int, int], Saved]] = {}
+        self._sizes: dict[tuple[str, int, int], int] = {}
+        self._opening = measure(opening_row(), scene.count)
+        self.now = self.size(self.standing(), after=False) - self.nodes_size(self.standing())
+        # What is shown has a size, known or not: a fallback is to be made anew, and counts as unknown.
+        self.now += sum(shown.tokens for shown in scene.view.nodes)
+
+    def standing(self) -> Draft:
+        """The view as it stands."""
+        view = self.scene.view
+        nodes = tuple(shown.node for shown in view.nodes)
+        return Draft(nodes, view.frontier, view.newest_user, view.shortened)
+
+    # --- sizes ------------------------------------------------------------------------------------------------------
+
+    def size(self, draft: Draft, *, after: bool = True) -> int:
+        """Tokens of the view, system prompt aside; `after` False for the view as it stands, before a compaction."""
+        groups, row = self.scene.groups, self.frontier_row(draft)
+        saved = self._saved_by(draft)
+        verbatim = groups.tokens_from(row) - saved.from_row(row)
+        pins = groups.pin_tokens(row) - saved.in_pins(row) + self._users_size(draft, row, after)
+        return verbatim + pins + self.nodes_size(draft) + self._opening_size(draft, row, after)
+
+    def frontier_row(self, draft: Draft) -> int:
+        """History row at which the verbatim part of the draft begins."""
+        view, history = self.scene.view, self.scene.history
+        if draft.frontier == view.frontier:
+            return view.frontier_row
+        keep_from = len(history) - self.scene.limits.keep_recent
+        return max(view.frontier_row, history.row_after(draft.frontier, keep_from))
+
+    def node_size(self, node: Node) -> int:
+        """Tokens of a node's row; an estimate while its text is not known."""
+        found = self._sizes.get(node.place)
+        if found is None:
+            known = self.scene.size_of(node)
+            tokens = node.summary_tokens
+            estimate = prose_tokens(tokens) + ledger_tokens(tokens, node.level) + FRAME_TOKENS
+            found = self._sizes[node.place] = estimate if known is None else known
+        return found
+
+    def sum_of(self, nodes: Sequence[Node]) -> int:
+        """Tokens of the rows of these nodes."""
+        return sum(map(self.node_size, nodes))
+
+    def nodes_size(self, draft: Draft) -> int:
+        """Tokens of the rows of the draft's nodes."""
+        scene = self.scene
+        lines = (one_line_size(scene.history, n, scene.limits.role, scene.count) for n in draft.nodes[: draft.lines])
+        return sum(lines) + self.sum_of(draft.nodes[draft.lines :])
+
+    # --- pins -------------------------------------------------------------------------------------------------------
+
+    @property
+    def tenth(self) -> int:
+        """Tokens that a long first user message keeps once it is pinned."""
+        return max(HARD_FLOOR, self.scene.limits.own_budget // 10)
+
+    def shortened(self, draft: Draft) -> Mapping[int, int]:
+        """The shortened rows of the draft; a long first user message, once pinned, is head and tail only."""
+        keep = self._first_user_keep(draft)
+        if keep is None:
+            return draft.shortened
+        return {**draft.shortened, self._first_user_row(): keep}
+
+    def _first_user_row(self) -> int:
+        history = self.scene.history
+        return history.rendered_group(history.users[0]).start
+
+    def _first_user_keep(self, draft: Draft) -> int | None:
+        """Tokens that the first user message keeps; None if it is not pinned, or short enough."""
+        history = self.scene.history
+        if not history.users or self._first_user_row() >= self.frontier_row(draft):
+            return None
+        row = self._first_user_row()
+        history.count_rows(row, row + 1, self.scene.count)
+        if history.tokens[row] <= self.tenth:
+            return None
+        return min(draft.shortened.get(row, self.tenth), self.tenth)
+
+    def _users_size(self, draft: Draft, frontier_row: int, after: bool) -> int:
+        """Tokens of the pinned user messages that are no pins by themselves, and what the first one saves."""
+        groups, history = self.scene.groups, self.scene.history
+        first_keep = self._first_user_keep(draft) if after else None
+        total = 0
+        for ordinal in groups.users(draft.frontier, draft.newest_user):
+            group = history.rendered_group(ordinal)
+            counted = groups.is_pinned(group.start) and group.start < frontier_row
+            tokens = groups.pinned(group).tokens
+            keep = draft.shortened.get(group.start)
+            before = tokens if keep is None else tokens - self._saving(group.start, keep)
+            if ordinal == history.users[0] and first_keep is not None:
+                keep = first_keep
+            size = tokens if keep is None else tokens - self._saving(group.start, keep)
+            total += size - before if counted else size
+        return total
+
+    def _saving(self, row: int, keep: int) -> int:
+        return max(0, self.scene.history.tokens[row] - self.scene.groups.short_size(row, keep))
+
+    def _saved_by(self, draft: Draft) -> Saved:
+        found = self._saved.get(id(draft.shortened))
+        if found is None or found[0] is not draft.shortened:
+            saved = self.scene.groups.saved(draft.shortened)
+            pinned = [(row, tokens) for row, tokens in saved if self.scene.groups.is_pinned(row)]
+            made = Saved(
+                tuple(row for row, _ in saved),
+                tuple(accumulate((tokens for _, tokens in saved), initial=0)),
+                tuple(row for row, _ in pinned),
+                tuple(accumulate((tokens for _, tokens in pinned), initial=0)),
+            )
+            found = self._saved[id(draft.shortened)] = (draft.shortened, made)
+        return found[1]
+
+    # --- the opening ------------------------------------------------------------------------------------------------
+
+    def _opening_size(self, draft: Draft, frontier_row: int, after: bool) -> int:
+        """Tokens of the row that a view opens with if it would open with an assistant row."""
+        if not (self.scene.view.compactions or after):
+            return 0
+        opens = self._opens(draft, frontier_row)
+        return 0 if opens is None or opens else self._opening
+
+    def _opens(self, draft: Draft, frontier_row: int) -> bool | None:
+        """Whether a user message opens the conversation in the view; None if there is no row of one."""
+        groups, history = self.scene.groups, self.scene.history
+        user_nodes = bool(draft.nodes) and self.scene.limits.role == "user"
+        bound = history.rendered_group(draft.nodes[0].end_group - 1).end if user_nodes else frontier_row
+        pin = groups.opening_pin(min(bound, frontier_row))
+        users = [history.rendered_group(at).start for at in groups.users(draft.frontier, draft.newest_user)]
+        user = next((start for start in users if start < bound), None)
+        if pin is not None and (user is None or pin[0] <= user):
+            return pin[1]
+        if user is not None:
+            return True
+        if user_nodes:
+            return None
+        return next((shown.opens for shown in groups.from_row(frontier_row) if shown.opens is not None), None)

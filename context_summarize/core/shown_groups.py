@@ -1,0 +1,245 @@
+"""The groups of one history as a view shows them, with prefix sums of their sizes; they grow at their end only."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from context_summarize.core.entries import Entry, group_entries, is_hidden
+from context_summarize.core.groups import Group
+from context_summarize.core.history import History
+from context_summarize.core.shortening import HARD_FLOOR
+from context_summarize.messages.pairs import opens_with_user
+from context_summarize.messages.text import compact_json
+from context_summarize.messages.view_rows import CONTINUATION
+from context_summarize.tokens.measure import Count
+
+
+@dataclass(frozen=True, slots=True)
+class ShownGroup:
+    """One group, unshortened."""
+
+    entries: tuple[Entry, ...]
+    tokens: int
+    """Of all entries."""
+    opens: bool | None
+    """Whether a view may open with the group; None if it holds no row of the conversation."""
+    chained: bool
+    """True if a row of it carries a continuation id, which rows from before a compaction lose."""
+
+
+def _shown(entries: list[Entry]) -> ShownGroup:
+    return ShownGroup(
+        tuple(entries),
+        sum(entry.tokens for entry in entries),
+        opens_with_user(entry.row for entry in entries),
+        any(CONTINUATION in marks for entry in entries if isinstance(marks := entry.row.get("metadata"), dict)),
+    )
+
+
+class ShownGroups:
+    """What the closed groups from `first` on, the open ones and the pinned ones take in a view.
+
+    Args:
+        hides_system: stored system rows of the host are hidden behind a factory's prompt.
+        first: position of the first group that may stand verbatim; of earlier ones only pinned ones are converted.
+    """
+
+    def __init__(self, history: History, count: Count, *, hides_system: bool = False, first: int = 0) -> None:
+        self.hides_system = hides_system
+        self._history = history
+        self._count = count
+        self._first = first
+        self._groups: list[ShownGroup] = []
+        self._sums = array("q", [0])
+        """Tokens of the groups before each one, from `first` on."""
+        self._results = array("q")
+        """Rows of results that may be shortened, in order."""
+        self._open: tuple[int, ShownGroup | None] = (0, None)
+        """Rows of the history, and its open group then."""
+        self._seen_pins = 0
+        self._pin_starts: list[int] = []
+        self._pin_sums = array("q", [0])
+        self._opening_pin: int | None = None
+        """Place among the pins of the first one that holds a row of the conversation."""
+        self._system_texts: set[str] = set()
+        self._pinned: dict[int, ShownGroup] = {}
+        self._short: dict[tuple[int, int], int] = {}
+
+    # --- growing ----------------------------------------------------------------------------------------------------
+
+    def advance(self) -> Iterator[None]:
+        """Take in the groups that have closed since the last time, one a step."""
+        while self._first + len(self._groups) < len(self._history.groups):
+            self._take(self._history.groups[self._first + len(self._groups)])
+            yield
+        while self._seen_pins < len(self._history.pins) and self._take_pin(self._history.pins[self._seen_pins]):
+            yield
+
+    def catch_up(self) -> None:
+        """Take in all groups that have closed since the last time."""
+        for _ in self.advance():
+            pass
+
+    def _take(self, group: Group) -> None:
+        shown = self._convert(group)
+        self._groups.append(shown)
+        self._sums.append(self._sums[-1] + shown.tokens)
+        for entry in shown.entries:
+            if entry.origin is not None and entry.tokens > HARD_FLOOR:
+                row = self._history.rows[entry.origin]
+                if row.result_ids and not row.pinned:
+                    self._results.append(entry.origin)
+
+    def _take_pin(self, index: int) -> bool:
+        """Take in one pinned row; False while its group is open."""
+        history = self._history
+        group = history.group_of(index)
+        if group is None:
+            return False
+        self._seen_pins += 1
+        if is_hidden(history, index, self.hides_system) or self._is_repeated(index):
+            return True
+        if not self._pin_starts or self._pin_starts[-1] != group.start:
+            shown = self.pinned(group)
+            if self._opening_pin is None and shown.opens is not None:
+                self._opening_pin = len(self._pin_starts)
+            self._pin_starts.append(group.start)
+            self._pin_sums.append(self._pin_sums[-1] + shown.tokens)
+        return True
+
+    def _is_repeated(self, index: int) -> bool:
+        """True for a system row whose equal stands before it: hosts may add their prompt again and again."""
+        row = self._history.rows[index]
+        if row.role not in ("system", "developer"):
+            return False
+        text = compact_json([row.role, row.raw.get("content")])
+        if text in self._system_texts:
+            return True
+        self._system_texts.add(text)
+        return False
+
+    def _convert(self, group: Group) -> ShownGroup:
+        return _shown(group_entries(self._history, group, self._count, hides_system=self.hides_system))
+
+    def forget_before(self, row: int) -> None:
+        """Let go of what is shown of groups before this history row; pinned ones are kept."""
+        position = self._history.group_position(row)
+        gone = position - self._first
+        if gone > 0:
+            self._groups = self._groups[gone:]
+            self._sums = self._sums[gone:]
+            self._first = position
+            self._results = self._results[bisect_left(self._results, row) :]
+            self._short = {at: size for at, size in self._short.items() if at[0] >= row or self.is_pinned(at[0])}
+
+    # --- the verbatim part ------------------------------------------------------------------------------------------
+
+    @property
+    def first(self) -> int:
+        """Position of the first group that is known here."""
+        return self._first
+
+    def tokens_from(self, row: int) -> int:
+        """Tokens of all groups that start at or after this history row, the open one included."""
+        position = max(self._history.group_position(row), self._first)
+        shown = self.open_group()
+        return self._sums[-1] - self._sums[position - self._first] + (shown.tokens if shown else 0)
+
+    def closed(self, position: int) -> ShownGroup:
+        """The closed group at this position."""
+        return self._groups[position - self._first]
+
+    def open_group(self) -> ShownGroup | None:
+        """The run of open calls at the end; None if there is none."""
+        rows = len(self._history)
+        if self._open[0] != rows:
+            groups = self._history.open_groups()
+            self._open = (rows, self._convert(groups[0]) if groups else None)
+        return self._open[1]
+
+    def from_row(self, row: int) -> Iterator[ShownGroup]:
+        """All groups that start at or after this history row, the open one included."""
+        position = max(self._history.group_position(row), self._first)
+        yield from self._groups[position - self._first :]
+        shown = self.open_group()
+        if shown is not None:
+            yield shown
+
+    def results(self, first: int, end: int) -> Iterator[tuple[int, int]]:
+        """(history row, tokens) of the results in rows [first, end) that may be shortened."""
+        rows = self._results
+        for at in range(bisect_left(rows, first), bisect_left(rows, end)):
+            yield rows[at], self._history.tokens[rows[at]]
+        shown = self.open_group()
+        for entry in shown.entries if shown else ():
+            if entry.origin is not None and first <= entry.origin < end and entry.tokens > HARD_FLOOR:
+                row = self._history.rows[entry.origin]
+                if row.result_ids and not row.pinned:
+                    yield entry.origin, entry.tokens
+
+    def short_size(self, index: int, keep: int) -> int:
+        """Tokens of a history row that is shortened to about `keep` tokens."""
+        size = self._history.tokens[index]
+        if 0 <= size <= keep:
+            return size
+        found = self._short.get((index, keep))
+        if found is None:
+            group = self._history.group_of(index) or self._history.open_groups()[0]
+            entries = group_entries(
+                self._history, group, self._count, hides_system=self.hides_system, shortened={index: keep}
+            )
+            # A row that no view shows takes no room, shortened or not.
+            found = next((entry.tokens for entry in entries if entry.origin == index), 0)
+            self._short[index, keep] = found
+        return found
+
+    def saved(self, shortened: Mapping[int, int]) -> list[tuple[int, int]]:
+        """(history row, tokens saved) of each shortened row, in order."""
+        rows = sorted(index for index in shortened if index < len(self._history))
+        sizes = ((index, self._history.tokens[index]) for index in rows)
+        return [(index, size - self.short_size(index, shortened[index])) for index, size in sizes if size >= 0]
+
+    # --- pins -------------------------------------------------------------------------------------------------------
+
+    def pinned(self, group: Group) -> ShownGroup:
+        """A group that stays verbatim beside its summary."""
+        found = self._pinned.get(group.start)
+        if found is None:
+            found = self._pinned[group.start] = self._convert(group)
+        return found
+
+    def is_pinned(self, row: int) -> bool:
+        """True for a row whose group stays verbatim because a row of it is pinned."""
+        group = self._history.group_of(row)
+        if group is None:
+            return False
+        at = bisect_left(self._pin_starts, group.start)
+        return at < len(self._pin_starts) and self._pin_starts[at] == group.start
+
+    def pin_tokens(self, row: int) -> int:
+        """Tokens of the pinned groups that start before this history row, users' messages aside."""
+        return self._pin_sums[bisect_left(self._pin_starts, row)]
+
+    def opening_pin(self, row: int) -> tuple[int, bool] | None:
+        """(start, opens) of the first pinned group before `row` that holds a row of the conversation."""
+        if self._opening_pin is None or self._pin_starts[self._opening_pin] >= row:
+            return None
+        start = self._pin_starts[self._opening_pin]
+        return start, bool(self._pinned[start].opens)
+
+    def pins(self, frontier_row: int, frontier: int, newest_user: int | None) -> list[Group]:
+        """The groups before the frontier that stand verbatim as well, in order: pins, first and newest user message."""
+        history = self._history
+        starts = set(self._pin_starts[: bisect_left(self._pin_starts, frontier_row)])
+        starts.update(history.rendered_group(ordinal).start for ordinal in self.users(frontier, newest_user))
+        found = (history.group_of(start) for start in sorted(starts))
+        return [group for group in found if group is not None]
+
+    def users(self, frontier: int, newest_user: int | None) -> list[int]:
+        """Rendered groups of the first and the newest user message, as far as they stand before the frontier."""
+        users = self._history.users
+        wanted = {ordinal for ordinal in (users[0] if users else None, newest_user) if ordinal is not None}
+        return sorted(ordinal for ordinal in wanted if ordinal < frontier)

@@ -1,0 +1,138 @@
+"""The conversation that a request touches: one frozen value, swapped once; and the rows that a host hands over."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import chain
+from typing import Any
+
+from context_summarize.config import Config
+from context_summarize.core.history import History
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import next_index, regular_frontier
+from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
+from context_summarize.core.shown_groups import ShownGroups
+from context_summarize.core.view_state import ViewState
+from context_summarize.errors import MessageError
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.rows import JsonRow
+from context_summarize.redaction.redactor import Redact
+from context_summarize.summaries.prompts import PromptSet
+from context_summarize.tokens.measure import Count
+
+_SLICE_SECONDS = 0.005
+"""How long indexing goes on before the event loop has its turn."""
+_LEAST_SEGMENT = 512
+"""Segments of this length are cut in the smallest windows too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A history with its view. The history and its indexes grow at their ends; another history is another value."""
+
+    history: History
+    builder: NodeBuilder
+    """Its segments and their nodes."""
+    groups: ShownGroups
+    """Its groups as a view shows them."""
+    view: ViewState = field(default_factory=ViewState)
+    adopted: bool = False
+    """True once recorded compactions have been looked for."""
+
+    def advance(self) -> Iterator[None]:
+        """Index what has come since the last time, a step at a time."""
+        return chain(self.groups.advance(), self.builder.advance(), self.history.hash_groups())
+
+
+def new_conversation(config: Config, prompts: PromptSet, redact: Redact | None, count: Count) -> Conversation:
+    """A conversation without rows."""
+    history = History(recall=config.recall_tool)
+    builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, redact)
+    return Conversation(history, builder, ShownGroups(history, count))
+
+
+def with_view(chat: Conversation, view: ViewState, count: Count, hides_system: bool) -> Conversation:
+    """The conversation with a view that was adopted: earlier groups are neither counted nor converted."""
+    first = chat.history.group_position(view.frontier_row)
+    groups = ShownGroups(chat.history, count, hides_system=hides_system, first=first)
+    return replace(chat, view=view, groups=groups, adopted=True)
+
+
+def with_prompt(chat: Conversation, count: Count, hides_system: bool) -> Conversation:
+    """The conversation for a session with or without a system prompt of its host's factory."""
+    if chat.groups.hides_system == hides_system:
+        return chat
+    groups = ShownGroups(chat.history, count, hides_system=hides_system, first=chat.groups.first)
+    return replace(chat, groups=groups)
+
+
+def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:
+    """Fix the segment length at the first budget; derive it anew when it is too long for a later one."""
+    sizes, given = chat.builder.segment_sizes, config.segment_tokens
+    if sizes is not None and (given is not None or sizes[0] <= budget / 4 or sizes[0] <= _LEAST_SEGMENT):
+        return
+    segment = given or derive_segment_tokens(budget)
+    start_segments(chat, segment, config.summary_tokens or derive_summary_tokens(segment), config.fan_in)
+
+
+def start_segments(chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int) -> None:
+    """Cut what is not summarised yet with these sizes."""
+    nodes = [shown.node for shown in chat.view.nodes]
+    chat.builder.start(
+        segment_tokens,
+        summary_tokens,
+        first_group=regular_frontier(nodes, chat.view.frontier),
+        first_index=next_index(nodes, fan_in),
+    )
+
+
+async def in_slices(steps: Iterator[None]) -> None:
+    """Take the steps; the event loop has its turn every few milliseconds."""
+    end = time.perf_counter() + _SLICE_SECONDS
+    for _ in steps:
+        if time.perf_counter() >= end:
+            await asyncio.sleep(0)
+            end = time.perf_counter() + _SLICE_SECONDS
+
+
+# --- rows of a host -------------------------------------------------------------------------------------------------
+
+
+def checked_rows(messages: Any) -> list[JsonRow]:
+    """Every row of a host, checked and copied.
+
+    Raises:
+        MessageError: it is no list of rows, or one of them cannot be kept; the text names it.
+    """
+    if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
+        raise MessageError(f"messages must be a list of messages, got {type(messages).__name__}")
+    rows: list[JsonRow] = []
+    for at, message in enumerate(messages):
+        try:
+            rows.append(normalise(message))
+        except MessageError as error:
+            raise MessageError(f"message {at}: {error}") from None
+    return rows
+
+
+def common_prefix(history: History, rows: list[JsonRow]) -> int:
+    """How many rows at the start are equal."""
+    same = 0
+    for old, new in zip(history.rows, rows, strict=False):
+        if old.raw != new:
+            break
+        same += 1
+    return same
+
+
+def text_length(raw: JsonRow) -> int:
+    """Characters of a row's texts, one level deep."""
+    content = raw.get("content")
+    if isinstance(content, str):
+        return len(content)
+    blocks = content if isinstance(content, list) else []
+    values = (value for block in blocks if isinstance(block, dict) for value in block.values())
+    return sum(len(value) for value in values if isinstance(value, str))

@@ -1,0 +1,120 @@
+"""Puts the parts of one session together. Nothing is opened and nothing is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from context_summarize.config import Config
+from context_summarize.core.frames import show_node
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.view_state import ShownNode
+from context_summarize.events import Outbox
+from context_summarize.messages.rows import JsonRow
+from context_summarize.persistence.session_file import SessionFile, session_path
+from context_summarize.redaction.redactor import Redact, build_redactor
+from context_summarize.session.compaction import Compactor
+from context_summarize.session.conversation import Conversation, new_conversation
+from context_summarize.session.host import Providers
+from context_summarize.session.limits import LimitsReader
+from context_summarize.session.requests import Host, Requests
+from context_summarize.session.system_prompt import SystemPrompt
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.stores.open import open_store
+from context_summarize.stores.protocol import SummaryStore
+from context_summarize.summaries.maker import SummaryMaker
+from context_summarize.summaries.prompts import load_prompts
+from context_summarize.summaries.services import Services
+from context_summarize.summaries.summarizer import Summarizer
+from context_summarize.summaries.tasks import SummaryTasks
+from context_summarize.summaries.usage import Totals
+from context_summarize.tokens.calibration import Meter
+from context_summarize.tokens.counter import TokenCounter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """The parts of one session."""
+
+    services: Services
+    counter: TokenCounter
+    meter: Meter
+    system: SystemPrompt
+    providers: Providers
+    limits: LimitsReader
+    summarizer: Summarizer
+    tasks: SummaryTasks
+    requests: Requests
+    redact: Redact | None
+    history_path: str | None
+    """File that the history is kept in; None = memory."""
+
+    def new_conversation(self) -> Conversation:
+        """A conversation without rows."""
+        services = self.services
+        return new_conversation(services.config, services.prompts, self.redact, services.count)
+
+    def session_file(self, take: Callable[[Sequence[JsonRow]], None]) -> SessionFile | None:
+        """The history's file, if the settings name one; `take` appends rows to the history."""
+        return SessionFile(self.history_path, take) if self.history_path else None
+
+
+def build_parts(
+    coordinator: Any | None,
+    config: Config,
+    store: SummaryStore | None,
+    clock: Callable[[], float],
+    sleep: Callable[[float], Awaitable[None]],
+) -> Parts:
+    """The parts of a session with these settings.
+
+    Raises:
+        TemplateError: the prompt set is incomplete.
+    """
+    counter, meter = TokenCounter(), Meter()
+    if store is None:
+        store = MemoryStore() if config.cache is None else open_store(config.cache)
+    services = Services(
+        config=config,
+        prompts=load_prompts(config.prompts),
+        store=store,
+        outbox=Outbox(getattr(coordinator, "hooks", None)),
+        totals=Totals(),
+        count=counter.count,
+        clock=clock,
+        sleep=sleep,
+    )
+    providers = Providers(coordinator, config)
+    system = SystemPrompt(counter.count)
+    limits = LimitsReader(config, providers, system, meter)
+    summarizer = Summarizer(services)
+    tasks = SummaryTasks(SummaryMaker(services, summarizer), _show_by(services))
+    cancellation = getattr(coordinator, "cancellation", None)
+    host = Host(
+        limits=limits,
+        system=system,
+        meter=meter,
+        counter=counter,
+        is_cancelled=lambda: bool(getattr(cancellation, "is_cancelled", False)),
+    )
+    return Parts(
+        services=services,
+        counter=counter,
+        meter=meter,
+        system=system,
+        providers=providers,
+        limits=limits,
+        summarizer=summarizer,
+        tasks=tasks,
+        requests=Requests(services, tasks, Compactor(services, tasks), host),
+        redact=build_redactor(config.redact),
+        history_path=session_path(str(config.persistence["path"]), coordinator) if config.persistence else None,
+    )
+
+
+def _show_by(services: Services) -> Callable[[NodeBuilder, Node, Summary], ShownNode]:
+    """Makes the row of a summary with the frame and the role of the settings."""
+    frame, role, count = services.prompts.frame.fill, services.config.summary_role, services.count
+    return lambda builder, node, summary: show_node(builder.history, node, summary, frame, role, count)

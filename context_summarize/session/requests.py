@@ -1,0 +1,291 @@
+"""A request, from its limits to its rows: the conversation is resumed, indexed, compacted where due, and served."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from context_summarize.core.plan import Ask, Prefetched, Reason
+from context_summarize.core.view import View
+from context_summarize.messages.rows import JsonRow
+from context_summarize.session.announcing import Made
+from context_summarize.session.compaction import Compaction, Compactor, Deadline, Preview
+from context_summarize.session.conversation import Conversation, derive_sizes, in_slices, with_prompt, with_view
+from context_summarize.session.limits import LimitsReader, RequestLimits
+from context_summarize.session.prefetch import Prefetch
+from context_summarize.session.resume import Records, Resumption
+from context_summarize.session.serving import Server
+from context_summarize.session.system_prompt import SystemPrompt
+from context_summarize.summaries.services import Services
+from context_summarize.summaries.tasks import SummaryTasks
+from context_summarize.tokens.calibration import Meter
+from context_summarize.tokens.counter import TokenCounter
+
+_PATIENCE = 0.5
+"""Share of the room above `compact_threshold` that a session may use while its next summaries are being made."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What a request hears from the host."""
+
+    limits: LimitsReader
+    system: SystemPrompt
+    meter: Meter
+    counter: TokenCounter
+    is_cancelled: Callable[[], bool]
+    """True while the host has cancelled what is running."""
+
+
+class Requests:
+    """Holds the conversation and answers requests about it, one at a time; rows may be added during any wait."""
+
+    def __init__(self, services: Services, tasks: SummaryTasks, compactor: Compactor, host: Host) -> None:
+        self._services = services
+        self._config = services.config
+        self._tasks = tasks
+        self._host = host
+        self._compactor = compactor
+        self._prefetch = Prefetch(tasks, services.outbox, compactor.scene)
+        self._records = Records(services.store, services.prompts, services.config)
+        self._resumption = Resumption(self._records, compactor, tasks, services.config)
+        self._server = Server(services.outbox, host.meter, services.count)
+        self._lock = asyncio.Lock()
+        self._chat: Conversation | None = None
+        self.paused = False
+        self._weighed: tuple[object, ...] | None = None
+        """What a compaction was weighed for last: if nothing has changed it is not weighed again."""
+        self._late_at: int | None = None
+        """The registry's version when summaries were late: with no news of them nothing is weighed again either."""
+        self._served: tuple[object, ...] | None = None
+
+    # --- the conversation -------------------------------------------------------------------------------------------
+
+    @property
+    def chat(self) -> Conversation:
+        """The conversation as it is now."""
+        if self._chat is None:
+            raise RuntimeError("no conversation yet; begin() gives one")
+        return self._chat
+
+    def begin(self, chat: Conversation) -> None:
+        """Go on with another conversation. It takes no lock: what is being made for the old one comes to nothing."""
+        if self._chat is not None:
+            self._prefetch.stop()
+            self._compactor.announcer.withdraw(0, len(self._chat.history), 0.0)
+            self._tasks.forget_history()
+        self._chat = chat
+        self._weighed = self._served = None
+
+    def forget(self) -> None:
+        """The session has been cleared: what was refused may be asked again, what does not fit is told again."""
+        self._tasks.forget_refusals()
+        self._server.forget()
+
+    # --- one request ------------------------------------------------------------------------------------------------
+
+    async def rows(self, token_budget: int | None, provider: Any | None) -> list[JsonRow]:
+        """The rows for the next request, within the budget."""
+        async with self._lock:
+            wait = Deadline(self._config.wait_seconds, self._services.clock)
+            while True:
+                limits, chat = await self._ready(token_budget, provider)
+                reason = self._due(chat, limits)
+                if reason is None:
+                    break
+                ask = Ask(reason, prefetched=self._prefetched(chat, limits))
+                if await self._compacted(chat, limits, ask, wait):
+                    break
+            rows = self._serve(limits)
+            self._look_ahead(self.chat, limits)
+            return rows
+
+    async def compact(self, focus: str | None) -> int:
+        """Make a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts."""
+        async with self._lock:
+            while True:
+                limits, chat = await self._ready(self._host.limits.last_budget, None)
+                before = limits.used(self._server.view(chat).tokens())
+                wait = Deadline(None, self._services.clock)
+                if await self._compacted(chat, limits, Ask("manual", focus), wait):
+                    break
+            await self._services.outbox.flush()
+            return before - limits.used(self._server.view(self.chat).tokens())
+
+    async def preview(self) -> Preview:
+        """What the next compaction does, without making it or asking anybody."""
+        async with self._lock:
+            limits, chat = await self._ready(self._host.limits.last_budget, None)
+            return self._compactor.preview(chat, limits, self._reason(chat, limits))
+
+    async def tokens(self) -> int:
+        """Tokens of the request as it would go out now. It takes no lock: a status line must not wait."""
+        system = self._host.system
+        if not len(self.chat.history) and not system.text:
+            return 0
+        await self._resumed(system.text is not None)
+        return self._host.meter.correct(self._server.view(self.chat).tokens() + system.tokens)
+
+    def view(self) -> View:
+        """The view as it stands."""
+        return self._server.view(self.chat)
+
+    # --- its parts --------------------------------------------------------------------------------------------------
+
+    async def _ready(self, token_budget: int | None, provider: Any | None) -> tuple[RequestLimits, Conversation]:
+        """The limits of a request, and the conversation, resumed and indexed."""
+        if not self._host.is_cancelled():
+            self._tasks.resume_waiting()
+        while True:
+            history = self.chat.history
+            limits = await self._host.limits.read(token_budget, provider)
+            await self._resumed(limits.system_prompt is not None)
+            if self.chat.history is history:
+                derive_sizes(self.chat, self._config, limits.budget)
+                await in_slices(self.chat.advance())
+            if self.chat.history is history:
+                return limits, self.chat
+
+    async def _resumed(self, hides_system: bool) -> None:
+        """Once per history: take up the longest recorded compaction that matches it, without a provider call."""
+        if not self._host.counter.loaded:
+            await self._host.counter.load()
+        chat = self.chat
+        if not chat.adopted:
+            found = await self._resumption.find(chat, lambda: self._is_waiting_for_a_record(chat))
+            if self._is_waiting_for_a_record(chat):
+                view = chat.view if found is None else found[1]
+                self._chat = with_view(chat, view, self._services.count, hides_system)
+                if found is not None:
+                    self._resumption.cut(self.chat, found[0])
+                    self._tasks.compacted(view.nodes)
+                    self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.nodes)
+        self._chat = with_prompt(self.chat, self._services.count, hides_system)
+        await in_slices(self.chat.groups.advance())
+
+    def _is_waiting_for_a_record(self, chat: Conversation) -> bool:
+        return self.chat.history is chat.history and not self.chat.adopted
+
+    def _weight(self, limits: RequestLimits) -> tuple[object, ...]:
+        """What a compaction depends on; a correction of the measuring is not in it."""
+        chat = self.chat
+        return (chat.history, len(chat.history), chat.view, limits.budget, limits.system_prompt)
+
+    def _used(self, chat: Conversation, limits: RequestLimits) -> int:
+        """Tokens of the request as it would go out now, as the provider counts."""
+        return limits.used(self._server.view(chat).tokens())
+
+    def _due(self, chat: Conversation, limits: RequestLimits) -> Reason | None:
+        """Why a compaction is to be weighed; None if it is not due, or if nothing has changed since the last time."""
+        weight = self._weight(limits)
+        if self._weighed == weight and self._late_at in (None, self._tasks.version):
+            return None
+        reason = self._reason(chat, limits)
+        if reason is None:
+            self._weighed, self._late_at = weight, None
+        return reason
+
+    def _reason(self, chat: Conversation, limits: RequestLimits) -> Reason | None:
+        used, config = self._used(chat, limits), self._config
+        if used > limits.budget:
+            return "must_fit"
+        due = config.auto_compact and not self.paused and used >= config.compact_threshold * limits.budget
+        return "threshold" if due else None
+
+    def _prefetched(self, chat: Conversation, limits: RequestLimits) -> Prefetched:
+        """Whether the texts of a compaction are being made already, and there is room to go on without them."""
+        self._look_ahead(chat, limits)  # what has closed since the last request is part of it
+        if not self._prefetch.begun_before(len(chat.history)):
+            return None
+        threshold = self._config.compact_threshold
+        most = threshold + _PATIENCE * (1 - threshold)
+        has_room = self._prefetch.is_under_way and self._used(chat, limits) < most * limits.budget
+        return "room" if has_room else "no room"
+
+    def _look_ahead(self, chat: Conversation, limits: RequestLimits) -> None:
+        """Above `prefetch_threshold`: have the next compaction's summaries made in the background."""
+        config = self._config
+        if config.prefetch_threshold is None or not config.auto_compact or self.paused or self._host.is_cancelled():
+            return
+        if self._used(chat, limits) >= config.prefetch_threshold * limits.budget:
+            self._prefetch.look(chat, limits)
+
+    async def _compacted(self, chat: Conversation, limits: RequestLimits, ask: Ask, wait: Deadline) -> bool:
+        """Make a compaction if one is worth making; False if the history was replaced meanwhile: begin anew."""
+        try:
+            found = await self._compactor.run(chat, limits, ask, wait, lambda: self.chat.history is chat.history)
+        finally:
+            self._services.totals.waited_for(wait.take())
+        if self.chat.history is not chat.history:
+            return False
+        if isinstance(found, Compaction):
+            await self._commit(limits, found, wait)
+        self._weighed = self._weight(limits)
+        self._late_at = self._tasks.version if found == "late" else None
+        return True
+
+    async def _commit(self, limits: RequestLimits, made: Compaction, wait: Deadline) -> None:
+        """Swap the view; events and record follow. The state changes after the last await that can fail."""
+        before, plan = self.chat, made.plan
+        rows_before = len(self._server.view(before))
+        self._prefetch.stop()
+        self._chat = replace(before, view=made.view)
+        before.groups.forget_before(made.view.frontier_row)
+        self._tasks.compacted(made.view.nodes)
+        self._compactor.committed()
+        self._services.totals.compactions += 1
+        self._services.totals.from_cache += made.from_cache
+        view = self._server.view(self.chat)
+        self._compactor.announcer.made(
+            Made(
+                reason=plan.reason,
+                budget=limits.budget,
+                history_rows=len(before.history),
+                before_tokens=made.before_tokens,
+                after_tokens=limits.used(view.tokens()),
+                before_rows=rows_before,
+                after_rows=len(view),
+                segments=plan.segments,
+                merged=plan.merged,
+                from_cache=made.from_cache,
+                fallbacks=sum(shown.summary.fallback for shown in made.view.nodes),
+                waited=wait.since(),
+                rung=plan.rung,
+                new=[shown.row["content"] for shown in made.new],
+            )
+        )
+        await self._records.write(self.chat)
+
+    def _serve(self, limits: RequestLimits) -> list[JsonRow]:
+        chat = self.chat
+        request = (chat.history, len(chat.history), limits.budget, limits.system_prompt)
+        if self._served != request:  # hosts may ask three times for one request
+            self._served = request
+            self._compactor.served()
+            self._services.totals.requests += 1
+        return self._server.rows(chat, limits)
+
+    # --- steering and the end ---------------------------------------------------------------------------------------
+
+    def pause(self) -> None:
+        """Make no compaction and no summary by ourselves, except where a request would not fit."""
+        self.paused = True
+        self._prefetch.stop()
+
+    def resume(self) -> None:
+        """Go on after `pause()`."""
+        self.paused = False
+        self._weighed = None
+
+    async def settled(self, seconds: float) -> None:
+        """Until what is being prefetched is there, at most so long."""
+        await self._prefetch.settled(seconds)
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await self._prefetch.close()
+        await self._tasks.close()
+        await self._services.outbox.close()
+        await self._records.close()

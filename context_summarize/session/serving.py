@@ -1,0 +1,61 @@
+"""Serves the rows of a request: the view as it stands, its size, and a word where it does not fit."""
+
+from __future__ import annotations
+
+import logging
+
+from context_summarize.core.view import View
+from context_summarize.events import OVER_BUDGET, Outbox
+from context_summarize.messages.rows import JsonRow
+from context_summarize.session.conversation import Conversation
+from context_summarize.session.limits import RequestLimits
+from context_summarize.tokens.calibration import Meter
+from context_summarize.tokens.measure import Count
+
+logger = logging.getLogger(__name__)
+
+
+class Server:
+    """Keeps the view of the conversation up to date, and hands out its rows."""
+
+    def __init__(self, outbox: Outbox, meter: Meter, count: Count) -> None:
+        self._outbox = outbox
+        self._meter = meter
+        self._count = count
+        self._view: View | None = None
+        self._warned = False
+
+    def view(self, chat: Conversation) -> View:
+        """The view of a conversation as it stands."""
+        if self._view is None or self._view.state is not chat.view or self._view.groups is not chat.groups:
+            self._view = View(chat.history, chat.view, chat.groups, self._count)
+        return self._view
+
+    def forget(self) -> None:
+        """The conversation has been cleared: what does not fit is told again."""
+        self._view = None
+        self._warned = False
+
+    def rows(self, chat: Conversation, limits: RequestLimits) -> list[JsonRow]:
+        """The rows of the request, as copies."""
+        view = self.view(chat)
+        size = view.tokens()
+        used = limits.used(size)
+        if used <= limits.budget:
+            self._warned = False
+        elif not self._warned:
+            self._warned = True
+            self._say_over_budget(view, limits, used)
+        self._meter.served(size + limits.own.system_tokens)
+        return view.rows(limits.system_prompt)
+
+    def _say_over_budget(self, view: View, limits: RequestLimits, used: int) -> None:
+        largest = view.largest(limits.own.system_tokens)
+        named = ", ".join(f"row {row['row']} ({row['role']}, {row['tokens']:,} tokens)" for row in largest)
+        logger.warning(
+            "the smallest view is %d tokens, the budget %d; a larger window or smaller rows are needed; largest: %s",
+            used,
+            limits.budget,
+            named,
+        )
+        self._outbox.put(OVER_BUDGET, {"token_count": used, "budget": limits.budget, "largest": largest})

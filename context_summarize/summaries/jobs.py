@@ -1,0 +1,96 @@
+"""Nodes → jobs: what a summary is made from, with its exact values and user directives; and fallbacks by code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.facts.directives import (
+    directives_room,
+    find_directives,
+    format_directives,
+    merge_directives,
+    newest_directives,
+)
+from context_summarize.facts.extraction import coverage, extract_facts, identifiers
+from context_summarize.facts.fact import Fact
+from context_summarize.facts.fallback import fallback_text, join_fallbacks
+from context_summarize.facts.ledger import build_ledger, format_ledger, merge_facts
+from context_summarize.summaries.job import Job
+from context_summarize.tokens.measure import Count
+from context_summarize.transcript.fences import numbered_parts
+from context_summarize.transcript.rows import RenderedRow, render_rows
+
+
+def leaf_job(node: Node, builder: NodeBuilder, directive_words: Sequence[str], count: Count) -> Job:
+    """The job of a level-0 node. Reads, renders and redacts its rows: work for a thread where they are many."""
+    rows = builder.source(node)
+    runs = builder.runs(node, rows)
+    parts = tuple(render_rows(run) for run in runs)
+    source = count("\n\n".join(parts))
+    found = find_directives(runs, tuple(directive_words))
+    kept = _kept_directives(node, found, count, source)
+    return Job(node.key, 0, parts, extract_facts(rows), source, node.summary_tokens, node.focus, kept, rows)
+
+
+def merge_job(node: Node, children: Sequence[Summary], count: Count) -> Job:
+    """The job of a node over others, whose texts are there."""
+    directives = merge_directives([child.directives for child in children])
+    return Job(
+        node.key,
+        node.level,
+        numbered_parts([child.text for child in children]),
+        merge_facts([_child_facts(child) for child in children]),
+        sum(child.tokens for child in children),
+        node.summary_tokens,
+        directives=_kept_directives(node, directives, count),
+    )
+
+
+def _child_facts(child: Summary) -> tuple[Fact, ...]:
+    """The exact values that the child's text holds, which the merge may paraphrase away, and its ledger."""
+    held = identifiers(extract_facts([RenderedRow(1, "assistant", None, child.text)]))
+    said = {fact.value: replace(fact, said=True) for fact in held}
+    return (*said.values(), *(fact for fact in child.ledger if fact.value not in said))
+
+
+def _kept_directives(
+    node: Node, directives: tuple[str, ...], count: Count, source_tokens: int | None = None
+) -> tuple[str, ...]:
+    """The newest directives, as many as one node may keep."""
+    leaf = node
+    while leaf.children:
+        leaf = leaf.children[0]
+    return newest_directives(directives, directives_room(leaf.summary_tokens, source_tokens), count)
+
+
+def leaf_fallback(job: Job, count: Count) -> Summary:
+    """The fallback summary of a level-0 job."""
+    room = min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2))
+    return _fallback(job, fallback_text(job.rows, room, count), count)
+
+
+def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Summary:
+    """The children's texts, and below them the exact values that stood beside or in what was cut."""
+    room = job.summary_tokens
+    text = join_fallbacks([child.text for child in children], room * 3 // 5, count)
+    ledger = format_ledger(build_ledger(job.facts, text, room - count(text) - 2, count))
+    return _fallback(job, f"{text}\n\n{ledger}" if ledger else text, count)
+
+
+def _fallback(job: Job, text: str, count: Count) -> Summary:
+    directives = format_directives(job.directives, text)
+    shown = f"{text}\n\n{directives}" if directives else text
+    return Summary(
+        key=job.key,
+        level=job.level,
+        text=text,
+        ledger=(),
+        directives=job.directives,
+        tokens=count(shown),
+        source_tokens=job.source_tokens,
+        fallback=True,
+        coverage=coverage(job.facts, shown),
+    )

@@ -1,0 +1,131 @@
+"""Makes one summary: finds it in the store, asks the provider for it, or writes a fallback by code."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.errors import SummaryUnavailable
+from context_summarize.events import FAILURE, SUMMARY
+from context_summarize.redaction.redactor import build_redactor
+from context_summarize.summaries.job import Job, Target
+from context_summarize.summaries.jobs import leaf_fallback, leaf_job, merge_fallback, merge_job
+from context_summarize.summaries.services import Services
+from context_summarize.summaries.summarizer import Summarizer
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_LARGE_SEGMENT = 2_048
+"""Tokens of a segment from which on its rows are read in a thread."""
+
+
+class SummaryMaker:
+    """Makes summaries one at a time; who waits for which is not its business."""
+
+    def __init__(self, services: Services, summarizer: Summarizer) -> None:
+        self._services = services
+        self._summarizer = summarizer
+        self._clean = build_redactor(services.config.redact) or str
+        self._said: set[str] = set()
+        """Kinds of lasting errors that the log has been told of since the last success."""
+
+    async def find(self, key: str) -> Summary | None:
+        """The stored summary of a key."""
+        return (await self._services.store.get([key])).get(key)
+
+    def may_ask(self, target: Target | None) -> bool:
+        """True while a provider is there to be asked, and is not paused."""
+        by_code = self._services.config.compaction_strategy == "truncate"
+        return target is not None and not by_code and not self._summarizer.is_paused(target)
+
+    async def make(self, node: Node, builder: NodeBuilder, children: Sequence[Summary], target: Target) -> Summary:
+        """Ask the provider for a node's summary, and store it.
+
+        Args:
+            children: texts of the node's children, in order.
+
+        Raises:
+            SummaryUnavailable: there is none.
+        """
+        job = await self._job(node, builder, children)
+        started = self._services.clock()
+        try:
+            summary = await self._summarizer.make(job, target)
+        except SummaryUnavailable as error:
+            self._services.totals.failed += error.attempts > 0
+            self._failed(job, error)
+            raise
+        self._said.clear()
+        await self._services.store.put(summary)
+        self._services.outbox.put(
+            SUMMARY,
+            {
+                "key": job.key,
+                "level": job.level,
+                "source_tokens": job.source_tokens,
+                "summary_tokens": summary.tokens,
+                "provider": summary.provider,
+                "model": summary.model,
+                "duration_ms": round((self._services.clock() - started) * 1000),
+                "attempts": summary.usage.get("attempts", 1),
+                "usage": {name: summary.usage.get(name, 0) for name in ("input_tokens", "output_tokens")},
+                "cost_usd": summary.cost_usd,
+                "coverage": round(summary.coverage, 4),
+            },
+        )
+        return summary
+
+    async def fallback(self, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Summary:
+        """A node's fallback summary, from its rows or its children's texts. It is never stored."""
+        job = await self._job(node, builder, children)
+        count = self._services.count
+        if node.children:
+            return await self.off_loop(node, lambda: merge_fallback(job, children, count))
+        return await self.off_loop(node, lambda: leaf_fallback(job, count))
+
+    async def _job(self, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Job:
+        count, words = self._services.count, self._summarizer.directive_words
+        if node.children:
+            return await self.off_loop(node, lambda: merge_job(node, children, count))
+        return await self.off_loop(node, lambda: leaf_job(node, builder, words, count))
+
+    async def off_loop(self, node: Node, work: Callable[[], T]) -> T:
+        """Do this in a thread where it may take long: the event loop goes on."""
+        leaf = node
+        while leaf.children:
+            leaf = leaf.children[0]
+        return await asyncio.to_thread(work) if leaf.segment_tokens >= _LARGE_SEGMENT else work()
+
+    def _failed(self, job: Job, error: SummaryUnavailable) -> None:
+        if not error.attempts:
+            return  # nobody was asked; why has been said
+        if error.permanent:
+            if error.kind in self._said:
+                return
+            self._said.add(error.kind)
+        text = self._clean(str(error))
+        log = logger.error if error.permanent else logger.warning
+        log(
+            "no summary for key %s (level %d): %s: %s; a fallback summary takes its place",
+            job.key[:12],
+            job.level,
+            error.kind,
+            text,
+        )
+        self._services.outbox.put(
+            FAILURE,
+            {
+                "key": job.key,
+                "level": job.level,
+                "kind": error.kind,
+                "error": text,
+                "attempts": error.attempts,
+                "retry_in_s": error.retry_in_s,
+            },
+        )

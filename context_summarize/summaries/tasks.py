@@ -1,0 +1,345 @@
+"""`SummaryTasks`: the one registry of summaries: not asked, under way, late, known, failed, refused, or a fallback."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from context_summarize.background import end_tasks
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import Node, Place, Summary
+from context_summarize.core.view_state import ShownNode
+from context_summarize.errors import SummaryUnavailable
+from context_summarize.summaries.job import Target
+from context_summarize.summaries.maker import SummaryMaker
+
+logger = logging.getLogger(__name__)
+
+MAX_REFUSALS = 3
+"""Times that a key may be refused by validation, two tries each; after that it is not asked for again."""
+_MOST_FALLBACKS = 512
+"""Fallback summaries that are kept while nobody can be asked: they are the same each time."""
+
+Show = Callable[[NodeBuilder, Node, Summary], ShownNode]
+"""Makes the row that stands for a node."""
+
+
+class Status(Enum):
+    """What is known of a key."""
+
+    UNASKED = "unasked"
+    UNDER_WAY = "under way"
+    LATE = "late"
+    """Under way, and waited for in vain: it is not waited for again."""
+    KNOWN = "known"
+    FAILED = "failed"
+    """Asked since the last compaction, in vain."""
+    REFUSED = "refused"
+    """Refused by validation too often: it is not asked for again."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What is known of one key."""
+
+    summary: Summary | None = None
+    from_store: bool = False
+    fallback: Summary | None = None
+    stands_in: bool = False
+    """True while the fallback takes the summary's place in the plans of a compaction."""
+    task: asyncio.Task[None] | None = None
+    late: bool = False
+    failed: bool = False
+    refusals: int = 0
+    rows: dict[Place, ShownNode] = field(default_factory=dict)
+    """The rows that stand for it, by place: segments of equal text share a key, but not a row."""
+
+    def text(self) -> Summary | None:
+        """The text that plans count with."""
+        return self.summary or (self.fallback if self.stands_in else None)
+
+
+class SummaryTasks:
+    """Starts, shares, waits for and remembers the making of summaries.
+
+    Asking for a status or a size starts nothing. A call is made once per key, whoever asks meanwhile. Work outlives the
+    request that started it: its result reaches the store by itself.
+    """
+
+    def __init__(self, maker: SummaryMaker, show: Show) -> None:
+        self._maker = maker
+        self._show = show
+        self._entries: dict[str, _Entry] = {}
+        self._stopped = asyncio.Event()
+        self._closed = False
+        self.version = 0
+        """Grows with every change of a status: a plan made at the same version is still right."""
+
+    # --- what is known ----------------------------------------------------------------------------------------------
+
+    def status(self, key: str) -> Status:
+        """What is known of a key."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return Status.UNASKED
+        if entry.summary is not None:
+            return Status.KNOWN
+        if entry.task is not None:
+            return Status.LATE if entry.late else Status.UNDER_WAY
+        if entry.refusals >= MAX_REFUSALS:
+            return Status.REFUSED
+        return Status.FAILED if entry.failed else Status.UNASKED
+
+    def shown(self, node: Node) -> ShownNode | None:
+        """The row that stands for a node: its summary's, or that of the fallback in its place; None without either."""
+        entry = self._entries.get(node.key)
+        row = entry.rows.get(node.place) if entry is not None else None
+        return row if row is not None and entry is not None and row.summary is entry.text() else None
+
+    def rows(self, nodes: Iterable[Node]) -> list[ShownNode]:
+        """The rows that stand for these nodes, those that are not known aside."""
+        return [shown for node in nodes if (shown := self.shown(node)) is not None]
+
+    def size_of(self, node: Node) -> int | None:
+        """Tokens of that row."""
+        shown = self.shown(node)
+        return None if shown is None else shown.tokens
+
+    def is_known(self, node: Node) -> bool:
+        """True if the text of a node is known, or a fallback takes its place."""
+        entry = self._entries.get(node.key)
+        return entry is not None and entry.text() is not None
+
+    def is_from_store(self, key: str) -> bool:
+        """True for a summary that took no call of this session."""
+        entry = self._entries.get(key)
+        return entry is not None and entry.summary is not None and entry.from_store
+
+    @property
+    def under_way(self) -> int:
+        """How many summaries are being made."""
+        return sum(1 for entry in self._entries.values() if entry.task is not None)
+
+    # --- making -----------------------------------------------------------------------------------------------------
+
+    def start(self, node: Node, builder: NodeBuilder, target: Target | None, *, placed: bool = True) -> None:
+        """Have a summary made unless it is known or under way.
+
+        Args:
+            placed: make the node's row as well; else it is wanted for a merge alone.
+        """
+        entry = self._entries.setdefault(node.key, _Entry())
+        if self._closed or entry.task is not None or entry.summary is not None:
+            return
+        entry.late = False  # it is other work now
+        working = self._work(entry, lambda: self._make(node, builder, target, entry, placed))
+        entry.task = asyncio.create_task(working, name=f"context-summarize:{node.key[:12]}")
+
+    async def _work(self, entry: _Entry, make: Callable[[], Awaitable[Summary]]) -> None:
+        """Note what comes of the work before anybody who waits for it goes on."""
+        entry.failed = True
+        try:
+            entry.summary = await make()
+            entry.late = entry.failed = False
+        except SummaryUnavailable:
+            pass  # told by whoever asked the provider
+        except Exception:
+            logger.exception("a summary could not be made; a fallback takes its place")
+        finally:
+            entry.task = None
+            self.version += 1
+
+    async def _make(
+        self, node: Node, builder: NodeBuilder, target: Target | None, entry: _Entry, placed: bool
+    ) -> Summary:
+        found = await self._maker.find(node.key)
+        entry.from_store = found is not None
+        summary = found or await self._asked(node, builder, target, entry)
+        if placed:
+            entry.rows[node.place] = await self._row(node, builder, summary)
+        return summary
+
+    async def _asked(self, node: Node, builder: NodeBuilder, target: Target | None, entry: _Entry) -> Summary:
+        if target is None or not self._maker.may_ask(target):
+            raise SummaryUnavailable("no provider is to be asked", kind="nobody", attempts=0)
+        if entry.refusals >= MAX_REFUSALS:
+            raise SummaryUnavailable("refused too often; a fallback takes its place", kind="refused", attempts=0)
+        children = await self._children(node, builder, target)
+        try:
+            return await self._maker.make(node, builder, children, target)
+        except SummaryUnavailable as error:
+            entry.refusals += error.refused
+            raise
+
+    async def _children(self, node: Node, builder: NodeBuilder, target: Target) -> list[Summary]:
+        """The texts below a node.
+
+        Raises:
+            SummaryUnavailable: one of them cannot be had. Nothing is merged from a fallback.
+        """
+        for child in node.children:
+            if self._known(child) is None:
+                self.start(child, builder, target, placed=False)
+        await self.settled(child.key for child in node.children)
+        found = [self._known(child) for child in node.children]
+        texts = [summary for summary in found if summary is not None]
+        if len(texts) < len(node.children):
+            raise SummaryUnavailable("a part of it could not be summarised", kind="part", attempts=0)
+        return texts
+
+    def _known(self, node: Node) -> Summary | None:
+        entry = self._entries.get(node.key)
+        return entry.summary if entry is not None else None
+
+    # --- waiting ----------------------------------------------------------------------------------------------------
+
+    async def get(
+        self, nodes: Sequence[Node], builder: NodeBuilder, target: Target | None, seconds: float | None
+    ) -> list[Node]:
+        """Have these summaries made and wait for them; fallbacks take the place of those that cannot be had.
+
+        Args:
+            seconds: to wait at most; None = as long as it takes. What was late once is not waited for again.
+
+        Returns:
+            The nodes whose summaries are late: their work goes on.
+        """
+        for node in nodes:
+            self.start(node, builder, target)
+        await self._wait([node.key for node in nodes], seconds)
+        late = [node for node in nodes if self._entries[node.key].task is not None]
+        for node in nodes:
+            if node not in late and self.shown(node) is None:
+                await self._place(node, builder)
+        return late
+
+    async def _place(self, node: Node, builder: NodeBuilder) -> None:
+        """Make the row of a node whose work has ended."""
+        summary = self._known(node)
+        if summary is None:
+            await self.stand_in([node], builder)
+        else:
+            self._entries[node.key].rows[node.place] = await self._row(node, builder, summary)
+            self.version += 1
+
+    def row_of(self, builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
+        """The row that would stand for a node with this summary."""
+        return self._show(builder, node, summary)
+
+    async def _row(self, node: Node, builder: NodeBuilder, summary: Summary) -> ShownNode:
+        return await self._maker.off_loop(node, lambda: self._show(builder, node, summary))
+
+    async def _wait(self, keys: Iterable[str], seconds: float | None) -> None:
+        entries = [entry for key in keys if (entry := self._entries[key]).task is not None and not entry.late]
+        if not entries or self._stopped.is_set():
+            return
+        stop = asyncio.create_task(self._stopped.wait(), name="context-summarize:stop")
+        try:
+            left = {entry.task for entry in entries if entry.task is not None}
+            loop = asyncio.get_running_loop()
+            end = None if seconds is None else loop.time() + seconds
+            while left and not stop.done():
+                timeout = None if end is None else end - loop.time()
+                if timeout is not None and timeout <= 0:
+                    break
+                done, _ = await asyncio.wait({*left, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+                left = {task for task in left if task not in done}
+        finally:
+            stop.cancel()
+        for entry in entries:
+            entry.late = entry.task is not None
+
+    async def settled(self, keys: Iterable[str]) -> None:
+        """Until nothing is under way for any of these keys. Nobody's request: it does not count as waited for."""
+        keys = list(keys)
+        while tasks := [entry.task for key in keys if (entry := self._entries.get(key)) and entry.task is not None]:
+            await asyncio.wait(tasks)
+
+    def stop_waiting(self) -> None:
+        """End every wait now: the host has cancelled. The work itself goes on."""
+        self._stopped.set()
+
+    def resume_waiting(self) -> None:
+        """Waits are allowed again."""
+        self._stopped.clear()
+
+    # --- fallbacks --------------------------------------------------------------------------------------------------
+
+    async def stand_in(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
+        """Have fallbacks take the place of these nodes until the next compaction begins."""
+        for node in nodes:
+            fallback = await self._fallback(node, builder)
+            entry = self._entries.setdefault(node.key, _Entry())
+            if entry.summary is None:  # it may have come meanwhile
+                entry.fallback, entry.stands_in = fallback, True
+            entry.rows[node.place] = await self._row(node, builder, entry.summary or fallback)
+            self.version += 1
+
+    async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
+        entry = self._entries.get(node.key)
+        if entry is not None and entry.fallback is not None and not node.children:
+            return entry.fallback
+        children = [
+            self._known(child) or await self._maker.find(child.key) or await self._fallback(child, builder)
+            for child in node.children
+        ]
+        made = await self._maker.fallback(node, builder, children)
+        if not node.children:
+            self._entries.setdefault(node.key, _Entry()).fallback = made
+        return made
+
+    # --- the life of a session --------------------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """A compaction begins: fallbacks stand in no more, so that their summaries are asked for again."""
+        for entry in self._entries.values():
+            if entry.stands_in:
+                entry.stands_in = False
+                self.version += 1
+
+    def compacted(self, shown: Iterable[ShownNode]) -> None:
+        """A compaction has been made: what has failed may be asked again, and what no view shows is let go of."""
+        keep = set()
+        for item in shown:
+            keep.add(item.node.key)
+            self._note(item)
+        spare = _MOST_FALLBACKS
+        for key, entry in list(self._entries.items()):
+            entry.failed = False
+            if key in keep or entry.task is not None:
+                continue
+            spare -= entry.fallback is not None
+            if entry.refusals or (entry.fallback is not None and spare >= 0):
+                entry.summary, entry.stands_in = None, False
+                entry.rows.clear()
+            else:
+                del self._entries[key]
+        self.version += 1
+
+    def _note(self, item: ShownNode) -> None:
+        """What a view shows is what counts: its directives may have been cut."""
+        entry = self._entries.setdefault(item.node.key, _Entry())
+        if item.line or item.summary.fallback:
+            return
+        entry.summary = item.summary
+        entry.rows[item.node.place] = item
+
+    def forget_history(self) -> None:
+        """The history has been replaced: its rows are void. Calls under way still fill the store."""
+        for entry in self._entries.values():
+            entry.rows.clear()
+            entry.failed = entry.stands_in = entry.late = False
+        self.version += 1
+
+    def forget_refusals(self) -> None:
+        """Ask again for keys that were refused too often."""
+        for entry in self._entries.values():
+            entry.refusals = 0
+
+    async def close(self) -> None:
+        """Cancel what is under way and start nothing more."""
+        self._closed = True
+        await end_tasks([entry.task for entry in self._entries.values() if entry.task is not None])

@@ -1,0 +1,40 @@
+"""The services of a session, for tests of single parts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from context_summarize.config import Config
+from context_summarize.events import Outbox
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.stores.protocol import SummaryStore
+from context_summarize.summaries.prompts import PromptSet, load_prompts
+from context_summarize.summaries.services import Services
+from context_summarize.summaries.usage import Totals
+
+
+def services(
+    config: Config,
+    count: Callable[[str], int],
+    *,
+    prompts: PromptSet | None = None,
+    store: SummaryStore | None = None,
+    hooks: Any = None,
+    clock: Callable[[], float] = time.monotonic,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    totals: Totals | None = None,
+) -> Services:
+    """Services with what is given; a store in memory, the default prompts and fresh totals for the rest."""
+    return Services(
+        config=config,
+        prompts=prompts or load_prompts("default"),
+        store=store or MemoryStore(),
+        outbox=Outbox(hooks),
+        totals=totals or Totals(),
+        count=count,
+        clock=clock,
+        sleep=sleep,
+    )
