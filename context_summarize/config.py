@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from os import PathLike
-from typing import Any
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import ConfigDict, Field, PlainValidator, ValidationError
+from pydantic.dataclasses import dataclass, is_pydantic_dataclass
 
 from context_summarize.errors import ConfigError
 
@@ -42,78 +45,151 @@ FOREIGN_KEYS = {
 }
 """Keys of the sibling context modules, with what takes their place here; bundles that swap modules bring them."""
 
+# The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
+_Flag = Annotated[bool, "must be true or false, got {!r}"]
+_Filled = Annotated[str, Field(pattern=r"\S")]
+_Name = Annotated[_Filled | None, "must be a name, got {!r}; leave it out for the default"]
+_SHARE = "must be a share of the budget above 0 and at most 1, got {!r}; 0.7 is 70 %"
+_Share = Annotated[int | float, Field(gt=0, le=1), _SHARE]
+_SECONDS = "must be seconds (a finite number of 0 or more), got {!r}"
+_STRICT = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
+_Class = TypeVar("_Class", bound=type)
 
-def _setting(default: Any, text: str) -> Any:
-    return field(default=default, metadata={"doc": text})
+
+def _check_persistence(value: Any) -> Any:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or set(value) != {"path"}:
+        raise ConfigError(f"persistence must be {{path: …}}, got {value!r}; leave it out to keep it in memory")
+    if not isinstance(path := value["path"], str | PathLike) or not str(path).strip():
+        raise ConfigError(
+            f"persistence.path must name a file, got {path!r}; leave persistence out to keep it in memory"
+        )
+    return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+def _raising_config_errors(cls: _Class) -> _Class:
+    """The class with a constructor that raises `ConfigError` where pydantic's raises `ValidationError`."""
+    checked = cls.__init__  # type: ignore[misc]
+
+    @functools.wraps(checked)
+    def init(self: Any, **given: Any) -> None:
+        try:
+            checked(self, **given)
+        except ValidationError as error:
+            raise _in_our_words(error, given) from None
+
+    cls.__init__ = init  # type: ignore[misc]
+    return cls
+
+
+def _in_our_words(error: ValidationError, given: Mapping[str, Any]) -> ConfigError:
+    first = error.errors(include_url=False)[0]
+    raised = first.get("ctx", {}).get("error")
+    if isinstance(raised, ConfigError):
+        return raised
+    name = str(first["loc"][0])
+    if name not in SETTINGS:
+        return _unknown(name)
+    says = next(item for item in SETTINGS[name].metadata if isinstance(item, str))
+    return ConfigError(f"{name} {says.format(given[name])}")
+
+
+@_raising_config_errors
+@dataclass(frozen=True, slots=True, kw_only=True, config=_STRICT)
 class Config:
     """The settings of one session; `Config.from_mapping` reads and checks them."""
 
-    summary_provider: str | None = _setting(
-        None, "Name of a mounted provider that writes the summaries; none = the provider of the request."
+    summary_provider: _Name = None
+    """Name of a mounted provider that writes the summaries; none = the provider of the request."""
+    summary_model: _Name = None
+    """Model for summaries; none = the provider's own default."""
+    keep_recent: Annotated[
+        int,
+        Field(ge=0),
+        "must be a whole number of 0 or more, got {!r}; use 0 to keep only the newest message or tool group",
+    ] = 10
+    """Newest rows that stay verbatim (count, 0 or more; 0 = none beyond the newest message or tool group)."""
+    compact_threshold: _Share = 0.7
+    """Share of the budget whose use makes a boundary (above 0, at most 1)."""
+    target_usage: _Share = 0.3
+    """Share of the budget in use after a boundary (above 0, below compact_threshold)."""
+    prefetch_threshold: Annotated[
+        int | float | None, Field(gt=0, le=1), "must be above 0 and at most 1, or none, got {!r}; none = off"
+    ] = 0.5
+    """Share of the budget whose use starts background work (below compact_threshold); none = off."""
+    max_tokens: Annotated[
+        int | None,
+        Field(ge=1),
+        "must be a whole number of 1 or more, got {!r}; leave it out to use the provider's window",
+    ] = None
+    """Upper bound of the budget in tokens; none = what the provider's window gives."""
+    safety_margin: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}; use 0 for no margin"] = (
+        1000
     )
-    summary_model: str | None = _setting(None, "Model for summaries; none = the provider's own default.")
-    keep_recent: int = _setting(
-        10, "Newest rows that stay verbatim (count, 0 or more; 0 = none beyond the newest message or tool group)."
+    """Tokens left free beside the provider's max_output_tokens."""
+    auto_compact: _Flag = True
+    """False: boundaries are made only by compact(), and where a request does not fit otherwise."""
+    compaction_strategy: Annotated[Literal["summarize", "truncate"], "must be 'summarize' or 'truncate', got {!r}"] = (
+        "summarize"
     )
-    compact_threshold: float = _setting(0.7, "Share of the budget whose use makes a boundary (above 0, at most 1).")
-    target_usage: float = _setting(
-        0.3, "Share of the budget in use after a boundary (above 0, below compact_threshold)."
-    )
-    prefetch_threshold: float | None = _setting(
-        0.5, "Share of the budget whose use starts background work (below compact_threshold); none = off."
-    )
-    max_tokens: int | None = _setting(
-        None, "Upper bound of the budget in tokens; none = what the provider's window gives."
-    )
-    safety_margin: int = _setting(1000, "Tokens left free beside the provider's max_output_tokens.")
-    auto_compact: bool = _setting(
-        True, "False: boundaries are made only by compact(), and where a request does not fit otherwise."
-    )
-    compaction_strategy: str = _setting(
-        "summarize", "`summarize`, or `truncate`: digests made by code only, no provider call."
-    )
-    preserve_system: bool = _setting(True, "False: stored system rows leave the view when their range is folded.")
-    segment_tokens: int | None = _setting(
-        None, "Length of a segment in tokens (bytes / 4); none = the power of two nearest to budget / 8, 512 … 16,384."
-    )
-    summary_tokens: int | None = _setting(
-        None, "Length asked of a summary in tokens; none = a tenth of a segment, 100 … 1,600."
-    )
-    summary_share: float = _setting(
-        0.25, "Share of the budget that all summaries together may hold before old ones merge."
-    )
-    fan_in: int = _setting(6, "Neighbouring summaries that one merge joins (2 or more).")
-    min_fold: float = _setting(0.1, "Share of the budget that a boundary must free to be worth making.")
-    summary_role: str = _setting(
-        "system", "Role of a summary's row: `system`, or `user` for hosts that cache the system block whole."
-    )
-    prompts: str = _setting("default", "Name of a set in prompts/, or path to a folder of templates.")
-    elide_tool_results: int | str | None = _setting(
-        "auto",
-        "Tool results above this many tokens are cut at a boundary; none = never; default: min(4000, budget / 10).",
-    )
-    redact: bool | tuple[str, ...] = _setting(
-        True,
-        "True: secrets of known formats are taken out of what is summarised; false: not; a list: further patterns.",
-    )
-    max_concurrency: int = _setting(4, "Provider calls for summaries under way at once.")
-    wait_seconds: float = _setting(60.0, "Seconds that a request waits for late summaries.")
-    request_timeout: float = _setting(120.0, "Seconds that one provider call for a summary may take.")
-    retry_attempts: int = _setting(3, "Attempts for one summary when the provider's error is retryable.")
-    cache: str | None = _setting(
-        None, "`memory`, a file, or a store's address; none = a file in the user's Amplifier folder."
-    )
-    persistence: Mapping[str, Any] | None = _setting(None, "`{path: …}` keeps the history in a file; none = memory.")
-    recall_tool: bool = _setting(False, "True mounts a tool that reads folded rows back.")
-    debug: bool = _setting(False, "True emits `context:message_added:debug` for every row.")
+    """`summarize`, or `truncate`: digests made by code only, no provider call."""
+    preserve_system: _Flag = True
+    """False: stored system rows leave the view when their range is folded."""
+    segment_tokens: Annotated[
+        int | None,
+        Field(ge=64),
+        "must be a whole number of 64 or more, got {!r}; leave it out to derive it from the budget",
+    ] = None
+    """Length of a segment in tokens (bytes / 4); none = the power of two nearest to budget / 8, 512 … 16,384."""
+    summary_tokens: Annotated[
+        int | None,
+        Field(ge=16),
+        "must be a whole number of 16 or more, got {!r}; leave it out to derive it from the segment",
+    ] = None
+    """Length asked of a summary in tokens; none = a tenth of a segment, 100 … 1,600."""
+    summary_share: _Share = 0.25
+    """Share of the budget that all summaries together may hold before old ones merge."""
+    fan_in: Annotated[int, Field(ge=2), "must be a whole number of 2 or more, got {!r}; the default is 6"] = 6
+    """Neighbouring summaries that one merge joins (2 or more)."""
+    min_fold: Annotated[int | float, Field(ge=0, le=1), _SHARE] = 0.1
+    """Share of the budget that a boundary must free to be worth making."""
+    summary_role: Annotated[Literal["system", "user"], "must be 'system' or 'user', got {!r}"] = "system"
+    """Role of a summary's row: `system`, or `user` for hosts that cache the system block whole."""
+    prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
+    """Name of a set in prompts/, or path to a folder of templates."""
+    elide_tool_results: Annotated[
+        Literal["auto"] | Annotated[int, Field(ge=1)] | None,
+        "must be tokens (1 or more), none or 'auto', got {!r}; none is never",
+    ] = "auto"
+    """Tool results above this many tokens are cut at a boundary; none = never; default: min(4000, budget / 10)."""
+    redact: Annotated[bool | tuple[str, ...], "must be true, false or a list of patterns, got {!r}"] = True
+    """True: secrets of known formats are taken out of what is summarised; false: not; a list: further patterns."""
+    max_concurrency: Annotated[
+        int, Field(ge=1), "must be a whole number of 1 or more, got {!r}; use 1 for one call at a time"
+    ] = 4
+    """Provider calls for summaries under way at once."""
+    wait_seconds: Annotated[int | float, Field(ge=0, lt=float("inf")), _SECONDS] = 60.0
+    """Seconds that a request waits for late summaries."""
+    request_timeout: Annotated[int | float, Field(gt=0, lt=float("inf")), _SECONDS] = 120.0
+    """Seconds that one provider call for a summary may take."""
+    retry_attempts: Annotated[int, Field(ge=1), "must be a whole number of 1 or more, got {!r}; use 1 for no retry"] = 3
+    """Attempts for one summary when the provider's error is retryable."""
+    cache: _Name = None
+    """`memory`, a file, or a store's address; none = a file in the user's Amplifier folder."""
+    persistence: Annotated[Mapping[str, Any] | None, PlainValidator(_check_persistence)] = None
+    """`{path: …}` keeps the history in a file; none = memory."""
+    recall_tool: _Flag = False
+    """True mounts a tool that reads folded rows back."""
+    debug: _Flag = False
+    """True emits `context:message_added:debug` for every row."""
 
     def __post_init__(self) -> None:
-        _check_counts(self)
-        _check_shares(self)
-        _check_words(self)
+        if self.target_usage >= self.compact_threshold:
+            raise ConfigError(
+                f"target_usage must be below compact_threshold, got {self.target_usage!r} and "
+                f"{self.compact_threshold!r}; a boundary must free something"
+            )
 
     @classmethod
     def from_mapping(cls, config: Mapping[str, Any] | None) -> Config:
@@ -126,12 +202,11 @@ class Config:
             return cls()
         if not isinstance(config, Mapping):
             raise ConfigError(f"config must be a mapping of settings, got {type(config).__name__}")
-        known = {item.name for item in fields(cls)}
         given: dict[str, Any] = {}
         foreign: list[str] = []
         for key, value in config.items():
             name = ALIASES.get(key, key)
-            if name in known:
+            if name in SETTINGS:
                 if name in given:
                     both = " and ".join(sorted(k for k in config if ALIASES.get(k, k) == name))
                     raise ConfigError(f"{both} are the same setting; keep one of them")
@@ -139,11 +214,14 @@ class Config:
             elif key in FOREIGN_KEYS:
                 foreign.append(f"{key} (here: {FOREIGN_KEYS[key]})")
             else:
-                raise ConfigError(f"unknown setting {key!r}{_nearest(str(key), known)}")
+                raise _unknown(key)
         if foreign:
             logger.warning("settings of another context module are ignored: %s", ", ".join(foreign))
         return cls(**given)
 
+
+SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
+"""What pydantic knows of each setting; `description` is its text for the documentation."""
 
 _MAY_BE_NONE = ("prefetch_threshold", "max_tokens", "segment_tokens", "summary_tokens", "elide_tool_results")
 """Settings without text values that may be off."""
@@ -156,90 +234,7 @@ def _as_meant(name: str, value: Any) -> Any:
     return tuple(value) if name == "redact" and isinstance(value, list) else value
 
 
-def _nearest(key: str, known: set[str]) -> str:
-    close = difflib.get_close_matches(key, sorted(known | set(ALIASES)), n=1, cutoff=0.4)
-    return f"; did you mean {close[0]!r}?" if close else f"; known settings: {', '.join(sorted(known))}"
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-_COUNTS: dict[str, tuple[int, bool, str]] = {
-    # setting: (least value, may be none, remedy)
-    "keep_recent": (0, False, "use 0 to keep only the newest message or tool group"),
-    "max_tokens": (1, True, "leave it out to use the provider's window"),
-    "safety_margin": (0, False, "use 0 for no margin"),
-    "segment_tokens": (64, True, "leave it out to derive it from the budget"),
-    "summary_tokens": (16, True, "leave it out to derive it from the segment"),
-    "fan_in": (2, False, "the default is 6"),
-    "max_concurrency": (1, False, "use 1 for one call at a time"),
-    "retry_attempts": (1, False, "use 1 for no retry"),
-}
-
-
-def _check_counts(config: Config) -> None:
-    for name, (least, optional, remedy) in _COUNTS.items():
-        value = getattr(config, name)
-        if value is None and optional:
-            continue
-        if not _is_int(value) or value < least:
-            raise ConfigError(f"{name} must be a whole number of {least} or more, got {value!r}; {remedy}")
-    shorten_above = config.elide_tool_results
-    if shorten_above not in (None, "auto") and not (_is_int(shorten_above) and int(shorten_above) >= 1):
-        raise ConfigError(
-            f"elide_tool_results must be tokens (1 or more), none or 'auto', got {shorten_above!r}; none is never"
-        )
-    for name in ("wait_seconds", "request_timeout"):
-        value = getattr(config, name)
-        if not _is_number(value) or not 0 <= value < float("inf") or (name == "request_timeout" and value == 0):
-            raise ConfigError(f"{name} must be seconds (a finite number of 0 or more), got {value!r}")
-
-
-def _check_shares(config: Config) -> None:
-    for name in ("compact_threshold", "target_usage", "summary_share", "min_fold"):
-        value = getattr(config, name)
-        least_ok = value >= 0 if name == "min_fold" and _is_number(value) else _is_number(value) and value > 0
-        if not least_ok or value > 1:
-            raise ConfigError(f"{name} must be a share of the budget above 0 and at most 1, got {value!r}; 0.7 is 70 %")
-    if config.target_usage >= config.compact_threshold:
-        raise ConfigError(
-            f"target_usage must be below compact_threshold, got {config.target_usage!r} and "
-            f"{config.compact_threshold!r}; a boundary must free something"
-        )
-    prefetch = config.prefetch_threshold
-    if prefetch is not None and (not _is_number(prefetch) or not 0 < prefetch <= 1):
-        raise ConfigError(f"prefetch_threshold must be above 0 and at most 1, or none, got {prefetch!r}; none = off")
-
-
-def _check_words(config: Config) -> None:
-    for name, allowed in (("compaction_strategy", ("summarize", "truncate")), ("summary_role", ("system", "user"))):
-        value = getattr(config, name)
-        if value not in allowed:
-            raise ConfigError(f"{name} must be {' or '.join(map(repr, allowed))}, got {value!r}")
-    for name in ("auto_compact", "preserve_system", "recall_tool", "debug"):
-        value = getattr(config, name)
-        if not isinstance(value, bool):
-            raise ConfigError(f"{name} must be true or false, got {value!r}")
-    for name in ("summary_provider", "summary_model", "cache"):
-        value = getattr(config, name)
-        if value is not None and (not isinstance(value, str) or not value.strip()):
-            raise ConfigError(f"{name} must be a name, got {value!r}; leave it out for the default")
-    if not isinstance(config.prompts, str) or not config.prompts.strip():
-        raise ConfigError(f"prompts must be the name of a set or a folder, got {config.prompts!r}; try 'default'")
-    if not isinstance(config.redact, bool) and not (
-        isinstance(config.redact, tuple) and all(isinstance(item, str) for item in config.redact)
-    ):
-        raise ConfigError(f"redact must be true, false or a list of patterns, got {config.redact!r}")
-    persistence = config.persistence
-    if persistence is not None and not (isinstance(persistence, Mapping) and set(persistence) == {"path"}):
-        raise ConfigError(f"persistence must be {{path: …}}, got {persistence!r}; leave it out to keep it in memory")
-    path = persistence and persistence["path"]
-    if persistence is not None and not (isinstance(path, str | PathLike) and str(path).strip()):
-        raise ConfigError(
-            f"persistence.path must name a file, got {path!r}; leave persistence out to keep it in memory"
-        )
+def _unknown(key: Any) -> ConfigError:
+    close = difflib.get_close_matches(str(key), sorted({*SETTINGS, *ALIASES}), n=1, cutoff=0.4)
+    near = f"; did you mean {close[0]!r}?" if close else f"; known settings: {', '.join(sorted(SETTINGS))}"
+    return ConfigError(f"unknown setting {key!r}{near}")

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from context_summarize import Config
-from context_summarize.config import ALIASES, FOREIGN_KEYS
+from context_summarize.config import ALIASES, FOREIGN_KEYS, SETTINGS
 
 PAGE = Path(__file__).with_name("configuration.md")
 
 
 def _settings() -> list[str]:
-    rows = [f"| `{item.name}` | {_shown(item.default)} | {_cell(item.metadata['doc'])} |" for item in fields(Config)]
+    rows = [
+        f"| `{name}` | {_shown(item.default)} | {_cell(item.description or '')} |" for name, item in SETTINGS.items()
+    ]
     return ["| key | default | |", "| --- | --- | --- |", *rows]
 
 
@@ -23,8 +23,7 @@ def _aliases() -> list[str]:
 
 
 def _foreign() -> list[str]:
-    known = {item.name for item in fields(Config)}
-    rows = [f"| `{key}` | {f'`{here}`' if here in known else _cell(here)} |" for key, here in FOREIGN_KEYS.items()]
+    rows = [f"| `{key}` | {f'`{here}`' if here in SETTINGS else _cell(here)} |" for key, here in FOREIGN_KEYS.items()]
     return ["| key | here |", "| --- | --- |", *rows]
 
 

@@ -19,7 +19,7 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import Config, ConfigError, SummarizingContextManager, mount
-from context_summarize.config import ALIASES, FOREIGN_KEYS
+from context_summarize.config import ALIASES, FOREIGN_KEYS, SETTINGS
 from context_summarize.events import ALL_EVENTS
 from context_summarize.session.compaction import Preview
 from context_summarize.session.statistics import Statistics
@@ -161,9 +161,10 @@ def test_the_tables_of_settings_are_those_of_the_code() -> None:
     assert script.renewed(page) == page, "run `python docs/make_configuration.py`"
     for name in script.TABLES:
         assert page.count(f"<!-- {name}: ") == 1
-    for item in fields(Config):
-        assert f"| `{item.name}` | " in page
-        assert item.metadata["doc"] in page
+    for name, item in SETTINGS.items():
+        assert f"| `{name}` | " in page
+        assert item.description
+        assert item.description in page
 
 
 def test_an_old_table_is_renewed() -> None:
@@ -186,7 +187,7 @@ def _rows(text: str) -> Iterator[list[str]]:
 def test_the_page_on_migration_tells_what_becomes_of_every_key() -> None:
     """Keys that are ignored are all there, those with a dagger are errors, and what takes their place is a setting."""
     text = (ROOT / "docs" / "migration.md").read_text("utf-8").split("## Settings")[1].split("## What is different")[0]
-    known = {item.name for item in fields(Config)} | set(ALIASES)
+    known = {*SETTINGS, *ALIASES}
     seen: set[str] = set()
     for there, here, *_ in _rows(text):
         for key, dagger in re.findall(r"`([a-z_]+)`( †)?", there.partition(" of `")[0]):

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from context_summarize import Config
-from context_summarize.config import ALIASES
+from context_summarize.config import ALIASES, SETTINGS
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
@@ -34,7 +33,7 @@ def test_every_setting_is_named_and_every_named_setting_exists() -> None:
     """The table and the sentence below it name the settings of `Config`, and no others."""
     section = README.split("## Settings")[1].split("## Events")[0]
     named = set(re.findall(r"`([a-z_]+)`", section)) - {"summarize", "truncate", "system", "user", "default"}
-    known = {item.name for item in fields(Config)} | set(ALIASES)
+    known = {*SETTINGS, *ALIASES}
     assert named - known <= {"compact", "memory", "recall"}
     assert known <= named
 
@@ -50,7 +49,7 @@ def _written(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-@pytest.mark.parametrize("name", sorted({item.name for item in fields(Config)} - IN_WORDS))
+@pytest.mark.parametrize("name", sorted(SETTINGS.keys() - IN_WORDS))
 def test_the_defaults_of_the_table_are_the_defaults(name: str) -> None:
     """What the table says of a setting is what `Config` has; one value may stand for all keys of its row."""
     rows = [line for line in README.splitlines() if line.startswith("| `") and f"`{name}`" in line.split("|")[1]]

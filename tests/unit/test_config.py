@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import FrozenInstanceError, asdict, fields
+from dataclasses import FrozenInstanceError, asdict, replace
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from context_summarize.config import ALIASES, FOREIGN_KEYS, Config
+from context_summarize.config import ALIASES, FOREIGN_KEYS, SETTINGS, Config
 from context_summarize.errors import ConfigError
 
 DEFAULTS = {
@@ -120,10 +120,9 @@ def test_nothing_given_makes_the_defaults(given: Any) -> None:
 
 def test_every_setting_is_tested_and_says_what_it_is() -> None:
     """A new setting comes with its text, its good and its wrong values."""
-    names = {item.name for item in fields(Config)}
-    assert names == {*DEFAULTS, "elide_tool_results"} == GOOD.keys() == BAD.keys()
-    for item in fields(Config):
-        assert item.metadata["doc"].endswith("."), item.name
+    assert {*SETTINGS} == {*DEFAULTS, "elide_tool_results"} == GOOD.keys() == BAD.keys()
+    for name, item in SETTINGS.items():
+        assert (item.description or "").endswith("."), name
 
 
 @pytest.mark.parametrize(("key", "value"), pairs(GOOD))
@@ -131,6 +130,7 @@ def test_a_value_within_its_bounds_is_taken_as_it_is(key: str, value: Any) -> No
     """Nothing is clamped or converted; a list of patterns becomes a tuple."""
     made = getattr(Config.from_mapping({key: value}), key)
     assert made == (tuple(value) if isinstance(value, list) else value)
+    assert type(made) is (tuple if isinstance(value, list) else type(value))
 
 
 @pytest.mark.parametrize(("key", "value"), pairs(BAD))
@@ -156,6 +156,12 @@ def test_keywords_are_checked_like_a_mapping() -> None:
     """`Config(...)` raises as well; there is no way around the checks."""
     with pytest.raises(ConfigError, match="keep_recent"):
         Config(keep_recent=-1)
+    with pytest.raises(ConfigError, match="keep_recent"):
+        replace(Config(), keep_recent=-1)
+    with pytest.raises(ConfigError, match="unknown setting 'keep_recents'; did you mean 'keep_recent'"):
+        Config(keep_recents=5)  # type: ignore[call-arg]
+    with pytest.raises(TypeError):
+        Config(5)  # type: ignore[call-arg, arg-type]
 
 
 def test_a_target_at_or_above_the_threshold_is_refused_with_both_values() -> None:
