@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from statistics import fmean, linear_regression
 from typing import Any
 
 
@@ -18,10 +19,10 @@ def _spread(seen: list[tuple[int, int]]) -> bool:
 def _fit(seen: list[tuple[int, int]], ratio: float) -> tuple[float, float]:
     """Ratio and constant of the line through the observations; while they are too alike, the newest one's residual."""
     if _spread(seen):
-        mean, mean_actual = sum(e for e, _ in seen) / len(seen), sum(a for _, a in seen) / len(seen)
-        ratio = _clamp(sum((e - mean) * (a - mean_actual) for e, a in seen) / sum((e - mean) ** 2 for e, _ in seen))
-        constant = mean_actual - ratio * mean
-        through_origin = sum(e * a for e, a in seen) / sum(e * e for e, _ in seen)
+        estimates, actuals = zip(*seen, strict=True)
+        ratio = _clamp(linear_regression(estimates, actuals).slope)
+        constant = fmean(actuals) - ratio * fmean(estimates)  # not the regression's: the ratio may be clamped
+        through_origin = linear_regression(estimates, actuals, proportional=True).slope
     else:
         estimate, actual = seen[-1]
         constant = actual - ratio * estimate
