@@ -1,4 +1,4 @@
-"""The kinds of servers that a store can be on, through py-key-value-aio: Redis, PostgreSQL, MongoDB, Memcached."""
+"""The kinds of servers that a store can be on, through py-key-value-aio: Redis (or Valkey) and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
-from urllib.parse import urlsplit
 
 if TYPE_CHECKING:
     from key_value.aio.stores.base import BaseStore
@@ -18,17 +17,15 @@ RECORDS = "context_summarize_records"
 """The collections; servers without collections put the name before each key."""
 
 _TABLE = "context_summarize"
-_DATABASE = "context_summarize"
 
 Close: TypeAlias = Callable[[], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A kind of server: what to import, what to install for it, and how a client is made."""
+    """A kind of server: what to import for it, and how a client is made."""
 
     module: str
-    install: str
     connect: Callable[[str], Awaitable[tuple[BaseStore, Close]]]
 
 
@@ -72,23 +69,6 @@ async def _postgresql(address: str) -> tuple[BaseStore, Close]:
     return await _ready(store, pool.close)
 
 
-async def _mongodb(address: str) -> tuple[BaseStore, Close]:
-    from key_value.aio.stores.mongodb import MongoDBStore
-
-    with _quiet():
-        store = MongoDBStore(url=address, db_name=urlsplit(address).path.strip("/") or _DATABASE)
-    return await _ready(store, store.close)
-
-
-async def _memcached(address: str) -> tuple[BaseStore, Close]:
-    from key_value.aio.stores.memcached import MemcachedStore
-
-    place = urlsplit(address)
-    with _quiet():
-        store = MemcachedStore(host=place.hostname or "127.0.0.1", port=place.port or 11211)
-    return store, store.close
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Without the library's warning that the layout of a store's entries may change: here they are a cache."""
@@ -108,10 +88,8 @@ async def _ready(store: BaseStore, close: Close) -> tuple[BaseStore, Close]:
     return store, close
 
 
-_SHARED = "amplifier-module-context-summarize[shared]"
-_REDIS = Backend("key_value.aio.stores.redis", _SHARED, _redis)
-_POSTGRESQL = Backend("key_value.aio.stores.postgresql", _SHARED, _postgresql)
-_MONGODB = Backend("key_value.aio.stores.mongodb", "py-key-value-aio[mongodb]", _mongodb)
+_REDIS = Backend("key_value.aio.stores.redis", _redis)
+_POSTGRESQL = Backend("key_value.aio.stores.postgresql", _postgresql)
 
 BACKENDS = {
     "redis": _REDIS,
@@ -120,9 +98,6 @@ BACKENDS = {
     "valkeys": _REDIS,
     "postgresql": _POSTGRESQL,
     "postgres": _POSTGRESQL,
-    "mongodb": _MONGODB,
-    "mongodb+srv": _MONGODB,
-    "memcached": Backend("key_value.aio.stores.memcached", "py-key-value-aio[memcached]", _memcached),
 }
 """Scheme of an address → the kind of server."""
 

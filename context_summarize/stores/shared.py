@@ -1,4 +1,4 @@
-"""A store that several machines share, at an address: Redis, PostgreSQL and what else py-key-value-aio speaks."""
+"""A store that several machines share, at an address: Redis, Valkey or PostgreSQL, through py-key-value-aio."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ class SharedStore:
         except ImportError as error:
             raise StoreUnavailable(
                 f"{self.name}: what speaks to such a store is not installed ({error}): "
-                f"pip install '{self._backend.install}'"
+                "pip install 'amplifier-module-context-summarize[shared]'"
             ) from None
         return await self._backend.connect(self._address)
 

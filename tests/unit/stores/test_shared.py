@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import importlib
 import logging
+import re
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,7 @@ def keys(count: int) -> list[str]:
 # --- the contract ---------------------------------------------------------------------------------------------------
 
 
-class TestSummariesInRedis(contract.TestSummaries):
+class SummariesOnAServer(contract.TestSummaries):
     async def test_a_new_store_holds_nothing(self, store: SummaryStore) -> None:
         """But nobody can know that, so it never says that it is empty."""
         assert await store.get(["a"]) == {}
@@ -94,7 +95,7 @@ class TestSummariesInRedis(contract.TestSummaries):
         assert not await store.is_empty()
 
 
-class TestRecordsInRedis(contract.TestRecords):
+class RecordsOnAServer(contract.TestRecords):
     async def test_records_are_found_among_those_of_a_long_history(self, store: SummaryStore) -> None:
         """The longest one, and what else the same request to the server finds."""
         digests = keys(10_000)
@@ -108,6 +109,14 @@ class TestRecordsInRedis(contract.TestRecords):
         assert not await store.is_empty()
         await store.put_record(record("d"))
         assert not await store.is_empty()
+
+
+class TestSummariesInRedis(SummariesOnAServer):
+    pass
+
+
+class TestRecordsInRedis(RecordsOnAServer):
+    pass
 
 
 class TestOtherFormatsInRedis(contract.OtherFormats):
@@ -369,8 +378,6 @@ async def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(importlib, "import_module", missing)
     with pytest.raises(StoreUnavailable, match=r"pip install 'amplifier-module-context-summarize\[shared\]'"):
         await SharedStore("postgresql://h/d").get(["a"])
-    with pytest.raises(StoreUnavailable, match=r"pip install 'py-key-value-aio\[mongodb\]'"):
-        await SharedStore("mongodb://h/d").get(["a"])
 
 
 @pytest.mark.parametrize("scheme", ["postgresql", "postgres"])
@@ -393,10 +400,12 @@ def test_an_address_is_told_from_a_path():
     assert [is_shared_address(text) for text in ("memory", "/a/b.sqlite3", "C:\\a\\b", "a:b", "")] == [False] * 5
 
 
-def test_an_unknown_scheme_is_refused_with_the_known_ones():
+@pytest.mark.parametrize("scheme", ["reddis", "mongodb", "mongodb+srv", "memcached"])
+def test_an_unknown_scheme_is_refused_with_the_known_ones(scheme: str) -> None:
     """And without the password."""
-    with pytest.raises(ConfigError, match=r"'reddis://h:1/0'.*redis://, rediss://.*postgresql://") as raised:
-        SharedStore(f"reddis://user:{PASSWORD}@h:1/0")
+    known = "redis://, rediss://, valkey://, valkeys://, postgresql://, postgres://;"
+    with pytest.raises(ConfigError, match=rf"'{re.escape(scheme)}://h:1/0'.* begins with one of {known}") as raised:
+        SharedStore(f"{scheme}://user:{PASSWORD}@h:1/0")
     assert PASSWORD not in str(raised.value)
 
 
@@ -424,7 +433,7 @@ def test_an_address_that_is_none_is_refused():
         ("redis://h:1/0?password=word&ssl=1", "redis://h:1/0"),
         ("redis://h:1/0?password=w@rd", "redis://…"),
         ("redis://user:w?rd@h:1/0", "redis://…"),
-        ("mongodb://u:w@a:1,b:2/d", "mongodb://a:1,b:2/d"),
+        ("postgresql://u:w@a:1,b:2/d", "postgresql://a:1,b:2/d"),
     ],
 )
 def test_an_address_is_shown_without_secrets(address: str, public: str) -> None:
