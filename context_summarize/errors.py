@@ -7,11 +7,15 @@ class ContextSummarizeError(Exception):
     """Base of every error of this package.
 
     ContextSummarizeError
-    ├── ConfigError (ValueError)    a setting is wrong; raised by `Config.from_mapping` and `mount()`
+    ├── ConfigError (ValueError)    a setting is wrong; raised by `Config`, `Config.from_mapping` and `mount()`
     ├── TemplateError               a prompt set is incomplete; raised by `load_prompts` and `mount()`
     ├── MessageError (ValueError)   a row cannot be kept; raised by `add_message` and `set_messages`
-    ├── SummaryUnavailable          no summary could be had for one key; nothing has changed
-    └── StoreUnavailable            a store of summaries cannot be read or written; nothing has changed
+    ├── SummaryUnavailable          no summary could be made for one key; nothing has changed
+    ├── StoreUnavailable            a store of summaries cannot be read or written; nothing has changed
+    ├── RecallError (ValueError)    a query cannot be answered; raised by `recall`, and told to the model by the tool
+    ├── ProviderUnavailable         a provider named on the command line is not installed or does not mount
+    ├── SessionFileError            a file holds no session that can be replayed
+    └── ReportUnwritable            the page of a replay cannot be written
     """
 
 
@@ -28,7 +32,7 @@ class MessageError(ContextSummarizeError, ValueError):
 
 
 class SummaryUnavailable(ContextSummarizeError):
-    """No summary could be had for one key. `kind` is one word for events and logs."""
+    """No summary could be made for one key. `kind` is one word for events and logs."""
 
     def __init__(
         self,
@@ -50,3 +54,19 @@ class SummaryUnavailable(ContextSummarizeError):
 
 class StoreUnavailable(ContextSummarizeError):
     """A store of summaries cannot be read or written now; the text names it, what was seen and what to do."""
+
+
+class RecallError(ContextSummarizeError, ValueError):
+    """A query that cannot be answered; the text tells the model what to ask instead."""
+
+
+class ProviderUnavailable(ContextSummarizeError):
+    """The named provider is not installed or does not mount; the text says which are installed."""
+
+
+class SessionFileError(ContextSummarizeError):
+    """A file holds no session that can be replayed; the text names file and line."""
+
+
+class ReportUnwritable(ContextSummarizeError):
+    """The page cannot be written to the file that was named; the text says why."""

@@ -22,9 +22,10 @@ def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
 
 
 def broken_pairs(rows: Sequence[JsonRow]) -> list[str]:
-    """What breaks rule 2 in a view: results without their call before them, calls without their results right after.
+    """What breaks the pairing of calls and results in a view, one text a problem; empty when every pair is whole.
 
-    Calls at the very end may be open. Used by the command line's checks and by tests of users' own modules.
+    A result must follow its call, and nothing but other results may stand between them. Calls at the very end may be
+    open. The checks of a replay use it, and so may tests of a user's own module.
     """
     problems: list[str] = []
     waiting: list[str] = []

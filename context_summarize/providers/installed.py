@@ -8,17 +8,13 @@ from contextlib import asynccontextmanager
 from importlib.metadata import entry_points
 from typing import Any
 
-from context_summarize.errors import ContextSummarizeError
+from context_summarize.errors import ProviderUnavailable
 
 PROVIDER_GROUP = "amplifier.modules"
 BUILT_IN = ("offline", "openai-compatible")
 """Names of the providers that need no installed module."""
 _KERNEL_SECONDS = 0.2
 """A process that ends sooner after the loop may crash in a thread of amplifier-core's kernel."""
-
-
-class ProviderUnavailable(ContextSummarizeError):
-    """The named provider is not installed or does not mount; the text says which are installed."""
 
 
 @asynccontextmanager

@@ -6,15 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from context_summarize.errors import ContextSummarizeError
+from context_summarize.errors import RecallError
 
 MIN_TOKENS = 400
 """The least that an answer needs; below it the request is as good as full."""
 MAX_TOKENS = 4_000
-
-
-class RecallError(ContextSummarizeError, ValueError):
-    """A query that cannot be answered; the text tells the model what to ask instead."""
 
 
 @dataclass(frozen=True, slots=True)

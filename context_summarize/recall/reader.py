@@ -19,9 +19,10 @@ from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node
 from context_summarize.core.rendering import render_group
+from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, Row
 from context_summarize.messages.text import compact_json, render_parts
-from context_summarize.recall.query import MIN_TOKENS, RecallAnswer, RecallError, RecallQuery
+from context_summarize.recall.query import MIN_TOKENS, RecallAnswer, RecallQuery
 from context_summarize.recall.search import MAX_CHARS, MAX_WORDS, excerpt, query_words, words_in
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.marks import after_cut

@@ -8,7 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 from amplifier_core.models import ToolResult
 
 from context_summarize.core.frames import NAME
-from context_summarize.recall.query import RecallAnswer, RecallError, RecallQuery
+from context_summarize.errors import RecallError
+from context_summarize.recall.query import RecallAnswer, RecallQuery
 
 _DESCRIPTION = """\
 Reads back the original messages of this conversation that now stand as a summary or were shortened. Ask before you \

@@ -14,7 +14,7 @@ from string import Template
 from typing import Any, TypeVar
 
 from context_summarize._version import __version__
-from context_summarize.errors import ContextSummarizeError
+from context_summarize.errors import ReportUnwritable
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import compact_json, render_parts
@@ -40,10 +40,6 @@ _VIEW_ROWS = 3_000
 _POINTS = 2_000
 _FACTS = 20_000
 """Entries that are shown; of more, the middle is left out and the page says so."""
-
-
-class ReportUnwritable(ContextSummarizeError):
-    """The page cannot be written to the file that was named; the text says why."""
 
 
 def write_report(result: ReplayResult, path: Path) -> None:

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from context_summarize.errors import ContextSummarizeError, MessageError
+from context_summarize.errors import MessageError, SessionFileError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.rows import JsonRow
 from context_summarize.persistence.history_file import is_header
-
-
-class SessionFileError(ContextSummarizeError):
-    """A file holds no session that can be replayed; the text names file and line."""
 
 
 def read_session(path: Path) -> list[JsonRow]:

@@ -20,7 +20,6 @@ RANKS_FILE = "o200k_base.tiktoken.xz"
 RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"  # of the unpacked text
 PIECE_CHARS = 25_000  # longest piece handed to tiktoken: at most 100 kB in UTF-8
 RUN_CHARS = 512  # longest piece of a run without a break: at most 2 kB in UTF-8
-THREAD_CHARS = 50_000  # `count_async` leaves longer texts to a thread
 
 _PATTERN = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -114,10 +113,3 @@ class TokenCounter:
         """
         encoding = self._encoding = self._encoding or _shared_encoding()
         return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))
-
-    async def count_async(self, text: str) -> int:
-        """As `count`; loading, and texts of more than `THREAD_CHARS`, are left to a thread."""
-        await self.load()
-        if len(text) > THREAD_CHARS:
-            return await asyncio.to_thread(self.count, text)
-        return self.count(text)

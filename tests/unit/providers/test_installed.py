@@ -8,9 +8,10 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError
 from amplifier_core.message_models import ChatResponse, TextBlock
 
+from context_summarize.errors import ProviderUnavailable
 from context_summarize.providers import openai_compatible as openai_compatible
 from context_summarize.providers.counted import CountedProvider
-from context_summarize.providers.installed import BUILT_IN, ProviderUnavailable, mounted_provider
+from context_summarize.providers.installed import BUILT_IN, mounted_provider
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.testing import ScriptedProvider, text_response
 from tests.support.cli import install

@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 from context_summarize.core.frames import frame_hint, row_hint, row_number
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.errors import RecallError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.recall.query import MIN_TOKENS, RecallAnswer, RecallError, RecallQuery, limit_tokens
+from context_summarize.recall.query import MIN_TOKENS, RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.recall.reader import RecallReader
 from context_summarize.recall.search import excerpt, fold, query_words, words_in
 from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user

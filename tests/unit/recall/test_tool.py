@@ -9,7 +9,8 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager
-from context_summarize.recall.query import RecallAnswer, RecallError, RecallQuery
+from context_summarize.errors import RecallError
+from context_summarize.recall.query import RecallAnswer, RecallQuery
 from context_summarize.recall.tool import Recaller, RecallTool, mount
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
 

@@ -11,9 +11,10 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError
 
 from context_summarize import Config, SummarizingContextManager, TemplateError
+from context_summarize.errors import SessionFileError
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.player import changed_settings, replay
-from context_summarize.replay.session_files import SessionFileError, read_session
+from context_summarize.replay.session_files import read_session
 from context_summarize.testing import ScriptedProvider, assistant, call, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 

@@ -17,10 +17,11 @@ import pytest
 
 from context_summarize import Config
 from context_summarize.core.nodes import Summary
+from context_summarize.errors import ReportUnwritable
 from context_summarize.facts.fact import Fact
 from context_summarize.messages.rows import JsonRow
 from context_summarize.replay.player import replay
-from context_summarize.replay.report import ReportUnwritable, render_report, write_report
+from context_summarize.replay.report import render_report, write_report
 from context_summarize.replay.result import CompactionLine, ReplayResult, RequestLine
 from context_summarize.session.snapshot import Snapshot, SummaryNode, ViewOrigin
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user

@@ -162,21 +162,6 @@ class TestCounting:
         assert counter.count("before \ud83d after") >= 3
         assert counter.count("\udc00" * 2_000) > 0
 
-    @pytest.mark.asyncio
-    async def test_only_large_texts_are_counted_in_a_thread(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """The same figure either way; a hand-over to a thread costs more than counting a small text."""
-        counter, threads = TokenCounter(), []
-        count = counter.count
-
-        def noted(text: str) -> int:
-            threads.append(threading.current_thread() is threading.main_thread())
-            return count(text)
-
-        monkeypatch.setattr(counter, "count", noted)
-        assert await counter.count_async("hello world") == 2
-        assert await counter.count_async("hello " * 10_000) == pytest.approx(10_000, abs=2)
-        assert threads == [True, False]
-
 
 def png(width: int, height: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height) + b"\x08\x06\0\0\0" + b"\0" * 4
