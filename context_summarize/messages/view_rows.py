@@ -9,7 +9,7 @@ from amplifier_core.message_models import Message
 from pydantic import ValidationError
 
 from context_summarize.messages.copying import copy_json
-from context_summarize.messages.images import image_source, is_image
+from context_summarize.messages.images import Image, is_image, read_image
 from context_summarize.messages.reading import arguments_of, block_type, entry_call, id_of, result_block_id
 from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, SOURCE, Call, JsonRow, Row
 from context_summarize.messages.text import block_text, compact_json, content_text, result_value
@@ -99,11 +99,12 @@ def _view_block(block: Any) -> JsonRow:
         return copy_json(block)  # type: ignore[no-any-return]
     if kind == "image" and isinstance(block.get("source"), dict):
         return copy_json(block)  # type: ignore[no-any-return]
-    if is_image(block) and image_source(block)[1]:
-        media_type, data = image_source(block)
-        if data.startswith(("http://", "https://")):
-            return {"type": "image", "source": {"type": "url", "url": data}}
-        return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": data}}
+    image = read_image(block) if is_image(block) else Image()
+    if image.is_remote:
+        return {"type": "image", "source": {"type": "url", "url": image.url}}
+    if image.encoded and image.data:
+        media_type = image.media_type or "image"
+        return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": image.data}}
     return {"type": "text", "text": block_text(block)}
 
 

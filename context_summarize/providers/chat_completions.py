@@ -24,7 +24,7 @@ from amplifier_core.llm_errors import (
 )
 from amplifier_core.message_models import ChatRequest, ChatResponse, Message, TextBlock, ToolCall, ToolCallBlock, Usage
 
-from context_summarize.messages.images import image_source, is_image
+from context_summarize.messages.images import is_image, read_image
 from context_summarize.messages.reading import analyse, block_type
 from context_summarize.messages.text import compact_json, content_text, result_value
 
@@ -88,9 +88,7 @@ def _wire_content(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     parts: list[dict[str, Any]] = []
     for block in blocks:
         if is_image(block):
-            kind, data = image_source(block)
-            url = data if data.startswith(("http://", "https://")) else f"data:{kind};base64,{data}"
-            parts.append({"type": "image_url", "image_url": {"url": url}})
+            parts.append({"type": "image_url", "image_url": {"url": read_image(block).as_url()}})
         else:
             parts.append({"type": "text", "text": block["text"]})
     return parts

@@ -23,7 +23,6 @@ from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.copying import copy_json, copy_shaped, shape_of
 from context_summarize.messages.countable import countable
-from context_summarize.messages.images import is_image
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import MAX_DEPTH, NO_RESULT, ROLES, SOURCE, Call, JsonRow, Row
 from context_summarize.messages.text import compact_json, content_text, render_parts
@@ -474,23 +473,6 @@ class TestText:
             {"type": "reasoning", "content": [], "summary": ["s"]},
         ]
         assert content_text(blocks) == 'plain\nsaid\na\nnull\n{"t": 1}\ninner\n{"type": "novel", "x": 1}\n5'
-
-    @pytest.mark.parametrize(
-        ("block", "note"),
-        [
-            (IMAGE, "[image: image/png, 9 bytes]"),
-            ({"type": "image", "source": {"url": "https://e.com/a.png"}}, "[image: image, https://e.com/a.png]"),
-            ({"type": "image_url", "image_url": {"url": "https://e.com/a"}}, "[image: image, https://e.com/a]"),
-            ({"type": "image_url", "image_url": f"data:image/gif;base64,{PNG}"}, "[image: image/gif, 9 bytes]"),
-            ({"type": "input_image", "image_url": f"data:,{PNG}"}, "[image: image, 9 bytes]"),
-            ({"type": "image_url", "image_url": 5}, "[image: image, 0 bytes]"),
-            ({"type": "image"}, "[image: image, 0 bytes]"),
-        ],
-    )
-    def test_images_become_a_note_of_type_and_size(self, block: JsonRow, note: str) -> None:
-        """Base64 never reaches a summariser."""
-        assert is_image(block)
-        assert content_text([block]) == note
 
     def test_json_text_is_the_same_on_every_machine(self) -> None:
         """Keys are sorted; keys that cannot be sorted give text all the same."""
