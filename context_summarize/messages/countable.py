@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from context_summarize.messages.images import is_image
-from context_summarize.messages.reading import arguments_of, block_type, blocks_of, id_of, row_calls
+from context_summarize.messages.reading import arguments_of, block_type, blocks_of, id_of, is_result, row_calls
 from context_summarize.messages.rows import CALL_BLOCKS, JsonRow
 from context_summarize.messages.text import block_text, compact_json, content_text, result_value
 
@@ -45,7 +45,7 @@ def _countable_block(block: Any, texts: list[str], images: list[Mapping[str, Any
         texts.append(content_text(block.get("data")))
     elif kind == "reasoning":
         texts.append(compact_json(block.get("summary") or block.get("content")))
-    elif kind == "tool_result":
+    elif is_result(block):
         value = result_value(block)
         images.extend(b for b in value if is_image(b)) if isinstance(value, list | tuple) else None
         texts.append(content_text([b for b in value if not is_image(b)] if isinstance(value, list | tuple) else value))

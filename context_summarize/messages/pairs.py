@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from context_summarize.messages.reading import analyse, is_hook
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.reading import analyse, blocks_of, ids_of_results, is_hook, is_result
+from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
 
 
 def opens_conversation(row: JsonRow) -> bool:
     """True for a user message: role user, no hook row, no tool result in it."""
-    return row["role"] == "user" and not is_hook(row) and not _results_of(row)
+    return row["role"] == "user" and not is_hook(row) and not any(map(is_result, blocks_of(row)))
 
 
 def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
     """Whether the first row that is neither system nor developer is a user message; None when there is none."""
     for row in rows:
-        if row["role"] not in ("system", "developer"):
+        if row["role"] not in SYSTEM_ROLES:
             return opens_conversation(row)
     return None
 
@@ -30,7 +30,7 @@ def broken_pairs(rows: Sequence[JsonRow]) -> list[str]:
     problems: list[str] = []
     waiting: list[str] = []
     for at, row in enumerate(rows):
-        results = _results_of(row)
+        results = list(ids_of_results(row)) if row["role"] in ("tool", "user") else []
         for call_id in results:
             if call_id in waiting:
                 waiting.remove(call_id)
@@ -38,17 +38,5 @@ def broken_pairs(rows: Sequence[JsonRow]) -> list[str]:
                 problems.append(f"row {at}: result {call_id!r} without its call")
         if not results:
             problems += [f"row {at}: call {call_id!r} has no result" for call_id in waiting]
-            waiting = _calls_of(row)
+            waiting = [call.id for call in analyse(row).calls]
     return problems
-
-
-def _results_of(row: JsonRow) -> list[str]:
-    if row["role"] == "tool":
-        return [row["tool_call_id"]]
-    content = row.get("content")
-    blocks = content if isinstance(content, list) and row["role"] == "user" else []
-    return [b["tool_call_id"] for b in blocks if isinstance(b, dict) and b.get("type") == "tool_result"]
-
-
-def _calls_of(row: JsonRow) -> list[str]:
-    return [call.id for call in analyse(row).calls]

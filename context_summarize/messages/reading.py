@@ -14,7 +14,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, Call, JsonRow, Row
+from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, SYSTEM_ROLES, Call, JsonRow, Row
 
 
 def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
@@ -25,15 +25,15 @@ def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
     hook = is_hook(raw)
     ephemeral = is_ephemeral(raw)
     critical = marks.get("critical") is True or raw.get("critical") is True
-    host_system = role in ("system", "developer") and not hook and not ephemeral
-    rendered = not (role in ("system", "developer") or hook or ephemeral)
+    host_system = role in SYSTEM_ROLES and not hook and not ephemeral
+    rendered = not (role in SYSTEM_ROLES or hook or ephemeral)
     calls = tuple(row_calls(raw)) if rendered and role == "assistant" else ()
-    result_ids = tuple(_result_ids(raw)) if rendered and role in ("tool", "user") else ()
+    result_ids = tuple(ids_of_results(raw)) if rendered and role in ("tool", "user") else ()
     return Row(
         raw=raw,
         role=role,
         rendered=rendered,
-        user=rendered and role == "user" and not any(block_type(block) == "tool_result" for block in blocks_of(raw)),
+        user=rendered and role == "user" and not any(map(is_result, blocks_of(raw))),
         pinned=(host_system and preserve_system) or (critical and not hook and not ephemeral),
         ephemeral=ephemeral,
         calls=calls,
@@ -113,14 +113,21 @@ def row_calls(raw: JsonRow) -> Iterator[Call]:
             yield call
 
 
-def _result_ids(raw: JsonRow) -> Iterator[str]:
+def is_result(block: Any) -> bool:
+    """True for a block that holds the result of a call."""
+    return block_type(block) == "tool_result"
+
+
+def ids_of_results(raw: JsonRow) -> Iterator[str]:
+    """Ids of the calls that a tool row, or a user row with result blocks, answers."""
     if raw["role"] == "tool":
         yield id_of(raw["tool_call_id"])
         return
     for block in blocks_of(raw):
-        if block_type(block) == "tool_result" and result_block_id(block):
+        if is_result(block) and result_block_id(block):
             yield result_block_id(block)
 
 
 def result_block_id(block: Mapping[str, Any]) -> str:
+    """Id of the call that a result block answers, in either shape; "" where there is none."""
     return id_of(block.get("tool_call_id")) or id_of(block.get("tool_use_id"))

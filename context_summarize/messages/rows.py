@@ -36,6 +36,8 @@ class Row:
 
 
 ROLES = ("system", "developer", "user", "assistant", "function", "tool")
+SYSTEM_ROLES = ("system", "developer")
+"""Roles of instructions; hosts do not save such rows."""
 MAX_DEPTH = 200
 """Nesting that is kept; deeper rows break the JSON encoder of every host."""
 MAX_INT_BITS = 14_000  # json.dumps refuses integers of more than 4,300 digits
@@ -45,3 +47,5 @@ NO_RESULT = "no result recorded"
 
 CALL_BLOCKS = ("tool_call", "tool_use")
 TEXT_BLOCKS = ("text", "input_text", "output_text")
+PRIVATE_BLOCKS = ("thinking", "redacted_thinking", "reasoning")
+"""What a model thinks: signed by its provider, never summarised."""

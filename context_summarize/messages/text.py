@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from context_summarize.messages.images import image_note, is_image
-from context_summarize.messages.reading import block_type, id_of, result_block_id
-from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, TEXT_BLOCKS, Call, Row
+from context_summarize.messages.reading import block_type, id_of, is_result, result_block_id
+from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, Row
 
 
 def compact_json(value: Any) -> str:
@@ -57,9 +57,9 @@ def block_text(block: Any) -> str:
         return text if isinstance(text, str) else content_text(text)
     if is_image(block):
         return image_note(block)
-    if kind in ("thinking", "redacted_thinking", "reasoning"):
+    if kind in PRIVATE_BLOCKS:
         return ""
-    if kind == "tool_result":
+    if is_result(block):
         return content_text(result_value(block))
     return saved_json(block)
 
@@ -82,7 +82,7 @@ def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) ->
     content = raw.get("content")
     if isinstance(content, list | tuple):
         for block in content:
-            if block_type(block) == "tool_result" and row.result_ids:
+            if is_result(block) and row.result_ids:
                 call_id = result_block_id(block)
                 label = f"result of {names.pop(call_id)}: " if call_id in names else "[result without a call] "
                 parts.append((True, label + content_text(result_value(block))))

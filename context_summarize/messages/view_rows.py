@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from context_summarize.messages.copying import copy_json
 from context_summarize.messages.images import Image, is_image, read_image
-from context_summarize.messages.reading import arguments_of, block_type, entry_call, id_of, result_block_id
+from context_summarize.messages.reading import arguments_of, block_type, entry_call, id_of, is_result, result_block_id
 from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, SOURCE, Call, JsonRow, Row
 from context_summarize.messages.text import block_text, compact_json, content_text, result_value
 
@@ -57,7 +57,7 @@ def _view_content(row: Row, keep: list[str]) -> Any:
     out: list[JsonRow] = []
     for block in content:
         kind = block_type(block)
-        if kind == "tool_result" and row.result_ids and row.role == "user":
+        if is_result(block) and row.result_ids and row.role == "user":
             call_id = result_block_id(block)
             if call_id in keep:
                 keep.remove(call_id)

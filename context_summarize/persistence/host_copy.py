@@ -8,11 +8,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from context_summarize.messages.reading import block_type, is_ephemeral, is_hook
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import PRIVATE_BLOCKS, SYSTEM_ROLES, JsonRow
 
-_SYSTEM = ("system", "developer")
 _PRIVATE_KEYS = frozenset({"thinking_block", "thinking_text", "content_blocks"})
-_PRIVATE_BLOCKS = ("thinking", "redacted_thinking", "reasoning")
 
 
 def same_after_filtering(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> bool:
@@ -33,7 +31,7 @@ def same_after_filtering(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> 
             continue
         if next_row is not None and row["role"] == next_row["role"] and _as_saved(row) == _as_saved(next_row):
             next_row = next(given, None)
-        elif row["role"] not in _SYSTEM and not is_hook(row):
+        elif row["role"] not in SYSTEM_ROLES and not is_hook(row):
             return False
     return next_row is None
 
@@ -48,7 +46,7 @@ def repaired(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> list[JsonRow
 
 
 def _leading_system(rows: Sequence[JsonRow]) -> Iterable[JsonRow]:
-    return itertools.takewhile(lambda row: row["role"] in _SYSTEM and not is_hook(row), rows)
+    return itertools.takewhile(lambda row: row["role"] in SYSTEM_ROLES and not is_hook(row), rows)
 
 
 def _as_saved(row: JsonRow) -> dict[str, Any]:
@@ -56,7 +54,7 @@ def _as_saved(row: JsonRow) -> dict[str, Any]:
     saved = {_key(key): value for key, value in row.items() if key not in _PRIVATE_KEYS}
     content = saved.get("content")
     if isinstance(content, list | tuple):
-        saved["content"] = [block for block in content if block_type(block) not in _PRIVATE_BLOCKS]
+        saved["content"] = [block for block in content if block_type(block) not in PRIVATE_BLOCKS]
     return {key: _plain(value) for key, value in saved.items() if value is not None}
 
 

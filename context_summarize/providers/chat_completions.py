@@ -25,7 +25,7 @@ from amplifier_core.llm_errors import (
 from amplifier_core.message_models import ChatRequest, ChatResponse, Message, TextBlock, ToolCall, ToolCallBlock, Usage
 
 from context_summarize.messages.images import is_image, read_image
-from context_summarize.messages.reading import analyse, block_type
+from context_summarize.messages.reading import analyse, block_type, is_result, result_block_id
 from context_summarize.messages.text import compact_json, content_text, result_value
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def _wire_rows(message: Message) -> list[dict[str, Any]]:
     raw = message.model_dump()
     content = raw["content"]
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-    results = [block for block in blocks if block_type(block) == "tool_result"]
+    results = [block for block in blocks if is_result(block)]
     rows = [
-        {"role": "tool", "tool_call_id": block["tool_call_id"], "content": content_text(result_value(block))}
+        {"role": "tool", "tool_call_id": result_block_id(block), "content": content_text(result_value(block))}
         for block in results
     ]
-    said = [block for block in blocks if block_type(block) in ("text", "image")]
+    said = [block for block in blocks if block_type(block) == "text" or is_image(block)]
     row: dict[str, Any] = {"role": message.role, "content": _wire_content(said)}
     if message.role == "assistant":
         calls = analyse({"role": "assistant", "content": content, "tool_calls": raw.get("tool_calls")}).calls

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from amplifier_core.message_models import Message
 
-from context_summarize.messages.pairs import broken_pairs
+from context_summarize.messages.pairs import broken_pairs, opens_with_user
 from context_summarize.messages.rows import JsonRow
 from context_summarize.replay.result import Check, ReplayResult, RequestLine
 from context_summarize.tokens.measure import measure
@@ -17,7 +17,7 @@ class Audit:
 
     def __init__(self, fed: Sequence[JsonRow], result: ReplayResult, count: Callable[[str], int]) -> None:
         self._fed = fed
-        self._opens = _opens(fed)
+        self._opens = opens_with_user(fed) is not False
         self._result = result
         self._count = count
         self._previous: list[JsonRow] = []
@@ -46,7 +46,7 @@ class Audit:
         self._valid.note(invalid, len(rows))
         problems = [] if invalid else broken_pairs(rows)
         self._paired.note([f"{where}, view {problem}" for problem in problems], broken=1)
-        opens = _opens(rows) or not (made_compaction or self._opens)
+        opens = opens_with_user(rows) is not False or not (made_compaction or self._opens)
         self._opened.note([] if opens else [f"{where} does not open with a user message"])
         self._sizes[same:] = [measure(row, self._count) for row in rows[same:]]
         tokens = sum(self._sizes)
@@ -76,16 +76,6 @@ def _equal_prefix(earlier: Sequence[JsonRow], later: Sequence[JsonRow]) -> int:
             break
         same += 1
     return same
-
-
-def _opens(rows: Sequence[JsonRow]) -> bool:
-    """True when the first row beside the system's is a user row that is no tool result, or there is none."""
-    first = next((row for row in rows if row["role"] not in ("system", "developer")), None)
-    if first is None:
-        return True
-    content = first.get("content")
-    kinds = [block.get("type") for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    return first["role"] == "user" and "tool_result" not in kinds
 
 
 def _refused(row: JsonRow) -> str | None:

@@ -13,7 +13,7 @@ from context_summarize.core.nodes import Node, to_make
 from context_summarize.core.plan import next_compaction
 from context_summarize.facts.ledger import prose_tokens
 from context_summarize.messages.reading import is_hook
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.session.host import request_budget
 from context_summarize.session.limits import own_limits
@@ -268,7 +268,7 @@ class _Look:
         state = self._chat.view
         system = pins = 0
         for entry in view_entries(self._chat, self._count):
-            if entry.row["role"] in ("system", "developer") and not is_hook(entry.row):
+            if entry.row["role"] in SYSTEM_ROLES and not is_hook(entry.row):
                 system += entry.tokens
             elif entry.origin is not None and entry.origin < state.frontier_row:
                 pins += entry.tokens

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from context_summarize._version import __version__
 from context_summarize.errors import ReportUnwritable
 from context_summarize.messages.reading import analyse
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
 from context_summarize.messages.text import compact_json, render_parts
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.redaction.redactor import build_redactor
@@ -222,7 +222,7 @@ def _kind(row: JsonRow, origin: ViewOrigin) -> str:
         return "summary"
     if origin.whole_tokens:
         return "shortened"
-    return "system" if row["role"] in ("system", "developer") else "verbatim"
+    return "system" if row["role"] in SYSTEM_ROLES else "verbatim"
 
 
 def _parts(row: JsonRow, names: dict[str, str]) -> list[tuple[str, str, str]]:
