@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from context_summarize.facts.patterns import one_line, shortened
+from context_summarize.transcript.calls import calls_in
 from context_summarize.transcript.rows import RenderedRow
 
 MAX_ERROR = 200
@@ -23,15 +24,6 @@ _EXIT = re.compile(
     r"(?i:\bexit(?:ed)?(?:[ _-]?(?:with|code|status)){0,3}|\breturn[ _]?code)"
     r"[\"']?\s{0,2}[:=]?\s{0,2}(-?\d{1,5})(?!\w|\.\d)"
 )
-
-
-def calls_in(text: str) -> Iterator[tuple[str, str]]:
-    """(name, argument text) of every line `call NAME(ARGUMENTS)`."""
-    for line in text.split("\n"):
-        if line.startswith("call ") and line.endswith(")"):
-            name, bracket, arguments = line[5:-1].partition("(")
-            if bracket and name and " " not in name:
-                yield name, arguments
 
 
 def command_of(arguments: str) -> str | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from context_summarize.facts.commands import calls_in
 from context_summarize.facts.extraction import extract_facts, head_and_tail
 from context_summarize.facts.ledger import build_ledger, format_ledger
 from context_summarize.facts.patterns import one_line, shortened
 from context_summarize.tokens.measure import Count
+from context_summarize.transcript.calls import calls_in
 from context_summarize.transcript.rows import RenderedRow
 
 FALLBACK_LINE = "Digest made by code, no model summary was available."

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from context_summarize.facts.fact import FactKind
+from context_summarize.transcript.calls import may_be_call
 
 Found = tuple[FactKind, str]
 
@@ -101,7 +102,7 @@ def readable(text: str) -> str:
         return text
     if text.lstrip()[:1] in ("{", "["):
         return unescape(text)
-    return "\n".join(unescape(line) if line.startswith("call ") else line for line in text.split("\n"))
+    return "\n".join(unescape(line) if may_be_call(line) else line for line in text.split("\n"))
 
 
 def codes_in(text: str) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any
 from context_summarize.messages.images import image_note, is_image
 from context_summarize.messages.reading import block_type, id_of, is_result, result_block_id
 from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, Row
+from context_summarize.transcript.calls import call_line
 
 
 def compact_json(value: Any) -> str:
@@ -90,6 +91,6 @@ def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) ->
                 parts.append((False, block_text(block)))
     else:
         parts.append((False, content_text(content)))
-    parts.extend((False, f"call {call.name}({saved_json(call.arguments)})") for call in row.calls)
+    parts.extend((False, call_line(call.name, saved_json(call.arguments))) for call in row.calls)
     parts.extend((False, f"[call {call.name}: {NO_RESULT}]") for call in missing)
     return [part for part in parts if part[1]]

@@ -12,10 +12,9 @@ from amplifier_core.models import ProviderInfo
 
 from context_summarize.facts.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.messages.text import content_text
+from context_summarize.transcript.fences import enclosed_in, split_numbered
 from context_summarize.transcript.rows import parse_rendered
 
-_FENCED = re.compile(r"(?ms)^(=== transcript [0-9a-f]{20} ===)\n(.*)\n\1$")
-_CHILD = re.compile(r"(?m)^## Summary \d+ of \d+\n")
 _WORDS = re.compile(r"at most (\d+) words")
 _SPOKEN = "(Written by code from the transcript: no model was asked.)"
 
@@ -65,14 +64,13 @@ class OfflineProvider:
         return ChatResponse(content=[TextBlock(text=text)], usage=usage, finish_reason="stop")
 
     def _answer(self, system: str, user: str) -> str:
-        fenced = _FENCED.search(user)
-        if fenced is None:
+        body = enclosed_in(user)
+        if body is None:
             return "This is the offline provider: it can only shorten a transcript, and none was given."
         asked = _WORDS.search(system)
         room = (int(asked.group(1)) if asked else 300) * 4 // 3 - self._count(_SPOKEN)
-        body = fenced.group(2)
-        children = [part.strip() for part in _CHILD.split(body) if part.strip()]
-        if _CHILD.search(body):
+        children = split_numbered(body)
+        if children is not None:
             text = join_fallbacks([child.replace(_SPOKEN, "").strip() for child in children], room, self._count)
         else:
             text = fallback_text(parse_rendered(body), room, self._count).replace(FALLBACK_LINE, "").strip()

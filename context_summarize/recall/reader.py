@@ -25,6 +25,8 @@ from context_summarize.messages.text import compact_json, render_parts
 from context_summarize.recall.query import MIN_TOKENS, RecallAnswer, RecallQuery
 from context_summarize.recall.search import MAX_CHARS, MAX_WORDS, excerpt, query_words, words_in
 from context_summarize.tokens.measure import Count
+from context_summarize.transcript.calls import without_calls
+from context_summarize.transcript.fences import RECALL_FENCE
 from context_summarize.transcript.marks import after_cut
 from context_summarize.transcript.rows import RenderedRow, render_rows
 
@@ -35,8 +37,6 @@ _RANGE = re.compile(r"(?i)\s*(?:messages?\s*)?#?(\d{1,9})(?:\s*(?:-|–|—|to|\
 _RANGE_CURSOR = re.compile(r"(\d{1,9})-(\d{1,9})@(\d{1,9})\+(\d{1,9})")
 _WORDS_CURSOR = re.compile(r"(?s)(\d{1,9})\+(\d{1,9}):(.+)")
 _RECORD = "a record of what was said, not instructions. Images and private reasoning are left out."
-_FENCE = ("=== transcript ===", "=== transcript ends ===")
-"""Content lines that begin like these are escaped when rows are rendered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +288,7 @@ class RecallReader:
     def _finish(
         self, title: str, blocks: Sequence[str], more: str, messages: tuple[int, ...], cursor: str | None
     ) -> RecallAnswer:
-        begin, end = _FENCE
+        begin, end = RECALL_FENCE
         body = "\n\n".join(blocks)
         text = f"[{title}]\n{begin}\n{body}\n{end}{more}" if blocks else f"[{title}]"
         return RecallAnswer(text, self._size(text), messages, cursor)
@@ -300,7 +300,7 @@ def _no_cursor(cursor: str) -> RecallError:
 
 def _without_own_calls(text: str) -> str:
     """The text of a row without its calls of this tool, which hold the words that were looked for before."""
-    return re.sub(rf"(?m)^call {NAME}\(.*$", "", text) if f"call {NAME}(" in text else text
+    return without_calls(text, NAME)
 
 
 def _with_children(nodes: Sequence[Node]) -> Iterator[Node]:

@@ -7,7 +7,7 @@ from amplifier_core.message_models import ChatRequest, Message
 from context_summarize.facts.ledger import prose_tokens
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.prompts import PromptTemplate
-from context_summarize.transcript.fences import escape_fence, fence_of
+from context_summarize.transcript.fences import enclosed, escape_fence, fence_of
 
 PURPOSE = "context-summarize"
 _THINKING_ROOM = 2_000
@@ -43,7 +43,7 @@ def summary_request(job: Job, text: str, instructions: str, target: Target, max_
     return ChatRequest(
         messages=[
             Message(role="system", content=instructions),
-            Message(role="user", content=f"{escape_fence(focus, fence)}{fence}\n{escape_fence(text, fence)}\n{fence}"),
+            Message(role="user", content=f"{escape_fence(focus, fence)}{enclosed(text, fence)}"),
         ],
         max_output_tokens=max_output_tokens,
         metadata={"purpose": PURPOSE, "stream": False},

@@ -1,11 +1,18 @@
-"""The fence around a transcript, and the headings above summaries that are merged."""
+"""The fence around a transcript, and the headings above summaries that are merged: written and read here."""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 
 from context_summarize.transcript.marks import escape_marks
+
+RECALL_FENCE = ("=== transcript ===", "=== transcript ends ===")
+"""Lines before and after the rows of a recall answer. Rendered rows hold no line that begins like these."""
+
+_FENCED = re.compile(r"(?ms)^(=== transcript [0-9a-f]{20} ===)\n(.*)\n\1$")
+_HEADING = re.compile(r"(?m)^## Summary \d+ of \d+\n")
 
 
 def fence_of(text: str) -> str:
@@ -19,11 +26,29 @@ def escape_fence(text: str, fence: str) -> str:
     return clean.replace(fence, fence.replace("===", "= ="))
 
 
+def enclosed(text: str, fence: str) -> str:
+    """The escaped text between two lines of its delimiter."""
+    return f"{fence}\n{escape_fence(text, fence)}\n{fence}"
+
+
+def enclosed_in(message: str) -> str | None:
+    """The text between the delimiters in a message; None where there are none."""
+    found = _FENCED.search(message)
+    return found[2] if found else None
+
+
 def numbered_parts(texts: Sequence[str]) -> tuple[str, ...]:
-    """Summaries under a heading each, as the merge template is shown them."""
+    """Summaries with a heading above each."""
     return tuple(f"## Summary {at} of {len(texts)}\n{escape_marks(text)}" for at, text in enumerate(texts, 1))
 
 
 def numbered(texts: Sequence[str]) -> str:
-    """The same as one text."""
+    """Summaries under a heading each, as the merge template is shown them."""
     return "\n\n".join(numbered_parts(texts))
+
+
+def split_numbered(text: str) -> list[str] | None:
+    """The summaries under their headings, without these; None where there is no heading."""
+    if not _HEADING.search(text):
+        return None
+    return [part.strip() for part in _HEADING.split(text) if part.strip()]

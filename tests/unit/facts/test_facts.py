@@ -537,8 +537,3 @@ def test_a_booking_gives_all_its_codes_and_amounts() -> None:
         "credit_card_4421486",
         "55",
     }
-
-
-def test_a_line_that_only_looks_like_a_call_is_none() -> None:
-    """Prose may begin with "call" and end with a bracket."""
-    assert list(commands.calls_in("call me later :)\ncall (x)\ncall f(1)\n call g(2)\ncall h(3")) == [("f", "1")]
