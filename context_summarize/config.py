@@ -43,7 +43,7 @@ FOREIGN_KEYS = {
     "compaction_notice_verbosity": _NOTICE,
     "compaction_notice_min_level": _NOTICE,
 }
-"""Keys of the sibling context modules, with what takes their place here; bundles that swap modules bring them."""
+"""Keys of sibling context modules, with what replaces them here; a bundle that swaps modules still has them."""
 
 # The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
 _Flag = Annotated[bool, "must be true or false, got {!r}"]
@@ -111,13 +111,13 @@ class Config:
     ] = 10
     """Newest rows that stay verbatim (count, 0 or more; 0 = none beyond the newest message or tool group)."""
     compact_threshold: _Share = 0.7
-    """Share of the budget whose use makes a boundary (above 0, at most 1)."""
+    """Share of the budget in use at which a compaction is made (above 0, at most 1)."""
     target_usage: _Share = 0.3
-    """Share of the budget in use after a boundary (above 0, below compact_threshold)."""
+    """Share of the budget in use after a compaction (above 0, below compact_threshold)."""
     prefetch_threshold: Annotated[
         int | float | None, Field(gt=0, le=1), "must be above 0 and at most 1, or none, got {!r}; none = off"
     ] = 0.5
-    """Share of the budget whose use starts background work (below compact_threshold); none = off."""
+    """Share of the budget in use at which background work starts (below compact_threshold); none = off."""
     max_tokens: Annotated[
         int | None,
         Field(ge=1),
@@ -129,13 +129,13 @@ class Config:
     )
     """Tokens left free beside the provider's max_output_tokens."""
     auto_compact: _Flag = True
-    """False: boundaries are made only by compact(), and where a request does not fit otherwise."""
+    """False: compactions are made only by compact(), and where a request does not fit otherwise."""
     compaction_strategy: Annotated[Literal["summarize", "truncate"], "must be 'summarize' or 'truncate', got {!r}"] = (
         "summarize"
     )
-    """`summarize`, or `truncate`: digests made by code only, no provider call."""
+    """`summarize`, or `truncate`: fallback summaries, made by code without a provider call."""
     preserve_system: _Flag = True
-    """False: stored system rows leave the view when their range is folded."""
+    """False: stored system rows leave the view when their range is summarised."""
     segment_tokens: Annotated[
         int | None,
         Field(ge=64),
@@ -153,7 +153,7 @@ class Config:
     fan_in: Annotated[int, Field(ge=2), "must be a whole number of 2 or more, got {!r}; the default is 6"] = 6
     """Neighbouring summaries that one merge joins (2 or more)."""
     min_fold: Annotated[int | float, Field(ge=0, le=1), _SHARE] = 0.1
-    """Share of the budget that a boundary must free to be worth making."""
+    """Share of the budget that a compaction must free to be worth making."""
     summary_role: Annotated[Literal["system", "user"], "must be 'system' or 'user', got {!r}"] = "system"
     """Role of a summary's row: `system`, or `user` for hosts that cache the system block whole."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
@@ -162,7 +162,7 @@ class Config:
         Literal["auto"] | Annotated[int, Field(ge=1)] | None,
         "must be tokens (1 or more), none or 'auto', got {!r}; none is never",
     ] = "auto"
-    """Tool results above this many tokens are cut at a boundary; none = never; default: min(4000, budget / 10)."""
+    """A compaction shortens tool results above this many tokens; none = never; default: min(4000, budget / 10)."""
     redact: Annotated[bool | tuple[str, ...], "must be true, false or a list of patterns, got {!r}"] = True
     """True: secrets of known formats are taken out of what is summarised; false: not; a list: further patterns."""
     max_concurrency: Annotated[
@@ -180,7 +180,7 @@ class Config:
     persistence: Annotated[Mapping[str, Any] | None, PlainValidator(_check_persistence)] = None
     """`{path: …}` keeps the history in a file; none = memory."""
     recall_tool: _Flag = False
-    """True mounts a tool that reads folded rows back."""
+    """True mounts a tool that reads summarised rows back."""
     debug: _Flag = False
     """True emits `context:message_added:debug` for every row."""
 
@@ -188,7 +188,7 @@ class Config:
         if self.target_usage >= self.compact_threshold:
             raise ConfigError(
                 f"target_usage must be below compact_threshold, got {self.target_usage!r} and "
-                f"{self.compact_threshold!r}; a boundary must free something"
+                f"{self.compact_threshold!r}; a compaction must free something"
             )
 
     @classmethod
@@ -224,11 +224,11 @@ SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """What pydantic knows of each setting; `description` is its text for the documentation."""
 
 _MAY_BE_NONE = ("prefetch_threshold", "max_tokens", "segment_tokens", "summary_tokens", "elide_tool_results")
-"""Settings without text values that may be off."""
+"""Settings that may be off and take no name as a value."""
 
 
 def _as_meant(name: str, value: Any) -> Any:
-    """YAML writes none as `null`; who writes `none` there gets a text, and means the same."""
+    """In YAML, none is written `null`; `none` is a text there, and is taken for the same."""
     if name in _MAY_BE_NONE and isinstance(value, str) and value.casefold() == "none":
         return None
     return tuple(value) if name == "redact" and isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""The errors that this package raises on purpose, as one tree."""
+"""The tree of errors that this package raises on purpose."""
 
 from __future__ import annotations
 

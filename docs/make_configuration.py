@@ -42,7 +42,7 @@ TABLES: dict[str, Callable[[], list[str]]] = {"settings": _settings, "aliases": 
 
 
 def renewed(page: str) -> str:
-    """The page with each table, between two comments that name it, made anew.
+    """The page with each table, between two comments that name it, written again.
 
     Raises:
         ValueError: the page lacks one of the comments.

@@ -1,4 +1,4 @@
-"""Standing rules: sentences by which the user binds the rest of a conversation, kept in the user's own words. Pure."""
+"""User directives: sentences that bind the rest of a conversation, kept in the user's own words. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from context_summarize.facts.patterns import holds, one_line
+from context_summarize.transcript.calls import ORPHAN
 from context_summarize.transcript.rows import RenderedRow
 
 DIRECTIVES_LINE = "Standing rules, in the user's own words:"
@@ -74,7 +75,7 @@ def find_directives(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str])
         return ()
     found: list[str] = []
     for run in runs:
-        if len(run) == 1 and run[0].role == "user" and "[result without a call] " not in run[0].text:
+        if len(run) == 1 and run[0].role == "user" and ORPHAN not in run[0].text:
             found += _directives_of(run[0].text, pattern)
     return _latest(found)
 
@@ -209,7 +210,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _shortened(sentence: str, at: int) -> str:
-    """The sentence, or at most `MAX_RULE` characters of it around the place `at`, cut between words where it can be."""
+    """The sentence, or at most `MAX_DIRECTIVE` characters of it around `at`, cut between words where possible."""
     if len(sentence) <= MAX_DIRECTIVE:
         return sentence
     room = MAX_DIRECTIVE - 2 * (len(_CUT) + 1)

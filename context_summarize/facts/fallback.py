@@ -38,7 +38,7 @@ def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
     """The texts of neighbouring nodes, oldest first, as one text of at most `max_tokens`.
 
     What is too long keeps its head, line-wise. The newest text's share is half as large again as the oldest's; what a
-    short text does not need goes to the others. The digests' first line is said once.
+    short text does not need goes to the others. `FALLBACK_LINE` stands once.
     """
     bodies = [text.removeprefix(FALLBACK_LINE).strip() for text in texts]
     head = FALLBACK_LINE + "\n\n" if any(text.startswith(FALLBACK_LINE) for text in texts) else ""
@@ -78,7 +78,7 @@ def _call_lines(rows: Sequence[RenderedRow]) -> str:
 
 
 def _shares(sizes: Sequence[int], room: int) -> list[int]:
-    """How much of `room` each text gets, see `join_digests`."""
+    """How much of `room` each text gets, see `join_fallbacks`."""
     weights = {index: 1 + 0.5 * index / max(len(sizes) - 1, 1) for index in range(len(sizes))}
     shares = [0] * len(sizes)
     while weights:

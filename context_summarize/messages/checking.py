@@ -1,4 +1,4 @@
-"""The way in: checks a row and copies it deeply."""
+"""`normalise`: checks a row that a host adds, and copies it deeply."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _checked_copy(value: Any, where: str, depth: int) -> Any:
     if isinstance(value, Mapping):
         out: dict[Any, Any] = {}
         for key, item in value.items():
-            # Rows from JSON bring their own copy of every key; a day of them is worth sharing.
+            # Rows parsed from JSON hold their own copy of every key; sharing the keys saves memory in long sessions.
             name = sys.intern(key) if type(key) is str else _checked_key(key, where)
             out[name] = _checked_copy(item, f"{where}.{str(name)[:40]}" if depth < 4 else where, depth + 1)
         return out
@@ -56,7 +56,7 @@ def _checked_int(value: int, where: str) -> int:
 
 
 def _dumped(model: BaseModel, where: str) -> Any:
-    """A pydantic block as data. Its serialisers are foreign code and may raise anything that is a `ValueError`."""
+    """A pydantic block as data. Its serialisers are foreign code and may raise any `ValueError`."""
     try:
         return model.model_dump(mode="json")
     except (ValueError, TypeError, RecursionError) as error:
@@ -67,7 +67,7 @@ def normalise(message: Any) -> JsonRow:
     """Check a row and copy it deeply; pydantic blocks become dicts.
 
     Raises:
-        MessageError: no dict, no or an unknown role, a tool row without id, or what cannot become JSON.
+        MessageError: no dict, no role or an unknown one, a tool row without id, or a value that cannot become JSON.
     """
     if not isinstance(message, Mapping):
         raise MessageError(f"a message must be a dict, got {type(message).__name__}")

@@ -1,4 +1,4 @@
-"""What a provider is charged for in a row."""
+"""The texts and images of a row that count as tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from context_summarize.messages.text import block_text, compact_json, content_te
 
 
 def countable(raw: JsonRow) -> tuple[list[str], list[Mapping[str, Any]]]:
-    """(texts, image blocks) that a provider is charged for; a call that is stored twice is given once."""
+    """(texts, image blocks) of a row that a provider charges for; a call that is stored twice appears once."""
     texts: list[str] = []
     images: list[Mapping[str, Any]] = []
     content = raw.get("content")

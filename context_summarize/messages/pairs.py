@@ -1,4 +1,4 @@
-"""Calls and results in rows that go to a provider: how they pair, and what opens a conversation."""
+"""Checks of rows that go to a provider: calls with their results, and a user message first."""
 
 from __future__ import annotations
 

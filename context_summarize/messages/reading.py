@@ -1,4 +1,4 @@
-"""Reads rows: marks, calls, results.
+"""Reads rows of every shape: marks, calls, results.
 
 Shapes that occur (roles as `amplifier_core.message_models.Message` has them):
 
@@ -42,13 +42,13 @@ def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
 
 
 def is_hook(raw: JsonRow) -> bool:
-    """True for a row that a hook has put in: hosts do not save it."""
+    """True for a row that a hook has added: hosts do not save it."""
     metadata = raw.get("metadata")
     return isinstance(metadata, dict) and metadata.get("source") == "hook"
 
 
 def is_ephemeral(raw: JsonRow) -> bool:
-    """True for a row of the moment, which hosts do not save: `ephemeral` is true, in the row or in its metadata."""
+    """True for a row that is `ephemeral`, by itself or by its metadata: hosts do not save it."""
     metadata = raw.get("metadata")
     return raw.get("ephemeral") is True or (isinstance(metadata, dict) and metadata.get("ephemeral") is True)
 

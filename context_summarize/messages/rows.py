@@ -1,4 +1,4 @@
-"""The nouns of messages: rows as hosts store them, their calls, and what is known of a row."""
+"""The types of messages: rows as hosts store them, their calls, and what is known of a row."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ ROLES = ("system", "developer", "user", "assistant", "function", "tool")
 SYSTEM_ROLES = ("system", "developer")
 """Roles of instructions; hosts do not save such rows."""
 MAX_DEPTH = 200
-"""Nesting that is kept; deeper rows break the JSON encoder of every host."""
+"""Deepest nesting that is accepted; deeper rows break the JSON encoder of every host."""
 MAX_INT_BITS = 14_000  # json.dumps refuses integers of more than 4,300 digits
 SOURCE = "context-summarize"
 """`metadata.source` of the rows that this package makes."""

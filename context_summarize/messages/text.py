@@ -9,7 +9,7 @@ from typing import Any
 from context_summarize.messages.images import image_note, is_image
 from context_summarize.messages.reading import block_type, id_of, is_result, result_block_id
 from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, Row
-from context_summarize.transcript.calls import call_line
+from context_summarize.transcript.calls import ORPHAN, call_line
 
 
 def compact_json(value: Any) -> str:
@@ -21,7 +21,7 @@ def compact_json(value: Any) -> str:
 
 
 def saved_json(value: Any) -> str:
-    """The same without None, which hosts do not save: a key must not change with it."""
+    """The same without None, which hosts do not save: a summary's key must not depend on it."""
     text = compact_json(value)
     try:
         return compact_json(_without_none(value)) if "null" in text else text
@@ -70,13 +70,13 @@ def result_value(block: Mapping[str, Any]) -> Any:
 
 
 def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[tuple[bool, str]]:
-    """The text of a row as the summariser is shown it, as (is a tool result, text) parts.
+    """The text of a row as the summariser sees it, as (is a tool result, text) parts.
 
     `names` maps the call ids that this row answers to tool names; a result whose id is not in it is an orphan.
     """
     raw = row.raw
     if row.role == "tool":
-        orphan = "" if row.result_ids[0] in names else "[result without a call] "
+        orphan = "" if row.result_ids[0] in names else ORPHAN
         return [(True, orphan + content_text(raw.get("content")))]
     names = dict(names)
     parts: list[tuple[bool, str]] = []
@@ -85,7 +85,7 @@ def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) ->
         for block in content:
             if is_result(block) and row.result_ids:
                 call_id = result_block_id(block)
-                label = f"result of {names.pop(call_id)}: " if call_id in names else "[result without a call] "
+                label = f"result of {names.pop(call_id)}: " if call_id in names else ORPHAN
                 parts.append((True, label + content_text(result_value(block))))
             elif not (row.calls and block_type(block) in CALL_BLOCKS and id_of(block.get("id"))):
                 parts.append((False, block_text(block)))

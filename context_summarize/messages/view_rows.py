@@ -1,4 +1,4 @@
-"""Message shapes on the way out: what a view row must look like, so that the host and every provider take it."""
+"""Rows of a view, in the shapes that the host and every provider accept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from context_summarize.messages.text import block_text, compact_json, content_te
 
 
 def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
-    """A copy of the row that passes the host's `Message`, or None when nothing of it may be shown.
+    """A copy of the row that the host's `Message` accepts, or None when nothing of it may be shown.
 
     `answered` names the calls that this row's results answer; results beyond those are orphans and are left out.
     """
@@ -109,16 +109,16 @@ def _view_block(block: Any) -> JsonRow:
 
 
 def _as_user_text(raw: JsonRow) -> JsonRow:
-    """A tool row of a hook, or an ephemeral one: it answers no call, so it may not stand as a result."""
+    """A tool row of a hook, or an ephemeral one, as a user row: it answers no call, so it must not be a result."""
     kept = {"metadata": copy_json(raw["metadata"])} if isinstance(raw.get("metadata"), dict) else {}
     return {"role": "user", "content": content_text(raw.get("content")), **kept}
 
 
 def _host_safe(out: JsonRow, row: Row) -> JsonRow:
-    """The row itself when the host's `Message` takes it, else the row without what `Message` refuses.
+    """The row itself when the host's `Message` accepts it, else the row without what `Message` refuses.
 
-    The rule is the host's: `amplifier_core.message_models.Message(**row)` must not raise. Mended are keys that are
-    no strings, values of the wrong type, and block by block what the host's block models refuse.
+    The rule is the host's: `amplifier_core.message_models.Message(**row)` must not raise. Keys that are no strings,
+    values of the wrong type, and blocks that the host's models refuse are replaced or left out.
     """
     if _passes(out):
         return out
@@ -143,7 +143,7 @@ def _passes(row: JsonRow) -> bool:
 
 
 def _mended(block: JsonRow, role: str) -> JsonRow:
-    """One block as the host's models take it; text when nothing else helps. Ids, signatures and results stay."""
+    """One block as the host's models accept it, as text when nothing else works. Ids, signatures and results stay."""
     if _passes({"role": role, "content": [block]}):
         return block
     kept = {k: v for k, v in block.items() if isinstance(k, str) and k != "visibility"}
@@ -179,7 +179,7 @@ CONTINUATION = "openai:response_id"
 def without_continuation(row: JsonRow) -> JsonRow:
     """The row without its server-side continuation id.
 
-    With one, a provider for reasoning models sends `previous_response_id`, and the server restores on its side what
+    With one, a provider for reasoning models sends `previous_response_id`, and the server restores the rows that a
     compaction has removed.
     """
     metadata = row.get("metadata")

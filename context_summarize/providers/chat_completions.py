@@ -1,4 +1,4 @@
-"""The Chat Completions protocol: requests and answers of a provider in its shapes, errors as the host's. Pure."""
+"""The Chat Completions protocol: requests, answers and errors, translated from and to the host's types. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing
 
 
 def payload_of(request: ChatRequest, model: str) -> dict[str, Any]:
-    """The body of a request, its limit of output tokens aside."""
+    """The body of a request, without its limit of output tokens."""
     payload: dict[str, Any] = {"model": model, "messages": [row for m in request.messages for row in _wire_rows(m)]}
     given = {name: getattr(request, name) for name in _OPTIONS}
     payload |= {name: value for name, value in given.items() if value is not None}
@@ -52,7 +52,7 @@ def payload_of(request: ChatRequest, model: str) -> dict[str, Any]:
 
 
 def _wire_rows(message: Message) -> list[dict[str, Any]]:
-    """A message as the protocol has it: calls in a field of their own, each result as a row. Thinking stays here."""
+    """A message in the protocol's rows: calls in their own field, each result as a row. Thinking is not sent."""
     raw = message.model_dump()
     content = raw["content"]
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
@@ -82,7 +82,7 @@ def _wire_rows(message: Message) -> list[dict[str, Any]]:
 
 
 def _wire_content(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """Text as one string, which every server takes; a list only where there are images."""
+    """Text as one string, which every server accepts; a list only where there are images."""
     if not any(map(is_image, blocks)):
         return content_text(blocks)
     parts: list[dict[str, Any]] = []
@@ -132,7 +132,7 @@ def _call(call: dict[str, Any], where: dict[str, Any]) -> ToolCall:
 
 
 def _usage(told: Any) -> Usage | None:
-    """What the server counted; None where it does not tell. Cached tokens are part of the input, as it counts them."""
+    """The server's own counts; None where it gives none. Its input tokens include cached ones."""
     if not isinstance(told, dict):
         return None
     read, wrote = told.get("prompt_tokens") or 0, told.get("completion_tokens") or 0
@@ -146,7 +146,7 @@ def _usage(told: Any) -> Usage | None:
 
 
 def read_json(response: httpx.Response) -> Any:
-    """The body as data; None where it is none."""
+    """The body as data; None where it is no JSON."""
     try:
         return response.json()
     except (ValueError, RecursionError):
@@ -159,7 +159,7 @@ def read_error(response: httpx.Response, told: Any, where: dict[str, Any], api_k
     codes = {entry[key] for key in ("code", "type") if isinstance(entry.get(key), str)}
     status = response.status_code
     if response.is_success:
-        # Gateways pass on what went wrong behind them under a status of their own.
+        # Gateways report an error behind them under their own, successful status.
         code = entry.get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 502
     text = str(entry.get("message") or told or response.text or response.reason_phrase)

@@ -1,4 +1,4 @@
-"""Installed providers, mounted outside a session."""
+"""Mounts installed providers outside a session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An Amplifier provider that needs no model: it answers a summary request from the digest, and says so."""
+"""`OfflineProvider`: answers requests for summaries by code, without a model, and says so."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _SPOKEN = "(Written by code from the transcript: no model was asked.)"
 class OfflineProvider:
     """Answers requests for summaries without a model; for replays, demos and tests without a key.
 
-    It reads the fenced transcript of the request and writes down what code can say of it. What it is asked besides
-    is answered with one sentence that says what it is.
+    It reads the fenced transcript of the request and answers with what code can say of it. It answers any other
+    request with one sentence that says what it is.
 
     Args:
         count: tokens of a text; usage is reported by it.
@@ -52,7 +52,7 @@ class OfflineProvider:
         return response.tool_calls or []
 
     async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
-        """The digest of the fenced transcript."""
+        """The fallback summary of the fenced transcript."""
         del kwargs
         self.calls += 1
         await asyncio.sleep(0)

@@ -1,8 +1,7 @@
 """An Amplifier provider for every server that speaks Chat Completions: OpenAI, vLLM, llama.cpp, Ollama and others.
 
-It needs httpx, which the extra `openai-compatible` brings and which is imported when a provider is made; nothing is
-opened before its first request.
-Errors are those of the host's taxonomy, and retries are the caller's business.
+It needs httpx, which the extra `openai-compatible` installs; making a provider imports it, and the first request opens
+a connection. Errors are those of the host's taxonomy. The caller decides about retries.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def make_provider(
             for http: it goes to no server in clear text unless it is named.
 
     Raises:
-        ConfigError: httpx is not installed, the address is none, or the variable that was named is not set.
+        ConfigError: httpx is not installed, `base_url` is no address, or the named variable is not set.
     """
     key = os.environ.get(key_env or KEY_ENV, "").strip()
     if key_env is not None and not key:
@@ -68,7 +67,7 @@ class OpenAICompatibleProvider:
     """Asks `POST {base_url}/chat/completions`, once for each `complete()`. `close()` it when done.
 
     Raises:
-        ConfigError: httpx is not installed, or the address is none.
+        ConfigError: httpx is not installed, or `base_url` is no address.
     """
 
     def __init__(
@@ -113,15 +112,15 @@ class OpenAICompatibleProvider:
             try:
                 found = [model.context_window for model in await self.list_models() if model.id == self.model]
             except LLMError:
-                found = []  # many servers have no such list; what is wrong otherwise shows with the first request
+                found = []  # many servers have no such list; the first request shows any other error
             self._window = found[0] if found else CONTEXT_WINDOW
         return self._info(self.model, self._window)
 
     async def list_models(self) -> list[ModelInfo]:
-        """The models that the server offers; a window that it does not name is the one that was given.
+        """The models that the server offers, with its windows, or else the window that was given.
 
         Raises:
-            LLMError: of the kind that the host's taxonomy has for what went wrong.
+            LLMError: the host's kind for what went wrong.
         """
         body = await self._ask("GET", "models", self.model, seconds=_CONNECT_SECONDS)
         entries = body.get("data") if isinstance(body, dict) else None
@@ -140,23 +139,23 @@ class OpenAICompatibleProvider:
         """One answer.
 
         Raises:
-            LLMError: of the kind that the host's taxonomy has for what went wrong.
+            LLMError: the host's kind for what went wrong.
         """
         model = kwargs.get("model") or request.model or self.model
         payload = payload_of(request, model)
-        field = self._limit_field  # another request may find out meanwhile
+        field = self._limit_field  # another request may change it meanwhile
         try:
             body = await self._ask("POST", "chat/completions", model, self._limited(payload, request), request.timeout)
         except InvalidRequestError as error:
             if field == "max_tokens" or field not in str(error):
                 raise
-            # Older servers know the field by its first name; which one this is needs to be found out once.
+            # Older servers know only the old name of the field; the provider remembers which one works.
             self._limit_field = "max_tokens"
             body = await self._ask("POST", "chat/completions", model, self._limited(payload, request), request.timeout)
         return read_answer(body, {"provider": self.name, "model": model})
 
     async def close(self) -> None:
-        """Let go of the connections."""
+        """Close the connections."""
         client, self._client = self._client, None
         if client is not None:
             await client.aclose()
@@ -179,7 +178,7 @@ class OpenAICompatibleProvider:
         if self._client is None:
             import httpx
 
-            # The environment's proxies are for the world outside; a server on this machine is not behind them.
+            # The environment's proxies are not for a server on this machine.
             self._client = httpx.AsyncClient(
                 base_url=self._base_url,
                 headers={"Authorization": f"Bearer {self._api_key}"} if self._api_key else {},

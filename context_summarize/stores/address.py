@@ -1,4 +1,4 @@
-"""Addresses of stores: told from paths, checked, and shown without their secrets."""
+"""Addresses of stores: recognised, checked, and shown without their secrets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def is_shared_address(text: str) -> bool:
 
 
 def public_address(address: str) -> str:
-    """The address as it may stand in a log: without user, password and options."""
+    """The address as a log may show it: without user, password and options."""
     scheme, _, rest = address.partition("://")
     place, mark, options = rest.partition("?")
     if mark and "@" in options:
@@ -23,7 +23,7 @@ def public_address(address: str) -> str:
 
 
 def secrets_in(address: str) -> list[str]:
-    """What of the address may not be said, as written and decoded, the longest first."""
+    """The secret parts of an address, as written and decoded, the longest first."""
     rest = address.partition("://")[2]
     user, colon, password = rest.rpartition("@")[0].partition(":")
     options = re.findall(r"[?&][^=&]*(?:pass|secret|token|key|auth)[^=&]*=([^&]+)", rest, re.IGNORECASE)
@@ -32,7 +32,11 @@ def secrets_in(address: str) -> list[str]:
 
 
 def check_address(address: str, name: str) -> None:
-    """Refuse what a client would misread: its error would quote a part of the password as a port."""
+    """Refuse an address that a client would misread: its error would quote a part of the password as a port.
+
+    Raises:
+        ConfigError: a character must be percent-encoded, or the address cannot be read.
+    """
     if re.search("[/?#]", address.partition("://")[2].rpartition("@")[0]):
         raise ConfigError(
             f"cache: the address {name!r} has a character in user, password or options that must be percent-encoded: "

@@ -1,4 +1,4 @@
-"""Summaries and records of boundaries as JSON text, the form in which every persistent store keeps them."""
+"""Summaries and records of compactions as JSON text, the form in which every persistent store keeps them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from context_summarize.core.nodes import CompactionRecord, Node, Summary
 from context_summarize.facts.fact import Fact, FactKind
 
 FORMAT = 2
-"""Version of the form below. Any change of a field of a value needs a new one: entries of another are not read."""
+"""Version of the form below. Every change of a stored field needs a new one: entries of other versions are not read."""
 
 _Read: TypeAlias = Callable[[Any], Any]
 """JSON value → field; raises `DamagedEntry`."""
@@ -21,57 +21,57 @@ _KINDS = get_args(FactKind)
 
 
 class DamagedEntry(ValueError):
-    """A stored text is no entry of this format; the text says what is wrong with it. Drop the entry."""
+    """A stored text is no entry of this format; the message says what is wrong. The entry may be deleted."""
 
 
 class OtherFormat(DamagedEntry):
-    """The entry is of another format version, which another release reads: as good as none, but not to be dropped."""
+    """The entry has another format version, which another release reads: ignore it, but do not delete it."""
 
 
 def encode_summary(summary: Summary) -> str:
-    """One summary as ASCII text; `decode_summary` gives back an equal one."""
+    """One summary as ASCII text; `decode_summary` returns an equal one."""
     return _encode(summary, _SUMMARY, _SUMMARY_NAMES)
 
 
 def decode_summary(text: str) -> Summary:
-    """The summary that `encode_summary` made the text of.
+    """The summary that `encode_summary` has encoded.
 
     Raises:
         OtherFormat: the text comes from another format version.
-        DamagedEntry: the text is anything else, also when it was cut off.
+        DamagedEntry: the text is anything else, or was cut off.
     """
     return Summary(**_decode(text, _SUMMARY, _SUMMARY_NAMES))
 
 
 def encode_record(record: CompactionRecord) -> str:
-    """One record of a boundary as ASCII text; `decode_record` gives back an equal one."""
+    """One record of a compaction as ASCII text; `decode_record` returns an equal one."""
     return _encode(record, _RECORD, _RECORD_NAMES)
 
 
 def decode_record(text: str) -> CompactionRecord:
-    """The record that `encode_record` made the text of.
+    """The record that `encode_record` has encoded.
 
     Raises:
         OtherFormat: the text comes from another format version.
-        DamagedEntry: the text is anything else, also when it was cut off.
+        DamagedEntry: the text is anything else, or was cut off.
     """
     return CompactionRecord(**_decode(text, _RECORD, _RECORD_NAMES))
 
 
 def _encode(value: Any, fields: Mapping[str, _Read], names: Mapping[str, str]) -> str:
     entry = {"format": FORMAT, **{name: getattr(value, names.get(name, name)) for name in fields}}
-    # ASCII, because a tool's output may hold lone surrogates, which no database takes as text.
+    # ASCII, because a tool's output may hold lone surrogates, which no database accepts as text.
     return json.dumps(entry, ensure_ascii=True, allow_nan=False, separators=(",", ":"), default=_bare)
 
 
 def _bare(value: Any) -> list[Any]:
-    # Facts and nodes are many, and a record holds whole trees of them: values in order, without names.
+    # There are many facts and nodes, and a record holds whole trees: values in order, without names.
     return [getattr(value, field.name) for field in dataclasses.fields(value)]
 
 
 def _decode(text: str, fields: Mapping[str, _Read], names: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(text, str) or not text.isascii():
-        raise DamagedEntry(f"expected an entry in ASCII, got {type(text).__name__} that is none")
+        raise DamagedEntry(f"expected an entry in ASCII, got {type(text).__name__} with other characters")
     try:
         entry = _checked(json.loads(text), fields)
         return {names.get(name, name): _field(name, read, entry[name]) for name, read in fields.items()}

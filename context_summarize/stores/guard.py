@@ -1,4 +1,4 @@
-"""Stands between a session and a store that may fail, hang or be away: how long it is waited for, when it is tried."""
+"""`StoreGuard`: how long a session waits for a store that may fail, hang or be away, and when it tries again."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _REFILL = 0.1
 
 
 class StoreGuard:
-    """Bounds every wait for one store, and asks nothing of a store that does not answer.
+    """Bounds every wait for one store, and does not ask a store that does not answer.
 
     Args:
         name: what the log calls the store.
-        timeout: seconds that one call, and all that wait together, may take.
+        timeout: seconds that one call may take, and that all callers together may wait.
         retry_after: seconds without calls after a failure.
         clock: seconds, for `retry_after`.
     """
@@ -35,17 +35,17 @@ class StoreGuard:
         self._trying = False
         self._patience = timeout
         self._patience_at = 0.0
-        """Time of the event loop at which `_patience` was right."""
+        """Time of the event loop at which `_patience` was computed."""
         self._waiting = 0
         self._tasks: set[asyncio.Task[Any]] = set()
 
     @property
     def working(self) -> bool:
-        """False from a failure until a trial has succeeded."""
+        """False from a failure until a trial succeeds."""
         return self._retry_at is None
 
     def may_ask(self) -> bool:
-        """True while the store works, and when the next trial is due and nobody is at it."""
+        """True while the store works, or when the next trial is due and none is under way."""
         return self._retry_at is None or (not self._trying and self._clock() >= self._retry_at)
 
     def try_now(self) -> None:
@@ -54,9 +54,9 @@ class StoreGuard:
             self._retry_at = self._clock()
 
     async def ask(self, call: Callable[[], Coroutine[Any, Any, T]], otherwise: T) -> T:
-        """What the store answers; `otherwise` when it is not asked, fails, or the time for waiting is up.
+        """The store's answer; `otherwise` when it is not asked, fails, or the time for waiting is up.
 
-        A call that nobody waits for any more goes on until `timeout`: what it reads may still be of use.
+        When nobody waits for a call any more, it goes on until `timeout`: its result may still be kept in memory.
         """
         if not self.may_ask():
             return otherwise
@@ -65,11 +65,11 @@ class StoreGuard:
         return task.result() if task.done() and not task.cancelled() else otherwise
 
     async def wait(self, task: asyncio.Task[Any]) -> None:
-        """Wait for a task as long as waiting is allowed now. What passes is spent, once for all who wait together."""
-        await asyncio.sleep(0)  # the call's own time starts first, so that it is judged before its caller goes on
+        """Wait for a task as long as waiting is allowed now. Callers that wait at the same time spend the time once."""
+        await asyncio.sleep(0)  # the call's own timeout starts first, so that it ends before its caller goes on
         now = asyncio.get_running_loop().time()
         if not self._waiting:
-            # A pause, in which nobody waits, makes patience whole again.
+            # While nobody waits, the time for waiting refills.
             fresh = self._patience + _REFILL * (now - self._patience_at) if self.working else self._timeout
             self._patience, self._patience_at = min(self._timeout, fresh), now
         self._waiting += 1
@@ -81,7 +81,7 @@ class StoreGuard:
             self._patience, self._patience_at = max(0.0, self._patience - (now - self._patience_at)), now
 
     async def attempt(self, call: Callable[[], Coroutine[Any, Any, T]], otherwise: T) -> T:
-        """One call, from which it is learnt whether the store works; `otherwise` when it fails."""
+        """One call, whose outcome tells whether the store works; `otherwise` when it fails."""
         if not self.may_ask():
             return otherwise
         trial = not self.working
@@ -89,8 +89,8 @@ class StoreGuard:
             self._trying = True
         try:
             result = await self.bounded(call, self._timeout)
-        except Exception as error:  # noqa: BLE001 - whatever a store raises, memory stands in, and `_failed` says so
-            if trial or self.working:  # a call that was under way when another one failed has nothing to add
+        except Exception as error:  # noqa: BLE001 - memory serves instead, whatever the store raises; `_failed` logs it
+            if trial or self.working:  # another call has already reported the failure
                 self._failed(error)
             return otherwise
         finally:
@@ -98,11 +98,11 @@ class StoreGuard:
                 self._trying = False
         if trial:
             self._retry_at = None
-            logger.info("%s is back", self._name)
+            logger.info("%s works again", self._name)
         return result
 
     async def bounded(self, call: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
-        """The result of a call that may take `seconds`; one that ignores its cancellation is left behind.
+        """The result of a call that may take `seconds`; nobody waits for a call that ignores its cancellation.
 
         Raises:
             TimeoutError: it took longer.
@@ -121,7 +121,7 @@ class StoreGuard:
         return task.result()
 
     def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """A task that is held until it ends, and ended by `end`."""
+        """A task that is referenced until it ends, and that `end` cancels."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._forget)
@@ -130,22 +130,22 @@ class StoreGuard:
     def _forget(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # an error that nobody waits for any more is not asyncio's business
+            task.exception()  # or asyncio logs an error that nobody waits for
 
     def _failed(self, error: Exception) -> None:
         if self._retry_at is None:
             text = str(error) or type(error).__name__
-            # No traceback: the texts of a store's errors are clean of secrets, their causes may not be.
+            # No traceback: the texts of a store's errors hold no secrets, but their causes may.
             logger.warning(
                 "%s; summaries are kept in memory meanwhile, and the store is tried again every %g s: "
-                "see that it is there and can be read and written",
+                "check that it is there and can be read and written",
                 text if self._name in text else f"{self._name}: {text}",
                 self._retry_after,
             )
         self._retry_at = self._clock() + self._retry_after
 
     async def end(self, seconds: float) -> None:
-        """Cancel what is under way and wait for its end, at most `seconds`."""
+        """Cancel the calls under way and wait for their end, at most `seconds`."""
         for task in self._tasks:
             task.cancel()
         if self._tasks:

@@ -1,4 +1,4 @@
-"""A store in memory over a persistent one that may fail, hang or be away without costing anybody a request."""
+"""`LayeredStore`: memory over a persistent store, which may fail, hang or be away without failing a request."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ T = TypeVar("T")
 Entry: TypeAlias = Summary | CompactionRecord
 
 MAX_UNWRITTEN = 512
-"""Entries that wait to be written, at most. Beyond it the oldest is given up: it stays in memory only."""
+"""Most entries that wait to be written. Beyond it the oldest is not written: it stays in memory only."""
 
 
 class LayeredStore:
-    """Memory first, then a persistent store: what either has is had, and what is put goes to both.
+    """Reads from memory first, then from the persistent store; writes to both.
 
-    No call raises for the persistent store's sake. When it fails, or takes longer than `timeout`, the log gets one
-    warning and memory serves alone: nothing is asked for `retry_after` seconds, then one call tries again. The next
-    warning comes only after it has been back. All waiting together is bounded too, by `timeout` seconds at a stretch
-    and a tenth of the time beyond, so that many slow answers within one request do not add up to a stall.
+    A failure of the persistent store never raises here. When it fails, or takes longer than `timeout`, the log gets one
+    warning and memory serves alone: the store is not asked for `retry_after` seconds, then one call tries again. The
+    next warning comes only after the store has worked again. The sum of all waiting is bounded too: `timeout` seconds
+    at once, and a tenth of the time that passes after that. So many slow answers within one request do not add up.
 
-    A put returns when its entry is written or the time for waiting is up. What is not written yet is kept, the newest
-    512 entries, and written when the store is back; a caller that is cancelled takes no write with it. An entry that a
-    working store refuses twice is given up: it stays in memory.
+    A put returns when its entry is written or the time for waiting is up. The newest 512 unwritten entries are kept and
+    written when the store works again; a caller that is cancelled does not cancel the write. An entry that a working
+    store refuses twice is not tried again: it stays in memory.
 
     Args:
-        memory: holds what was read and put.
-        persistent: any store. The texts of its errors stand in the log: they may hold no secret.
-        name: what the log calls it; no secret either.
+        memory: holds every entry that was read or put.
+        persistent: any store. The log shows the texts of its errors: they must hold no secret.
+        name: what the log calls it; it must hold no secret.
         timeout: seconds that one call, and all calls of one request together, may wait for it.
         retry_after: seconds without calls after a failure.
         clock: seconds, for `retry_after`; replaced in tests.
@@ -66,7 +66,7 @@ class LayeredStore:
         self._writer: asyncio.Task[None] | None = None
 
     async def prepare(self) -> None:
-        """Have the persistent store import what it needs, where it has anything to import."""
+        """Let the persistent store import its client, where it has one."""
         prepare = getattr(self._persistent, "prepare", None)
         if prepare is not None:
             await prepare()
@@ -74,7 +74,7 @@ class LayeredStore:
     # --- reads ------------------------------------------------------------------------------------------------------
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
-        """The stored summaries among `keys`. What only the persistent store has is in memory from now on."""
+        """The stored summaries among `keys`. Those read from the persistent store are kept in memory."""
         found = await self._memory.get(keys)
         missing = [key for key in keys if key not in found]
         if not missing:
@@ -88,17 +88,17 @@ class LayeredStore:
 
         return {**found, **await self._read(read, {})}
 
-    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
-        """The records with one of these running hashes, in the order given; memory's wins over the other's.
+    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
+        """The records with one of these running hashes, in the order given; a record in memory comes first.
 
-        Of the persistent store only the hashes before the first one in memory are asked for: the longest history comes
-        first, and shorter ones are no use then.
+        The persistent store is asked only for the hashes before the first one in memory: they stand for longer
+        histories, and records of shorter ones are not needed then.
         """
-        held = {record.hash: record for record in await self._memory.find_records(digests)}
-        first = next((at for at, digest in enumerate(digests) if digest in held), len(digests))
+        held = {record.hash: record for record in await self._memory.find_records(hashes)}
+        first = next((at for at, hash_ in enumerate(hashes) if hash_ in held), len(hashes))
 
         async def read() -> list[CompactionRecord]:
-            found = await self._persistent.find_records(digests[:first])
+            found = await self._persistent.find_records(hashes[:first])
             for record in found:
                 await self._memory.put_record(record)
             return found
@@ -106,13 +106,13 @@ class LayeredStore:
         if first:
             more: list[CompactionRecord] = await self._read(read, [])
             held |= {record.hash: record for record in more}
-        return [held[digest] for digest in dict.fromkeys(digests) if digest in held]
+        return [held[hash_] for hash_ in dict.fromkeys(hashes) if hash_ in held]
 
     async def is_empty(self) -> bool:
-        """True while neither has a record of a boundary.
+        """True while neither store has a record of a compaction.
 
-        A persistent store that is away counts as empty. When it may be tried again it does not, without being asked:
-        looking for a record is the better trial, since a store may say this much without its server.
+        A persistent store that is away counts as empty, until it may be tried again. Then the answer is False without
+        asking it: looking for a record is the better trial, because some stores answer this question without a server.
         """
         if not await self._memory.is_empty():
             return False
@@ -123,7 +123,7 @@ class LayeredStore:
     async def _read(self, call: Callable[[], Coroutine[Any, Any, T]], otherwise: T) -> T:
         if self._guard.working:
             return await self._guard.ask(call, otherwise)
-        await self._write_out()  # what waits to be written makes the trial
+        await self._write_out()  # a waiting entry is the trial
         answer = await self._guard.ask(call, otherwise)
         if self._guard.working:
             self._start_writer()  # for what was put while this read was the trial
@@ -135,7 +135,7 @@ class LayeredStore:
         """Keep one summary.
 
         Raises:
-            ValueError: the summary is a digest.
+            ValueError: it is a fallback summary.
         """
         await self._memory.put(summary)
         await self._write(summary.key, summary)
@@ -153,7 +153,7 @@ class LayeredStore:
         await self._write_out()
 
     async def _write_out(self) -> None:
-        """Have everything written that is not yet, and wait for it as long as waiting is allowed."""
+        """Write the waiting entries, and wait for that as long as waiting is allowed."""
         self._start_writer()
         if self._writer is not None and self._guard.may_ask():
             await self._guard.wait(self._writer)
@@ -168,11 +168,11 @@ class LayeredStore:
             worked = self._guard.working
             written = await self._guard.attempt(partial(self._persist, entry), False)
             if self._unwritten.get(name) is not entry:
-                continue  # a newer one of the same key has taken its place
+                continue  # a newer entry of the same key has replaced it
             if written or (worked and entry is self._refused):
                 del self._unwritten[name]
             else:
-                self._unwritten.move_to_end(name)  # the next trial is another entry's
+                self._unwritten.move_to_end(name)  # the next trial uses another entry
                 self._refused = entry if worked else self._refused
                 return
 
@@ -184,11 +184,11 @@ class LayeredStore:
         return True
 
     async def close(self) -> None:
-        """Write what is not written yet and let go of the persistent store, within `timeout` seconds in all.
+        """Write the waiting entries and close the persistent store, within `timeout` seconds in all.
 
-        What cannot be written stays for the next use, and is lost with the process.
+        Entries that cannot be written wait for the next use; the end of the process loses them.
         """
-        self._guard.try_now()  # the last chance for what is not written
+        self._guard.try_now()  # the last chance for waiting entries
         self._start_writer()
         if self._writer is not None:
             await asyncio.wait({self._writer}, timeout=self._timeout / 2)
@@ -196,5 +196,5 @@ class LayeredStore:
         await self._guard.end(self._timeout / 4)
         try:
             await self._guard.bounded(self._persistent.close, self._timeout / 4)
-        except Exception as error:  # noqa: BLE001 - it was to be let go of, and is
-            logger.debug("a store does not close: %s", error)
+        except Exception as error:  # noqa: BLE001 - it is not used any more
+            logger.debug("the store cannot be closed: %s", error)

@@ -1,4 +1,4 @@
-"""A store in memory."""
+"""`MemoryStore`: summaries and records in this process alone."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from context_summarize.core.nodes import CompactionRecord, Summary
 
 
 def _summary_bytes(summary: Summary) -> int:
-    # Object overhead beside the text; the exact figure does not matter, that it is counted does.
+    # Text plus the overhead of the objects. A rough figure is enough to bound the memory.
     return (
         600
         + 2 * len(summary.text)
@@ -24,7 +24,7 @@ def _record_bytes(record: CompactionRecord) -> int:
 
 
 class MemoryStore:
-    """A store in memory, bounded in bytes, the least recently used going first."""
+    """A store in memory, bounded in bytes: the least recently used entries go first."""
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
         self._summaries: LRUCache[str, Summary] = LRUCache(max_bytes, getsizeof=_summary_bytes)
@@ -39,16 +39,16 @@ class MemoryStore:
         """Keep one summary.
 
         Raises:
-            ValueError: the summary is a digest.
+            ValueError: it is a fallback summary.
         """
         if summary.fallback:
-            raise ValueError(f"a digest is never stored, got one for key {summary.key[:12]}")
+            raise ValueError(f"a fallback summary is never stored, got one for key {summary.key[:12]}")
         if _summary_bytes(summary) <= self._summaries.maxsize:
             self._summaries[summary.key] = summary
 
-    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
+    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
         """The records with one of these running hashes, in the order given."""
-        return [record for digest in digests if (record := self._records.get(digest)) is not None]
+        return [record for hash_ in hashes if (record := self._records.get(hash_)) is not None]
 
     async def put_record(self, record: CompactionRecord) -> None:
         """Keep one record."""
@@ -56,7 +56,7 @@ class MemoryStore:
             self._records[record.hash] = record
 
     async def is_empty(self) -> bool:
-        """True while there is no record of a boundary."""
+        """True while there is no record of a compaction."""
         return not self._records
 
     async def close(self) -> None:

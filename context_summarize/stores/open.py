@@ -1,4 +1,4 @@
-"""Which store the `cache` setting names: memory, a file, or a server that several machines share."""
+"""Opens the store that the `cache` setting names: memory, a file, or a server that several machines share."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ logger = logging.getLogger(__name__)
 
 MEMORY = "memory"
 _BUSY_SECONDS = 0.5
-"""How long a write waits for another process; below what a layered store waits for any call."""
+"""How long a write waits for another process; less than a layered store waits for any call."""
 
 
 def open_store(cache: str | None) -> SummaryStore:
-    """The store that a `cache` setting names; nothing is opened before its first use.
+    """The store that a `cache` setting names; its first use opens it.
 
     Args:
         cache: `memory`, a file, or an address such as `redis://…`; None = a file in the user's Amplifier folder.
 
     Raises:
-        ConfigError: an address of a kind that is not known, or that cannot be read.
+        ConfigError: an address with an unsupported scheme, or one that cannot be read.
     """
     if cache == MEMORY:
         return MemoryStore()

@@ -1,4 +1,4 @@
-"""What a store of summaries has to offer."""
+"""`SummaryStore`: the methods that every store of summaries has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from context_summarize.core.nodes import CompactionRecord, Summary
 
 
 class SummaryStore(Protocol):
-    """Key → summary, and running hash → record of a boundary. A digest is never put here."""
+    """Keeps summaries by key, and records of compactions by running hash. Fallback summaries are never put here."""
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """The stored summaries among `keys`."""
@@ -19,18 +19,18 @@ class SummaryStore(Protocol):
         """Keep one summary; an entry of the same key is replaced."""
         ...
 
-    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
+    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
         """The records with one of these running hashes, in the order in which the hashes are given."""
         ...
 
     async def put_record(self, record: CompactionRecord) -> None:
-        """Keep one record; the newest one of a hash wins."""
+        """Keep one record; an earlier one of the same hash is replaced."""
         ...
 
     async def is_empty(self) -> bool:
-        """True while there is no record of a boundary to look for."""
+        """True while the store holds no record of a compaction."""
         ...
 
     async def close(self) -> None:
-        """Let go of whatever is open. The store may be used again and opens anew."""
+        """Close whatever is open. A later call opens it again."""
         ...

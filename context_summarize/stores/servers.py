@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SUMMARIES = "context_summarize_summaries"
 RECORDS = "context_summarize_records"
-"""The collections; servers without collections put the name before each key."""
+"""The collections; Redis puts the name before each key."""
 
 _TABLE = "context_summarize"
 
@@ -35,8 +35,8 @@ async def _redis(address: str) -> tuple[BaseStore, Close]:
     from redis.asyncio.retry import Retry
     from redis.backoff import NoBackoff
 
-    # Our own client: the library's reads no options from an address, and no encoded password. One retry at once, for a
-    # connection that the server has dropped meanwhile; to wait and try again is not this layer's business.
+    # A client of ours: the library's own reads neither options nor an encoded password from an address. It retries
+    # once, without waiting, because the server may have dropped the connection; `LayeredStore` does any other retry.
     scheme, _, rest = address.partition("://")
     url = f"{scheme.lower().replace('valkey', 'redis')}://{rest}"
     client = Redis.from_url(url, decode_responses=True, retry=Retry(NoBackoff(), 1))
@@ -51,7 +51,7 @@ async def _postgresql(address: str) -> tuple[BaseStore, Close]:
     pool = await asyncpg.create_pool(address, min_size=0, max_size=4)
 
     class OneQuery(PostgreSQLStore):
-        """Reads many keys at once; the library asks for one after the other."""
+        """Reads many keys in one query; the library asks for one after the other."""
 
         async def _get_managed_entries(self, *, collection: str, keys: Sequence[str]) -> list[ManagedEntry | None]:
             rows = await pool.fetch(
@@ -71,14 +71,14 @@ async def _postgresql(address: str) -> tuple[BaseStore, Close]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the library's warning that the layout of a store's entries may change: here they are a cache."""
+    """Silence the library's warning that the layout of entries may change: these entries are a cache."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         yield
 
 
 async def _ready(store: BaseStore, close: Close) -> tuple[BaseStore, Close]:
-    """Have the store make its tables now, under our lock; what a failure leaves open is closed."""
+    """Let the store make its tables now, under our lock; after a failure the connection is closed."""
     try:
         for collection in (SUMMARIES, RECORDS):
             await store.setup_collection(collection=collection)
@@ -102,4 +102,4 @@ BACKENDS = {
 """Scheme of an address → the kind of server."""
 
 SCHEMES = tuple(BACKENDS)
-"""The known beginnings of an address."""
+"""The schemes that an address may have."""

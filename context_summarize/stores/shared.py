@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from key_value.aio.stores.base import BaseStore
 
 TTL_SECONDS = 90 * 24 * 3600
-"""Entries go so long after they were put."""
+"""Seconds after which the server deletes an entry."""
 
 BATCH = 500
 """Keys in one request to the server."""
@@ -31,8 +31,8 @@ class SharedStore:
     """A store on a server, for several processes and machines at once. Nothing is opened before the first call.
 
     Every method raises `StoreUnavailable` where the server cannot be read or written; the text holds no password. The
-    next call tries anew. A call waits as long as the server takes: `LayeredStore` bounds that. An entry that cannot be
-    read is as good as none. Entries go 90 days after they were put.
+    next call tries again. A call waits as long as the server takes: `LayeredStore` bounds that. An entry that cannot be
+    read is ignored. The server deletes entries 90 days after they were put.
 
     Args:
         address: `redis://user:password@host:6379/0`, or another of `SCHEMES`.
@@ -47,7 +47,7 @@ class SharedStore:
         """The address without its secrets."""
         if scheme not in BACKENDS:
             raise ConfigError(
-                f"cache: no store is known for {self.name!r}; an address begins with one of "
+                f"cache: {self.name!r} names no supported store; an address begins with one of "
                 f"{', '.join(f'{known}://' for known in SCHEMES)}; a file is named by its path"
             )
         check_address(address, self.name)
@@ -60,7 +60,7 @@ class SharedStore:
         self._idle.set()
 
     async def prepare(self) -> None:
-        """Import the client ahead of the first call, in a thread: it can take as long as a call may. Never raises."""
+        """Import the client before the first call, in a thread: that can take as long as a call may. Never raises."""
         try:
             await asyncio.to_thread(importlib.import_module, self._backend.module)
         except ImportError:
@@ -75,7 +75,7 @@ class SharedStore:
                 try:
                     summary = decode_summary(text)
                 except DamagedEntry as error:
-                    logger.debug("%s: summary %s is as good as none: %s", self.name, key[:12], error)
+                    logger.debug("%s: summary %s cannot be read and is ignored: %s", self.name, key[:12], error)
                     continue
                 found[key] = summary
         return found
@@ -84,22 +84,22 @@ class SharedStore:
         """Keep one summary; an entry of the same key is replaced.
 
         Raises:
-            ValueError: the summary is a digest.
+            ValueError: it is a fallback summary.
         """
         if summary.fallback:
-            raise ValueError(f"a digest is never stored, got one for key {summary.key[:12]}")
+            raise ValueError(f"a fallback summary is never stored, got one for key {summary.key[:12]}")
         await self._write(SUMMARIES, summary.key, encode_summary(summary))
 
-    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
+    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
         """The records with one of these running hashes, in the order given, from the first `BATCH` that hold any."""
-        wanted = list(dict.fromkeys(digests))
+        wanted = list(dict.fromkeys(hashes))
         for at in range(0, len(wanted), BATCH):
             found: list[CompactionRecord] = []
-            for digest, text in await self._read(RECORDS, wanted[at : at + BATCH]):
+            for hash_, text in await self._read(RECORDS, wanted[at : at + BATCH]):
                 try:
                     found.append(decode_record(text))
                 except DamagedEntry as error:
-                    logger.debug("%s: record %s is as good as none: %s", self.name, digest[:12], error)
+                    logger.debug("%s: record %s cannot be read and is ignored: %s", self.name, hash_[:12], error)
             if found:
                 return found
         return []
@@ -109,12 +109,12 @@ class SharedStore:
         await self._write(RECORDS, record.hash, encode_record(record))
 
     async def is_empty(self) -> bool:
-        """False: what others have put cannot be known without a search, and to look for a record costs no more."""
+        """Always False: only a search can tell what others have put, and looking for a record costs no more."""
         return False
 
     async def close(self) -> None:
-        """Let calls under way end, then let go of the connections. The store may be used again and opens anew."""
-        async with self._lock, self._told():
+        """Let calls under way end, then close the connections. A later call opens them again."""
+        async with self._lock, self._as_unavailable():
             await self._idle.wait()
             if self._open is not None:
                 close, self._open = self._open[1], None
@@ -123,17 +123,17 @@ class SharedStore:
     # --- the server -------------------------------------------------------------------------------------------------
 
     async def _read(self, collection: str, keys: list[str]) -> list[tuple[str, str]]:
-        async with self._told(), self._in_use() as store:
+        async with self._as_unavailable(), self._in_use() as store:
             entries = await store.get_many(keys, collection=collection)
         return [(key, str(entry.get("entry"))) for key, entry in zip(keys, entries, strict=True) if entry is not None]
 
     async def _write(self, collection: str, key: str, text: str) -> None:
-        async with self._told(), self._in_use() as store:
+        async with self._as_unavailable(), self._in_use() as store:
             await store.put(key, {"entry": text}, collection=collection, ttl=TTL_SECONDS)
 
     @asynccontextmanager
     async def _in_use(self) -> AsyncIterator[BaseStore]:
-        """The store, which is not closed meanwhile."""
+        """The store; `close` waits until it is no longer in use."""
         async with self._lock:
             if self._open is None:
                 self._open = await self._connect()
@@ -152,14 +152,14 @@ class SharedStore:
             await asyncio.to_thread(importlib.import_module, self._backend.module)
         except ImportError as error:
             raise StoreUnavailable(
-                f"{self.name}: what speaks to such a store is not installed ({error}): "
+                f"{self.name}: the client for such a store is not installed ({error}): "
                 "pip install 'amplifier-module-context-summarize[shared]'"
             ) from None
         return await self._backend.connect(self._address)
 
     @asynccontextmanager
-    async def _told(self) -> AsyncIterator[None]:
-        """Every error as one of ours, without secrets."""
+    async def _as_unavailable(self) -> AsyncIterator[None]:
+        """Turn every error of a client into `StoreUnavailable`, without secrets."""
         try:
             yield
         except StoreUnavailable:

@@ -1,4 +1,4 @@
-"""A store in a file of the user: SQLite, used by one thread."""
+"""`SqliteStore`: summaries and records in a file of the user, read and written by one thread."""
 
 from __future__ import annotations
 
@@ -39,15 +39,15 @@ def default_path() -> Path:
 class SqliteStore:
     """A store in a file that several processes may share, bounded in bytes and age.
 
-    Nothing is opened before the first call, and a file that does not exist is made by the first put. All work is
-    done on one thread of the store's own, a call after the other, so that the event loop never waits for the disk. A
-    caller that is cancelled leaves its call undone or done, never half done. Every method raises `StoreUnavailable`
-    where the file cannot be read or written; the next call opens it anew.
+    The first call opens the file; the first put creates it where it does not exist. A thread of the store does all
+    work, one call after the other, so that the event loop never waits for the disk. When a caller is cancelled, its
+    call is done or not done, but never half done. Every method raises `StoreUnavailable` where the file cannot be read
+    or written; the next call opens it again.
 
     Args:
         path: the file; its folder is made when it does not exist.
         max_bytes: bound of the file's pages in use; the least recently used entries go first.
-        max_age_days: entries not used for so long go.
+        max_age_days: entries that nobody has used for so long are deleted.
         busy_seconds: how long a call waits for another process that holds the file.
         now: seconds since the epoch.
     """
@@ -76,26 +76,26 @@ class SqliteStore:
         """Keep one summary; an entry of the same key is replaced.
 
         Raises:
-            ValueError: the summary is a digest.
+            ValueError: it is a fallback summary.
         """
         if summary.fallback:
-            raise ValueError(f"a digest is never stored, got one for key {summary.key[:12]}")
+            raise ValueError(f"a fallback summary is never stored, got one for key {summary.key[:12]}")
         await self._run(lambda entries: entries.put_summary(summary))
 
-    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
+    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
         """The records with one of these running hashes, in the order given; the first `MOST_RECORDS` of them."""
-        return await self._run(lambda entries: entries.find(digests))
+        return await self._run(lambda entries: entries.find(hashes))
 
     async def put_record(self, record: CompactionRecord) -> None:
         """Keep one record; an earlier one of the same hash is replaced."""
         await self._run(lambda entries: entries.put_record(record))
 
     async def is_empty(self) -> bool:
-        """True while there is no record of a boundary."""
+        """True while there is no record of a compaction."""
         return await self._run(lambda entries: entries.is_empty())
 
     async def statistics(self) -> StoreStatistics:
-        """What the file holds; nothing, where there is no file."""
+        """What the file holds; zeros where there is no file."""
         return await self._run(lambda entries: entries.statistics())
 
     async def clear(self) -> int:
@@ -103,13 +103,13 @@ class SqliteStore:
         return await self._run(lambda entries: entries.clear())
 
     async def close(self) -> None:
-        """Finish what was asked for, close the file and end the thread. The store may be used again."""
+        """Finish the calls under way, close the file and end the thread. A later call opens it again."""
         if self._open is None:
             return
         executor, entries = self._open
         self._open = None
         done = executor.submit(entries.run, Entries.close)
-        executor.shutdown(wait=False)  # what was submitted is still done
+        executor.shutdown(wait=False)  # submitted work is still done
         await asyncio.shield(asyncio.wrap_future(done))
 
     async def _run(self, work: Callable[[Entries], T]) -> T:

@@ -1,4 +1,4 @@
-"""The tables of the SQLite store: entries, their age and their size."""
+"""The table of the SQLite store: entries, their age and their size."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 Kind: TypeAlias = Literal["summary", "record"]
 
 MOST_RECORDS = 3
-"""`find_boundary` gives no more records than this: the asker adopts the first that fits, mostly the very first."""
+"""`find_records` returns at most this many: the caller adopts the first that fits, which is mostly the very first."""
 
 _PUT = """INSERT INTO entries (kind, key, used, size, created, tokens, source_tokens, entry)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
@@ -55,7 +55,7 @@ class StoreStatistics:
     """Size on disk, the write-ahead log included."""
     summaries: int
     records: int
-    """Records of boundaries."""
+    """Records of compactions."""
     oldest: float | None
     """When the oldest entry was made, in seconds since the epoch; None when there is no entry."""
     newest: float | None
@@ -99,14 +99,14 @@ class Entries:
             found |= self._load("summary", batch, decode_summary, lambda summary: summary.key)
         return found
 
-    def find(self, digests: Sequence[str]) -> list[CompactionRecord]:
+    def find(self, hashes: Sequence[str]) -> list[CompactionRecord]:
         found: list[CompactionRecord] = []
-        for batch in _batches(digests):
-            # Which of them are there is read from the index alone. Records are long, so only those wanted are read.
+        for batch in _batches(hashes):
+            # The index alone tells which of them exist. Records are long, so only the wanted ones are read.
             there = {key for (key,) in self._file.rows(f"SELECT key {_among(batch)}", "record", *batch)}
-            for digest in batch:
-                if digest in there:
-                    found += self._load("record", [digest], decode_record, lambda record: record.hash).values()
+            for hash_ in batch:
+                if hash_ in there:
+                    found += self._load("record", [hash_], decode_record, lambda record: record.hash).values()
                 if len(found) == MOST_RECORDS:
                     return found
         return found
@@ -139,11 +139,11 @@ class Entries:
             try:
                 value = decode(entry)
                 if key_of(value) != key:
-                    raise DamagedEntry("expected an entry of its own key, got one of another")
+                    raise DamagedEntry("expected an entry of its own key, got one of another key")
             except OtherFormat:
-                continue  # left to the release that reads it; a put of this key replaces it
+                continue  # another release reads it; a put of this key replaces it
             except DamagedEntry as error:
-                logger.warning("summary store %s: a damaged %s is dropped: %s", self._file.path, kind, error)
+                logger.warning("summary store %s: a damaged %s is deleted: %s", self._file.path, kind, error)
                 damaged.append(key)
                 continue
             found[key] = value
@@ -182,7 +182,7 @@ class Entries:
     def _evict(self, connection: sqlite3.Connection) -> None:
         if self._bytes_in_use(connection) <= self._max_bytes:
             return
-        # In rounds: a page is free only when every entry on it is gone, which no sum of sizes foretells.
+        # In rounds: a page is free only when every entry on it is gone, which no sum of sizes predicts.
         while (surplus := self._bytes_in_use(connection) - self._low_bytes) > 0:
             if connection.execute(_EVICT, (surplus,)).rowcount == 0:
                 return

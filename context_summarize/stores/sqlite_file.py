@@ -47,19 +47,19 @@ _OURS_ALONE = 0o600
 
 _REMEDIES = {
     sqlite3.SQLITE_BUSY: "another process has held it for {seconds:g} s; end that one, or name another file in `cache`",
-    # What is there may be anyone's, a history of the user's for one.
+    # The file may be anything, for example a history of the user: never suggest deleting it.
     sqlite3.SQLITE_NOTADB: "the file is no store of summaries; name another one in `cache`",
     sqlite3.SQLITE_CORRUPT: "the file is damaged; delete it: summaries are made again when they are needed",
     sqlite3.SQLITE_FULL: "free space on its disk",
 }
-_OTHER_REMEDY = "see that file and folder can be read and written, or name another file in `cache`"
+_OTHER_REMEDY = "check that file and folder can be read and written, or name another file in `cache`"
 
 
 class SqliteFile:
-    """One file, as one thread sees it: `sqlite3` itself refuses to serve any other thread than the one that opened it.
+    """One file, used by one thread: `sqlite3` serves only the thread that opened the file.
 
     Args:
-        path: the file; it and its folder are made by the first transaction.
+        path: the file; the first transaction creates it and its folder.
         busy_seconds: how long a statement waits for another process that holds the file.
     """
 
@@ -69,11 +69,11 @@ class SqliteFile:
         self._connection: sqlite3.Connection | None = None
 
     def run(self, work: Callable[[], T]) -> T:
-        """Do one piece of work; whatever the file or its disk has against it becomes `StoreUnavailable`."""
+        """Do one piece of work; every error of the file or its disk becomes `StoreUnavailable`."""
         try:
             return work()
         except (sqlite3.Error, OSError) as error:
-            # Whoever follows the remedy, by deleting a damaged file for instance, is served without a restart.
+            # Reopened by the next call, so that a remedy (deleting a damaged file) works without a restart.
             self.close()
             remedy = _OTHER_REMEDY
             if isinstance(error, sqlite3.Error):
@@ -81,16 +81,16 @@ class SqliteFile:
             raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """What a query gives; nothing where there is no file: a session that keeps nothing leaves none behind."""
+        """The rows of a query; none where there is no file: reading does not create it."""
         if self._connection is None and not self.path.exists():
             return []
         return self._connected().execute(sql, values).fetchall()
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """One write, done whole or not at all."""
+        """One write transaction: all of it is done, or nothing."""
         connection = self._connected()
-        # IMMEDIATE: another writer is waited for here, and not in the midst, where SQLite gives up instead.
+        # IMMEDIATE waits for another writer here. Later in the transaction SQLite would fail instead of waiting.
         connection.execute("BEGIN IMMEDIATE")
         try:
             yield connection
@@ -101,7 +101,7 @@ class SqliteFile:
             raise
 
     def shrink(self) -> None:
-        """Give the space of what was removed back to the disk."""
+        """Give the space of deleted entries back to the disk."""
         connection = self._connected()
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file itself shrinks only now
@@ -120,7 +120,7 @@ class SqliteFile:
         return self._connection is not None
 
     def close(self) -> None:
-        """Let go of the file; the next use opens it anew."""
+        """Close the file; the next use opens it again."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -138,13 +138,13 @@ class SqliteFile:
         return self._connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        # Bytes that are no UTF-8 are damage of one row, to be found by its reader, and not an error of the database.
+        # Invalid UTF-8 is damage of one row, which its reader finds, and no error of the whole database.
         connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
         self._check_schema(connection)
         self._enter_wal(connection)
-        # With a write-ahead log NORMAL syncs the log when it is copied into the file, not at each commit. A process
-        # that is killed loses nothing, for the system has its pages; a power cut may lose the last commits, which are
-        # summaries that can be made again, and leaves the file whole.
+        # With a write-ahead log, NORMAL syncs when the log is copied into the file, and not at each commit. A killed
+        # process loses nothing, because the system holds its pages. A power cut may lose the last commits, which are
+        # summaries that can be made again; it does not damage the file.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
         _make_private(self.path)
@@ -152,7 +152,7 @@ class SqliteFile:
     def _check_schema(self, connection: sqlite3.Connection) -> None:
         if self._identity(connection) == _NEW:
             connection.execute("BEGIN IMMEDIATE")
-            if self._identity(connection) == _NEW:  # no other process was quicker
+            if self._identity(connection) == _NEW:  # no other process has made the tables meanwhile
                 for statement in _SCHEMA:
                     connection.execute(statement)
             connection.execute("COMMIT")
@@ -171,7 +171,7 @@ class SqliteFile:
                 connection.execute("PRAGMA journal_mode = WAL")
                 return
             except sqlite3.OperationalError as error:
-                # SQLite does not wait by itself here when two processes make the file at the same moment.
+                # SQLite does not wait here by itself when two processes create the file at the same moment.
                 if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                     raise
                 time.sleep(0.01)
@@ -194,9 +194,9 @@ def _make_file(path: Path) -> None:
         return
     if not path.parent.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.parent.chmod(0o700)  # mkdir's own mode is at the mercy of the umask
-    # SQLite would make it for all to read. To open it here is no way round that: closing a file gives up whatever
-    # locks the process has on it, those of another store's connection included. So it comes into being complete.
+        path.parent.chmod(0o700)  # the umask limits the mode that mkdir is given
+    # SQLite would create it readable for all. Creating it here by name would be wrong too: closing a file releases
+    # every lock of the process on it, also those of another store's connection. So a finished file is linked in.
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     try:
         os.close(descriptor)

@@ -12,12 +12,12 @@ def _clamp(ratio: float) -> float:
 
 
 def _spread(seen: list[tuple[int, int]]) -> bool:
-    """True when the estimates differ by more than 20 %: enough to tell the ratio from the constant."""
+    """True when the estimates differ by more than 20 %, so that ratio and constant can be told apart."""
     return max(e for e, _ in seen) > 1.2 * min(e for e, _ in seen)
 
 
 def _fit(seen: list[tuple[int, int]], ratio: float) -> tuple[float, float]:
-    """Ratio and constant of the line through the observations; while they are too alike, the newest one's residual."""
+    """Ratio and constant of the line through the observations; while these are too alike, only the constant is new."""
     if _spread(seen):
         estimates, actuals = zip(*seen, strict=True)
         ratio = _clamp(linear_regression(estimates, actuals).slope)
@@ -53,10 +53,11 @@ class Meter:
         self._served = estimate
 
     def observe(self, usage: Mapping[str, Any]) -> bool:
-        """Take the usage of an `llm:response`; True when it was taken for the served view's.
+        """Learn from the usage of an `llm:response`; True when it was taken for that of the served view.
 
-        Only the first plausible one after a served view is: 0.6 * estimate … 1.8 * estimate + 100,000 (tools) tokens;
-        less is a small helper's call. Cache reads are not added, since in some hosts `input_tokens` holds them.
+        Only the first plausible usage after a served view is taken: 0.6 * estimate … 1.8 * estimate + 100,000 (tools)
+        tokens; a smaller one belongs to a helper's call. Cache reads are not added: some hosts count them in
+        `input_tokens`.
         """
         figures = (usage.get("input_tokens"), usage.get("cache_write_tokens"))
         actual = sum(figure for figure in figures if type(figure) is int and figure > 0)
@@ -69,8 +70,8 @@ class Meter:
     def _learn(self, new: tuple[int, int]) -> None:
         seen = [*self._seen, new][-8:]
         fit = _fit(seen, self._ratio)
-        # Far off means that the model was swapped. But before there was a line, the ratio was a guess: then a first
-        # observation of another size may be far off too, and it is what gives the line.
+        # A figure that is far off means another model. But before there is a line, the ratio is a guess: then the first
+        # observation of another size may be far off too, and it gives the line.
         gives_line = self._seen and not _spread(self._seen) and _spread(seen) and not _misses(*fit, new)
         if self._seen and _misses(self._ratio, self._constant, new) and not gives_line:
             seen, fit = [new], _fit([new], self._ratio)

@@ -26,9 +26,9 @@ _PATTERN = (
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-# Up to tiktoken 0.12 the merging of one regex match is quadratic (100 kB of one letter: 3 s), and in every version a
-# megabyte of blanks overflows the regex engine's stack, which surfaces as a BaseException. Python calls \x1c-\x1f
-# blank, tiktoken's regex does not. The look-behinds keep the search linear: a run is tried at its start alone.
+# Up to tiktoken 0.12 the time to merge one regex match is quadratic (100 kB of one letter: 3 s). In every version a
+# megabyte of blanks overflows the stack of the regex engine, which raises a BaseException. Python treats \x1c-\x1f as
+# blanks, tiktoken's regex does not. The look-behinds keep the search linear: a match begins only where a run begins.
 _LONG_RUN = re.compile(rf"(?<![\S\x1c-\x1f])[\S\x1c-\x1f]{{{RUN_CHARS + 1},}}|(?<!\s)\s{{{RUN_CHARS + 1},}}")
 _load_lock = threading.Lock()
 
@@ -54,13 +54,13 @@ def _build_encoding() -> tiktoken.Encoding:
 
 
 def _shared_encoding() -> tiktoken.Encoding:
-    """The process's encoding. lru_cache alone would build it twice when two threads come at once."""
+    """The encoding of the process. lru_cache alone would build it twice for two threads at the same time."""
     with _load_lock:
         return _build_encoding()
 
 
 def _cut(text: str) -> Iterator[str]:
-    """Pieces of at most `PIECE_CHARS`, cut where the tokenizer cuts too: after a newline, else before a blank."""
+    """Pieces of at most `PIECE_CHARS`, cut where the tokenizer cuts too: after a newline, or else before a blank."""
     start = 0
     while len(text) - start > PIECE_CHARS:
         end = start + PIECE_CHARS
@@ -86,14 +86,14 @@ def _pieces(text: str) -> Iterator[str]:
 
 
 class TokenCounter:
-    """Counts text in `o200k_base` tokens. Making one costs nothing; the encoding is loaded once per process."""
+    """Counts text in `o200k_base` tokens. The first count loads the encoding, once per process."""
 
     def __init__(self) -> None:
         self._encoding: tiktoken.Encoding | None = None
 
     @property
     def loaded(self) -> bool:
-        """True when `count` will not have to load first."""
+        """True when `count` need not load the encoding first."""
         return self._encoding is not None
 
     async def load(self) -> None:
@@ -102,14 +102,14 @@ class TokenCounter:
         Raises: ContextSummarizeError when the bundled ranks are missing or damaged; a later call tries again.
         """
         if self._encoding is None:
-            # No shared task: it would belong to one event loop, and to the caller that is cancelled.
+            # No shared task: it would belong to one event loop, and be cancelled with its first caller.
             self._encoding = await asyncio.to_thread(_shared_encoding)
 
     def count(self, text: str) -> int:
-        """Tokens of the text, special tokens read as plain text; blocks for the load if there was none.
+        """Tokens of the text; special tokens are read as plain text. Loads the encoding first where necessary.
 
-        Counted in pieces: text without blanks comes out some 0.1 % too large. Lone surrogates count as replacement
-        characters. Raises: as `load`.
+        Text is counted in pieces, so that text without blanks counts about 0.1 % too large. Lone surrogates count as
+        replacement characters. Raises: as `load`.
         """
         encoding = self._encoding = self._encoding or _shared_encoding()
         return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))

@@ -12,7 +12,7 @@ from context_summarize.messages.images import read_image
 # Anthropic's published rule, without its cap on one image's tokens (some 1,600; newer models allow more).
 IMAGE_LONG_SIDE = 1568  # pixels; larger images are scaled down to this
 PIXELS_PER_TOKEN = 750
-UNKNOWN_IMAGE_TOKENS = 1600  # for an image whose size cannot be told
+UNKNOWN_IMAGE_TOKENS = 1600  # for an image whose size is unknown
 
 
 def image_tokens(block: Mapping[str, Any]) -> int:

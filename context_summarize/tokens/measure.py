@@ -1,4 +1,4 @@
-"""Tokens of one row."""
+"""`measure`: tokens of one row."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.tokens.images import image_tokens
 
 ROW_OVERHEAD = 3
-"""Tokens that wrap one message, as OpenAI states for its chat models; the meter's constant takes up the rest."""
+"""Tokens that wrap one message, as OpenAI states for its chat models; the meter's constant covers the rest."""
 Count = Callable[[str], int]
 
 

@@ -1,9 +1,12 @@
-"""The line that stands for a tool call in a rendered row: written and read here."""
+"""Marks of tool calls and results in a rendered row: written and read here."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+
+ORPHAN = "[result without a call] "
+"""Begins a result whose call is not in the history."""
 
 
 def call_line(name: str, arguments: str) -> str:

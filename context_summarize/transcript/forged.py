@@ -1,4 +1,4 @@
-"""Finds lines of a summary that could pass for a line of its frame, of a role or of a transcript, and quotes them."""
+"""Quotes lines of a summary that look like a line of its frame, of a role or of a transcript."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ _LOOK_ALIKES = str.maketrans(
 """Letters of other scripts that look like Latin ones, after case folding."""
 
 
-def _folded(line: str) -> str:
-    """The line as it looks: no invisible characters, accents or look-alikes, in lower case, each number as 0."""
+def _plain(line: str) -> str:
+    """The line as it looks: without invisible characters, accents and look-alikes, in lower case, each number as 0."""
     plain = unicodedata.normalize("NFKD", _INVISIBLE.sub("", line))
     plain = "".join(char for char in plain if not unicodedata.combining(char)).casefold().translate(_LOOK_ALIKES)
     return re.sub(r"\d+", "0", plain)
 
 
 def _beginning(line: str) -> str:
-    """The first words of a frame's line, by which a forged one is known; the line itself when it has few."""
+    """The first words of a frame's line, by which an imitation is found; the whole line when it has few words."""
     words = re.findall(r"\w+", line)
     return " ".join(words[:4]) if len(words) > 2 else line.strip()
 
 
 def quoted(text: str, frame: Frame) -> str:
-    """The text with "> " before each line that could pass for a line of its frame, of a role or of a transcript."""
+    """The text with "> " before each line that looks like a line of its frame, of a role or of a transcript."""
     filled = frame(text="\0", first="0", last="0", count="0", level="0", recall="").replace("\0", "\n")
-    marks = {_beginning(_folded(line)) for line in filled.split("\n")} - {""}
+    marks = {_beginning(_plain(line)) for line in filled.split("\n")} - {""}
 
     def forged(line: str) -> bool:
-        folded = _folded(line)
-        words = " ".join(re.findall(r"\w+", folded))
-        role = _ROLE_LINE.match(folded)
+        seen = _plain(line)
+        words = " ".join(re.findall(r"\w+", seen))
+        role = _ROLE_LINE.match(seen)
         as_role = role is not None and (role[1] is None or "#" in role[1])
-        return as_role or _TEMPLATE.search(folded) is not None or any(m in folded or m in words for m in marks)
+        return as_role or _TEMPLATE.search(seen) is not None or any(m in seen or m in words for m in marks)
 
     lines = _LINE_ENDS.split(text)
     found = [forged(line) for line in lines]

@@ -1,4 +1,4 @@
-"""What a transcript uses as marks, the escaping of text that looks like one, and cuts that leave a note."""
+"""Marks of a transcript: escaping of text that looks like one, and cuts that leave a note."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ INVISIBLE = (
     r"\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x84\x86-\x9f\xad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
     r"\u202a-\u202e\u2060-\u206f\u20d0-\u20f0\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\U000e0000-\U000e007f"
 )
-"""Characters that take no room, for a class of a pattern."""
+"""Invisible characters, for a character class of a pattern."""
 LINE_END = r"\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
-"""Whatever some reader takes for the end of a line, for a class of a pattern."""
+"""Characters that some reader takes for the end of a line, for a character class."""
 BLANK = r" \t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000"
-"""Blanks within a line, for a class of a pattern."""
+"""Blanks within a line, for a character class."""
 _MARK_LIKE = re.compile(
     rf"([{LINE_END}])(?=[{INVISIBLE}]*(?:"
     # the header of a row; a word with letters beyond ASCII may look like a role
@@ -33,7 +33,7 @@ def escape_marks(text: str) -> str:
 
 
 def after_cut(text: str, at: int) -> str:
-    """What follows a cut; the rest of a line that was cut in two must not pass for a mark."""
+    """The text after a cut; the rest of a line that was cut in two is escaped, as it may look like a mark."""
     first, line_end, others = text[at:].partition("\n")
     return text[at:] if text[at - 1 : at] == "\n" else f"{escape_marks(first)}{line_end}{others}"
 

@@ -1,4 +1,4 @@
-"""Rendered rows: what the summariser is shown of a row, and the text that a run of them makes."""
+"""Rendered rows: what the summariser sees of a row, and the text of several rows."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class RenderedRow:
-    """One history row as the summariser is shown it."""
+    """One history row as the summariser sees it."""
 
     number: int
     """Counted from 1 within its segment."""
@@ -28,10 +28,10 @@ def render_rows(rows: Sequence[RenderedRow]) -> str:
 
 
 def parse_rendered(text: str) -> tuple[RenderedRow, ...]:
-    """The rows of a rendered transcript; what stands before its first header is left out.
+    """The rows of a rendered transcript; text before its first header is left out.
 
-    A header line counts only when its number follows the previous block's, so that a quoted one starts no block unless
-    its number fits.
+    A header line counts only when its number follows the number of the previous row. So a quoted header starts no row
+    unless its number fits.
     """
     rows: list[RenderedRow] = []
     lines: list[str] = []

@@ -76,11 +76,11 @@ class TestSummaries:
         await store.put(summary("a", text))
         assert (await store.get(["a"]))["a"].text == text
 
-    async def test_a_digest_is_refused(self, store: SummaryStore) -> None:
-        """Rule 10: a digest is never stored, and the summary that is there stays."""
+    async def test_a_fallback_summary_is_refused(self, store: SummaryStore) -> None:
+        """Rule 10: a fallback summary is never stored, and the summary that is there stays."""
         await store.put(summary("a"))
         for key in ("a", "b"):
-            with pytest.raises(ValueError, match="a digest is never stored"):
+            with pytest.raises(ValueError, match="a fallback summary is never stored"):
                 await store.put(summary(key, "by code", fallback=True))
         assert await store.get(["a", "b"]) == {"a": summary("a")}
 
@@ -101,7 +101,7 @@ class TestRecords:
         assert await store.find_records(["d"]) == [record("d")]
         assert await store.find_records(["bare"]) == [bare]
 
-    async def test_records_are_found_in_the_order_of_their_digests(self, store: SummaryStore) -> None:
+    async def test_records_are_found_in_the_order_of_their_hashes(self, store: SummaryStore) -> None:
         """The asker names the longest history first."""
         for digest in ("d1", "d2", "d3"):
             await store.put_record(record(digest))
@@ -110,8 +110,8 @@ class TestRecords:
         assert await store.find_records([]) == []
         assert await store.find_records(["x"]) == []
 
-    async def test_the_newest_record_of_a_digest_wins(self, store: SummaryStore) -> None:
-        """A later boundary at the same place replaces the earlier one."""
+    async def test_the_newest_record_of_a_hash_wins(self, store: SummaryStore) -> None:
+        """A later compaction at the same place replaces the earlier one."""
         await store.put_record(record("d", 3))
         await store.put_record(record("d", 4))
         assert await store.find_records(["d"]) == [record("d", 4)]
@@ -132,7 +132,7 @@ class TestRecords:
         assert await store.get(["same"]) == {"same": summary("same")}
         assert await store.find_records(["same"]) == [record("same")]
 
-    async def test_a_store_is_empty_until_a_boundary_is_recorded(self, store: SummaryStore) -> None:
+    async def test_a_store_is_empty_until_a_compaction_is_recorded(self, store: SummaryStore) -> None:
         """Summaries alone leave nothing to look for."""
         assert await store.is_empty()
         await store.put(summary("a"))

@@ -165,7 +165,7 @@ def test_keywords_are_checked_like_a_mapping() -> None:
 
 
 def test_a_target_at_or_above_the_threshold_is_refused_with_both_values() -> None:
-    """A boundary must free something."""
+    """A compaction must free something."""
     for target, threshold in ((0.3, 0.3), (0.5, 0.4)):
         with pytest.raises(ConfigError, match=f"got {target} and {threshold}"):
             Config.from_mapping({"target_usage": target, "compact_threshold": threshold})

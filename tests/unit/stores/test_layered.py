@@ -206,7 +206,7 @@ class TestBothLayers:
     async def test_a_digest_reaches_neither(self) -> None:
         """The error is the caller's, not the store's: nothing is paused."""
         store, shaky, _ = make()
-        with pytest.raises(ValueError, match="a digest is never stored"):
+        with pytest.raises(ValueError, match="a fallback summary is never stored"):
             await store.put(replace(summary("a"), fallback=True))
         assert await store.get(["a"]) == {}
         assert shaky.calls == ["get"]
@@ -232,7 +232,7 @@ class TestTrouble:
             (
                 "WARNING",
                 "the shaky store: nobody there; summaries are kept in memory meanwhile, and the store is tried again "
-                "every 30 s: see that it is there and can be read and written",
+                "every 30 s: check that it is there and can be read and written",
             )
         ]
         clock.time += 0.2
@@ -243,7 +243,7 @@ class TestTrouble:
 
     @timeless
     async def test_the_next_warning_comes_after_it_has_been_back(self, caplog: pytest.LogCaptureFixture) -> None:
-        """That it is back is told, but is no warning."""
+        """That it works again is logged, but not as a warning."""
         caplog.set_level(logging.INFO, LOG)
         store, shaky, clock = make()
         for _ in range(2):
@@ -254,7 +254,7 @@ class TestTrouble:
             shaky.error = None
             await store.get(["a"])
         assert [level for level, _ in said(caplog)] == ["WARNING", "INFO"] * 2
-        assert said(caplog)[1] == ("INFO", "the shaky store is back")
+        assert said(caplog)[1] == ("INFO", "the shaky store works again")
 
     @timeless
     async def test_many_calls_of_a_request_wait_once_for_a_store_that_hangs(

@@ -104,7 +104,7 @@ class RecordsOnAServer(contract.TestRecords):
         found = await store.find_records(digests[::-1])
         assert [each.frontier_group for each in found] == [9_200, 9_100]
 
-    async def test_a_store_is_empty_until_a_boundary_is_recorded(self, store: SummaryStore) -> None:
+    async def test_a_store_is_empty_until_a_compaction_is_recorded(self, store: SummaryStore) -> None:
         """It never says so: others may have put one."""
         assert not await store.is_empty()
         await store.put_record(record("d"))
@@ -175,7 +175,7 @@ async def test_a_long_history_is_looked_up_in_few_requests(server: RedisServer, 
     assert await commands(server, "get") == 0
 
 
-async def test_an_entry_that_cannot_be_read_is_as_good_as_none(server: RedisServer, store: SharedStore) -> None:
+async def test_an_entry_that_cannot_be_read_is_ignored(server: RedisServer, store: SharedStore) -> None:
     """Whatever wrote it; the next put replaces it."""
     from redis.asyncio import Redis
 
@@ -351,7 +351,7 @@ async def test_an_address_that_leads_nowhere_is_told_without_its_password(
     assert all(PASSWORD not in repr(vars(line)) for line in caplog.records)
 
 
-@pytest.mark.parametrize("call", ["get", "put", "find_boundary", "put_boundary"])
+@pytest.mark.parametrize("call", ["get", "put", "find_records", "put_record"])
 async def test_alone_it_says_that_it_is_away(call: str) -> None:
     """The error names the address without its secrets."""
     address = f"redis://user:{PASSWORD}@127.0.0.1:{free_port()}/0"
@@ -359,8 +359,8 @@ async def test_alone_it_says_that_it_is_away(call: str) -> None:
     calls: dict[str, Callable[[], Any]] = {
         "get": lambda: store.get(["a"]),
         "put": lambda: store.put(summary("a")),
-        "find_boundary": lambda: store.find_records(["d"]),
-        "put_boundary": lambda: store.put_record(record("d")),
+        "find_records": lambda: store.find_records(["d"]),
+        "put_record": lambda: store.put_record(record("d")),
     }
     with pytest.raises(StoreUnavailable) as raised:
         await calls[call]()
@@ -447,7 +447,7 @@ def test_an_address_is_shown_without_secrets(address: str, public: str) -> None:
 async def test_a_session_serves_every_request_whatever_the_server_does(
     server: RedisServer, layered: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The server hangs, dies and comes back in mid-session; then a new session adopts the last boundary for nothing."""
+    """The server hangs, dies and returns in mid-session; then a new session adopts the compaction without a call."""
     caplog.set_level(logging.INFO, LOG)
     settings = {"keep_recent": 4, "segment_tokens": 64, "summary_tokens": 32, "prefetch_threshold": None}
     provider = ScriptedProvider(then="Goal: look up orders.")

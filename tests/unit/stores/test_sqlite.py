@@ -530,7 +530,7 @@ class TestTrouble:
         """No folder can be made there, whoever asks."""
         (tmp_path / "file").touch()
         store = SqliteStore(tmp_path / "file" / "cache" / "store.sqlite3")
-        with pytest.raises(StoreUnavailable, match="see that file and folder can be read and written, or name another"):
+        with pytest.raises(StoreUnavailable, match="check that file and folder can be read and written"):
             await store.put(summary("a"))
         assert await store.get(["a"]) == {}
         await store.close()
