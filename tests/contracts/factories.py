@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
@@ -58,3 +59,8 @@ def record(hash_: str, frontier: int = 3) -> CompactionRecord:
     rest = Node("k2", 0, -1, 2, 3, 100, 512, (), "focus")
     node = Node("k3", 1, -1, 0, 3, 150, 0, (leaf, rest))
     return CompactionRecord(hash_, frontier, 9, 512, 100, (node,), ((1, 0, 64, "ab"),), 4, 2.5)
+
+
+def keys(count: int, seed: str = "") -> list[str]:
+    """Keys as the package makes them."""
+    return [hashlib.sha256(f"{seed}{index}".encode()).hexdigest() for index in range(count)]

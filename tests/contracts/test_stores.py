@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -13,7 +12,7 @@ import pytest
 
 from context_summarize.stores import codec as codec
 from context_summarize.stores.protocol import SummaryStore
-from tests.contracts.factories import FACTORIES, record, summary
+from tests.contracts.factories import FACTORIES, keys, record, summary
 
 
 @pytest.fixture(params=FACTORIES)
@@ -21,11 +20,6 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path, no_hang: None) -
     made = await FACTORIES[request.param](tmp_path)
     yield made
     await made.close()
-
-
-def keys(count: int, seed: str = "") -> list[str]:
-    """Keys as the package makes them."""
-    return [hashlib.sha256(f"{seed}{index}".encode()).hexdigest() for index in range(count)]
 
 
 class TestSummaries:
@@ -103,8 +97,8 @@ class TestRecords:
 
     async def test_records_are_found_in_the_order_of_their_hashes(self, store: SummaryStore) -> None:
         """The asker names the longest history first."""
-        for digest in ("d1", "d2", "d3"):
-            await store.put_record(record(digest))
+        for hash_ in ("d1", "d2", "d3"):
+            await store.put_record(record(hash_))
         assert await store.find_records(["d3", "x", "d1"]) == [record("d3"), record("d1")]
         assert await store.find_records(["d1", "d2", "d3"]) == [record("d1"), record("d2"), record("d3")]
         assert await store.find_records([]) == []
@@ -118,10 +112,10 @@ class TestRecords:
 
     async def test_records_are_found_among_those_of_a_long_history(self, store: SummaryStore) -> None:
         """Ten thousand running hashes, the longest first; whatever their number, the order is theirs."""
-        digests = keys(10_000)
+        hashes = keys(10_000)
         for index in (9_000, 4_000, 10):
-            await store.put_record(record(digests[index], index))
-        found = await store.find_records(digests[::-1])
+            await store.put_record(record(hashes[index], index))
+        found = await store.find_records(hashes[::-1])
         assert [each.frontier_group for each in found] == [9_000, 4_000, 10]
 
     async def test_summaries_and_records_are_apart(self, store: SummaryStore) -> None:

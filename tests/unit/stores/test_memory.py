@@ -38,6 +38,6 @@ class TestMemoryStore:
     async def test_records_are_bounded_too(self) -> None:
         """The oldest boundary goes."""
         store = MemoryStore(max_bytes=8 * 2_500)
-        for digest in ("d1", "d2", "d3"):
-            await store.put_record(record(digest))
+        for hash_ in ("d1", "d2", "d3"):
+            await store.put_record(record(hash_))
         assert await store.find_records(["d1", "d2", "d3"]) == [record("d2"), record("d3")]

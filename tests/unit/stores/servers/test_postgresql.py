@@ -14,8 +14,8 @@ from context_summarize.stores.protocol import SummaryStore
 from context_summarize.stores.shared import TTL_SECONDS, SharedStore
 from tests.contracts import test_stores as contract
 from tests.contracts.factories import record, summary
+from tests.contracts.servers import RecordsOnAServer, SummariesOnAServer
 from tests.support.postgresql_server import PASSWORD, PostgresqlServer, postgresql_server
-from tests.unit.stores.test_shared import RecordsOnAServer, SummariesOnAServer
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,129 @@
+"""What is known of a row, whatever its shape."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_summarize.messages.rows import Call, JsonRow
+from context_summarize.testing import assistant, call, calls, hook, result, user
+from tests.unit.messages.shapes import (
+    ANTHROPIC_CALL,
+    ANTHROPIC_RESULTS,
+    BLOCK_CALL,
+    LOOP_CALL,
+    OPENAI_CALL,
+    row,
+)
+
+
+class TestAnalyse:
+    @pytest.mark.parametrize(
+        ("raw", "rendered", "is_user", "pinned"),
+        [
+            (user("x"), True, True, False),
+            (assistant("x"), True, False, False),
+            ({"role": "function", "name": "f", "content": "x"}, True, False, False),
+            ({"role": "system", "content": "x"}, False, False, True),
+            ({"role": "developer", "content": "x"}, False, False, True),
+            (hook("x"), False, False, False),
+            (hook("x", "user"), False, False, False),
+            (hook("x", "developer"), False, False, False),
+            ({**user("x"), "metadata": {"ephemeral": True}}, False, False, False),
+            ({**user("x"), "ephemeral": True}, False, False, False),
+            ({"role": "system", "content": "x", "ephemeral": True}, False, False, False),
+            ({**user("x"), "metadata": {"critical": True}}, True, True, True),
+            ({**assistant("x"), "critical": True}, True, False, True),
+            ({**hook("x"), "critical": True}, False, False, False),
+            ({**user("x"), "critical": True, "ephemeral": True}, False, False, False),
+            ({**user("x"), "metadata": {"critical": "yes", "ephemeral": 1}}, True, True, False),
+            ({**user("x"), "metadata": None}, True, True, False),
+            ({**user("x"), "metadata": {"source": "tool"}}, True, True, False),
+            (ANTHROPIC_RESULTS, True, False, False),
+            (result("a"), True, False, False),
+        ],
+    )
+    def test_marks_say_what_is_rendered_a_user_message_or_a_pin(
+        self, raw: JsonRow, rendered: bool, is_user: bool, pinned: bool
+    ) -> None:
+        """System, developer, hook and ephemeral rows are not rendered; hook rows are never pins."""
+        found = row(raw)
+        assert (found.rendered, found.user, found.pinned) == (rendered, is_user, pinned)
+
+    def test_system_rows_are_pins_only_while_they_are_preserved(self) -> None:
+        """preserve_system false lets them go; a critical one stays."""
+        system = {"role": "system", "content": "x"}
+        assert not row(system, preserve_system=False).pinned
+        assert row({**system, "critical": True}, preserve_system=False).pinned
+
+    def test_ephemeral_is_read_from_both_places(self) -> None:
+        """metadata.ephemeral and top-level ephemeral mean the same."""
+        assert row({**user("x"), "ephemeral": True}).ephemeral
+        assert row({**user("x"), "metadata": {"ephemeral": True}}).ephemeral
+        assert not row(user("x")).ephemeral
+
+    @pytest.mark.parametrize("raw", [BLOCK_CALL, LOOP_CALL, OPENAI_CALL, ANTHROPIC_CALL])
+    def test_calls_are_read_in_all_shapes_and_once(self, raw: JsonRow) -> None:
+        """A call that stands as block and in tool_calls is one call; a JSON string is data."""
+        assert row(raw).calls == (Call("a", "weather", {"city": "Oslo"}),)
+
+    def test_entries_may_name_tool_and_arguments_otherwise(self) -> None:
+        """Flat entries occur with name and input as well."""
+        raw = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "name": "n", "input": {"q": 1}}]}
+        assert row(raw).calls == (Call("a", "n", {"q": 1}),)
+
+    def test_arguments_that_are_no_json_stay_text_and_none_becomes_empty(self) -> None:
+        """What the model wrote is kept as it is."""
+        entries = [
+            {"id": "a", "type": "function", "function": {"name": "f", "arguments": "{broken"}},
+            {"id": "b", "type": "function", "function": {"name": None}},
+            {"id": "c", "tool": "f", "arguments": "[" * 100_000},
+        ]
+        found = row({"role": "assistant", "content": "", "tool_calls": entries}).calls
+        assert found[0].arguments == "{broken"
+        assert (found[1].name, found[1].arguments) == ("", {})
+        assert found[2].arguments == "[" * 100_000
+
+    def test_ids_that_repeat_are_as_many_calls_as_they_are_made(self) -> None:
+        """Two blocks of one id are two calls, and two entries beside them are the same two."""
+        twice = calls(("x", "f", {"n": 1}), ("x", "f", {"n": 2}))
+        assert [c.arguments for c in row(twice).calls] == [{"n": 1}, {"n": 2}]
+        thrice = {**twice, "tool_calls": [*twice["tool_calls"], {"id": "x", "tool": "f", "arguments": {"n": 3}}]}
+        assert [c.arguments for c in row(thrice).calls] == [{"n": 1}, {"n": 2}, {"n": 3}]
+
+    def test_numeric_ids_are_text_everywhere(self) -> None:
+        """Hand-written transcripts use numbers: 7 and "7" are one id."""
+        raw = {
+            "role": "assistant",
+            "content": [{"type": "tool_call", "id": 7, "name": "f", "input": {}}],
+            "tool_calls": [{"id": "7", "tool": "f", "arguments": {}}],
+        }
+        assert [c.id for c in row(raw).calls] == ["7"]
+        assert row({"role": "tool", "tool_call_id": 7, "content": "x"}).result_ids == ("7",)
+
+    def test_entries_and_blocks_without_a_usable_id_are_no_calls(self) -> None:
+        """Without an id no result could ever answer."""
+        raw = {
+            "role": "assistant",
+            "content": [{"type": "tool_call", "name": "f", "input": {}}, {"type": 5}],
+            "tool_calls": ["x", {"tool": "f"}, {"id": None}, {"id": False}],
+        }
+        assert row(raw).calls == ()
+        assert row({"role": "assistant", "content": "", "tool_calls": "x"}).calls == ()
+
+    def test_calls_and_results_of_rows_that_are_not_rendered_do_not_count(self) -> None:
+        """A hook's row opens no group and answers no call."""
+        assert row({**call("a"), "metadata": {"source": "hook"}}).calls == ()
+        assert row({**result("a"), "metadata": {"source": "hook"}}).result_ids == ()
+        assert row({**call("a"), "role": "user"}).calls == ()
+        assert row({**ANTHROPIC_RESULTS, "role": "assistant"}).result_ids == ()
+
+    def test_results_are_read_in_both_shapes(self) -> None:
+        """Tool rows, and tool_result blocks under either name of the id."""
+        assert row(result("a")).result_ids == ("a",)
+        assert row(ANTHROPIC_RESULTS).result_ids == ("a", "b")
+        blocks = [{"type": "tool_result", "tool_call_id": "a", "output": 1}, {"type": "tool_result"}]
+        assert row(user(blocks)).result_ids == ("a",)
+
+    def test_a_row_that_holds_a_tool_result_is_no_user_message_even_without_an_id(self) -> None:
+        """DESIGN: a user message holds no tool result; one without an id is none of the user's words either."""
+        assert not row(user([{"type": "tool_result", "content": "whose?"}])).user

@@ -1,0 +1,216 @@
+"""Rows of a view: the host accepts them, whatever was stored."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from amplifier_core.message_models import (
+    Message,
+)
+
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.reading import analyse
+from context_summarize.messages.rows import NO_RESULT, SOURCE, Call, JsonRow
+from context_summarize.messages.view_rows import synthetic_result, view_row, without_continuation
+from context_summarize.testing import assistant, hook, result, user
+from tests.unit.messages.shapes import (
+    ANTHROPIC_RESULTS,
+    IMAGE,
+    LOOP_CALL,
+    PNG,
+    SHAPES,
+    SIGNED,
+    row,
+    spoil,
+    view,
+)
+
+
+class TestViewRow:
+    @pytest.mark.parametrize("shape", SHAPES)
+    def test_every_view_row_passes_the_hosts_message(self, shape: str) -> None:
+        """DESIGN rule 3, and the original stays as it came."""
+        raw = normalise(SHAPES[shape])
+        found = analyse(raw)
+        shown = view_row(found, list(found.result_ids))
+        assert shown is not None
+        Message(**shown)
+        assert raw == SHAPES[shape]
+        assert shown["role"] == raw["role"] or (raw["role"] == "tool" and not found.rendered)
+
+    @pytest.mark.parametrize("shape", SHAPES)
+    def test_changing_a_view_row_changes_nothing_in_the_history(self, shape: str) -> None:
+        """A view is copied down to its content blocks."""
+        raw = normalise(SHAPES[shape])
+        found = analyse(raw)
+        shown = view_row(found, list(found.result_ids))
+        assert shown is not None
+        spoil(shown)
+        assert raw == SHAPES[shape]
+
+    def test_a_view_row_shares_nothing_that_stands_in_a_tuple(self) -> None:
+        """Tuples are kept in the history, so what they hold is copied for a view as well."""
+        raw = normalise({**user("x"), "metadata": {"k": ({"a": 1},)}})
+        shown = view_row(analyse(raw))
+        assert shown is not None
+        shown["metadata"]["k"][0]["a"] = 2
+        assert raw["metadata"] == {"k": ({"a": 1},)}
+
+    def test_plain_rows_and_rows_of_the_hosts_loops_are_shown_as_they_are(self) -> None:
+        """Blocks and tool_calls stay together, metadata and extra keys pass."""
+        for raw in (user("x"), LOOP_CALL, SHAPES["tool named"], SHAPES["assistant thinking_block"], hook("x")):
+            assert view(raw, ["a"]) == raw
+
+    def test_thinking_is_untouched(self) -> None:
+        """A signed block that was changed is refused by its provider."""
+        raw = assistant(
+            [
+                SIGNED,
+                {"type": "redacted_thinking", "data": "xx"},
+                {"type": "reasoning", "content": [], "summary": ["s"], "encrypted": "e"},
+                {"type": "tool_use", "id": "a", "name": "f", "input": {}},
+            ]
+        )
+        assert view(raw)["content"][:3] == raw["content"][:3]
+
+    def test_thinking_is_untouched_beside_arguments_with_odd_keys(self) -> None:
+        """Assistant rows with calls stay whole, whatever else has to be mended."""
+        raw = assistant([SIGNED, {"type": "tool_call", "id": "a", "name": "f", "input": {5: 1}}])
+        shown = view(raw)
+        assert SIGNED in shown["content"]
+        assert [block["type"] for block in shown["content"]] == ["thinking", "tool_call"]
+
+    def test_a_tool_use_block_becomes_a_tool_call(self) -> None:
+        """Message refuses tool_use; extra keys of the block stay."""
+        raw = assistant([{"type": "tool_use", "id": 7, "name": None, "input": '{"q": 1}', "cache_control": {"t": 1}}])
+        assert view(raw)["content"] == [
+            {"type": "tool_call", "id": "7", "name": "", "input": {"q": 1}, "cache_control": {"t": 1}}
+        ]
+
+    def test_arguments_that_are_no_object_are_wrapped(self) -> None:
+        """Message wants a dict."""
+        raw = assistant([{"type": "tool_call", "id": "a", "name": "f", "input": [1]}])
+        assert view(raw)["content"][0]["input"] == {"value": [1]}
+
+    def test_a_tool_result_block_gets_the_hosts_keys(self) -> None:
+        """tool_use_id and content become tool_call_id and output."""
+        assert view(ANTHROPIC_RESULTS, ["a", "b"])["content"] == [
+            {"type": "tool_result", "tool_call_id": "a", "output": [{"type": "text", "text": "21 degrees"}]},
+            {"type": "tool_result", "tool_call_id": "b", "output": "rain"},
+            {"type": "text", "text": "and now?"},
+        ]
+        assert view(user([{"type": "tool_result", "tool_use_id": "a"}]), ["a"])["content"][0]["output"] == ""
+
+    @pytest.mark.parametrize("odd", [{5: 1}, {"visibility": "everybody"}], ids=["key", "visibility"])
+    def test_a_result_block_with_odd_keys_still_answers_its_call(self, odd: dict[Any, Any]) -> None:
+        """Rule 2: what must be mended for the host may not cost the pair."""
+        raw = user([{"type": "tool_result", "tool_use_id": "a", "content": "r", **odd}])
+        content = view(raw, ["a"])["content"]
+        assert isinstance(content, list)
+        assert [(block["type"], block.get("tool_call_id")) for block in content] == [("tool_result", "a")]
+
+    def test_results_that_answer_nothing_are_left_out(self) -> None:
+        """Orphans and second results are rendered, not shown."""
+        assert view_row(row(result("a"))) is None
+        assert view_row(row(result("a")), []) is None
+        assert view(ANTHROPIC_RESULTS, ["a"])["content"][1:] == [{"type": "text", "text": "and now?"}]
+        second = user([{"type": "tool_result", "tool_use_id": "a", "content": text} for text in ("one", "two")])
+        assert [block["output"] for block in view(second, ["a"])["content"]] == ["one"]
+        assert view_row(row(second), []) is None
+
+    def test_a_tool_row_of_a_hook_is_shown_as_user_text(self) -> None:
+        """It answers no call, so it may not stand as a result."""
+        assert view(SHAPES["hook tool"]) == {"role": "user", "content": "x", "metadata": {"source": "hook"}}
+        assert view(SHAPES["ephemeral tool"]) == {"role": "user", "content": "x"}
+
+    def test_calls_of_a_hook_are_shown_as_text(self) -> None:
+        """Nobody would answer them."""
+        shown = view(SHAPES["hook assistant with calls"])
+        assert [block["type"] for block in shown["content"]] == ["text"]
+        assert "tool_calls" not in shown
+
+    @pytest.mark.parametrize("content", [{}, {"content": None}])
+    def test_missing_and_none_content_become_empty(self, content: JsonRow) -> None:
+        """Message refuses both."""
+        assert view({"role": "assistant", **content})["content"] == ""
+
+    @pytest.mark.parametrize(
+        ("block", "shown"),
+        [
+            (
+                {"type": "image_url", "image_url": {"url": "https://e.com/a.png"}},
+                {"type": "image", "source": {"type": "url", "url": "https://e.com/a.png"}},
+            ),
+            ({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}, IMAGE),
+            (IMAGE, IMAGE),
+            ({"type": "image_url"}, {"type": "text", "text": "[image: image, 0 bytes]"}),
+            ({"type": "input_text", "text": "x"}, {"type": "text", "text": "x"}),
+            ({"type": "novel", "x": 1}, {"type": "text", "text": '{"type": "novel", "x": 1}'}),
+            ("x", {"type": "text", "text": "x"}),
+            ({"type": "tool_use", "name": "f"}, {"type": "text", "text": '{"name": "f", "type": "tool_use"}'}),
+            ({"type": "tool_result", "content": "r"}, {"type": "text", "text": "r"}),
+        ],
+    )
+    def test_blocks_that_the_host_does_not_know_are_converted(self, block: Any, shown: JsonRow) -> None:
+        """image_url becomes image; everything unknown becomes text."""
+        assert view(user([block]))["content"] == [shown]
+
+    def test_contents_of_other_kinds_become_json_text(self) -> None:
+        """A dict as content is refused by Message."""
+        assert view(user({"b": 1, "a": 2}))["content"] == '{"a": 2, "b": 1}'
+        assert view(SHAPES["tool dict"], ["a"])["content"] == '{"temp_c": 21}'
+
+    def test_ids_of_a_pair_are_equal_in_the_view(self) -> None:
+        """Rule 2 as a provider reads it: the id of the call, wherever it stands, is that of its result."""
+        made = view({"role": "assistant", "content": "", "tool_calls": [{"id": 7, "tool": "f", "arguments": {}}]})
+        answer = view({"role": "tool", "tool_call_id": 7, "content": "x"}, ["7"])
+        assert answer["tool_call_id"] == "7"
+        assert [entry["id"] for entry in made["tool_calls"]] == ["7"]
+
+    def test_entries_without_an_id_are_no_calls_of_a_view(self) -> None:
+        """Rule 2: a call that no result can answer may not stand in a view."""
+        entries = [{"tool": "f", "arguments": {}}, {"id": "a", "tool": "f", "arguments": {}}]
+        shown = view({"role": "assistant", "content": "", "tool_calls": entries})
+        assert [entry.get("id") for entry in shown["tool_calls"]] == ["a"]
+
+    def test_broken_keys_are_left_out_and_nothing_else(self) -> None:
+        """Wrong types and keys that are no strings go; the words stay."""
+        assert view(SHAPES["broken keys"]) == {"role": "user", "content": "x"}
+        assert view(SHAPES["broken metadata"])["metadata"] == {"1": 2, "a": 3}
+        assert view({**result("a"), "name": 5}, ["a"]) == {"role": "tool", "tool_call_id": "a", "content": "ok"}
+
+    def test_what_cannot_be_mended_is_shown_as_text_calls_and_ids(self) -> None:
+        """Block by block: what the host refuses goes, words, calls and ids stay."""
+        odd = {"type": "text", "text": "said", "visibility": "everybody"}
+        said = {"type": "text", "text": "said"}
+        assert view(user([odd])) == {"role": "user", "content": [said]}
+        shown = view({"role": "tool", "tool_call_id": "a", "content": [odd]}, ["a"])
+        assert shown == {"role": "tool", "tool_call_id": "a", "content": [said]}
+        entries = [{"id": "a", "tool": "f", "arguments": {"q": 1}}, {"id": "b", "tool": "f", "arguments": [1]}]
+        made = view({"role": "assistant", "content": [odd], "tool_calls": entries})
+        assert made == {"role": "assistant", "content": [said], "tool_calls": entries}
+
+
+class TestSynthetic:
+    def test_a_synthetic_result_answers_its_call_and_says_what_it_is(self) -> None:
+        """An abandoned call gets a result row that the host takes."""
+        made = synthetic_result(Call("a", "weather", {}))
+        assert made["tool_call_id"] == "a"
+        assert made["content"] == NO_RESULT
+        assert made["metadata"]["source"] == SOURCE
+        Message(**made)
+
+    def test_the_continuation_id_goes_and_nothing_else(self) -> None:
+        """With it the server would restore what compaction removed."""
+        raw = normalise(LOOP_CALL)
+        shown = without_continuation(view(raw))
+        assert shown["metadata"] == {"openai:status": "completed"}
+        assert shown["content"] == raw["content"]
+        assert raw == LOOP_CALL
+
+    @pytest.mark.parametrize("raw", [user("x"), {**user("x"), "metadata": {"a": 1}}, {**user("x"), "metadata": None}])
+    def test_a_row_without_a_continuation_id_is_unchanged(self, raw: JsonRow) -> None:
+        """Nothing to take away."""
+        assert without_continuation(copy.deepcopy(raw)) == raw

@@ -1,0 +1,158 @@
+"""Counting text: the bundled encoding, its loading, and texts that a tokenizer takes long for."""
+
+from __future__ import annotations
+
+import asyncio
+import lzma
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import tiktoken_ext.openai_public  # type: ignore[import-untyped]
+
+from context_summarize.errors import ContextSummarizeError
+from context_summarize.tokens import counter as tokens
+from context_summarize.tokens.counter import TokenCounter
+
+
+@pytest.fixture(scope="module")
+def counter() -> TokenCounter:
+    made = TokenCounter()
+    made.count("")
+    return made
+
+
+@pytest.fixture
+def unloaded() -> Iterator[None]:
+    """The process as it is before anything was counted; what the test leaves behind is dropped."""
+    tokens._build_encoding.cache_clear()
+    yield
+    tokens._build_encoding.cache_clear()
+
+
+class TestLoading:
+    def test_making_a_counter_loads_nothing(self, unloaded: None) -> None:
+        """Construction is free; the first count loads."""
+        counter = TokenCounter()
+        assert not counter.loaded
+        assert tokens._build_encoding.cache_info().currsize == 0
+        assert counter.count("hello world") == 2
+        assert counter.loaded
+
+    def test_the_encoding_is_tiktokens_own(self, counter: TokenCounter, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Pattern, special tokens and number of ranks are those of tiktoken_ext.openai_public.o200k_base."""
+        monkeypatch.setattr(tiktoken_ext.openai_public, "load_tiktoken_bpe", lambda *_, **__: {})
+        theirs: dict[str, Any] = tiktoken_ext.openai_public.o200k_base()
+        encoding = counter._encoding
+        assert encoding is not None
+        assert encoding.name == theirs["name"]
+        assert encoding._pat_str == theirs["pat_str"]
+        assert encoding._special_tokens == theirs["special_tokens"]
+        assert encoding.n_vocab == 200_019
+
+    def test_counters_of_one_process_share_the_encoding(self, counter: TokenCounter) -> None:
+        """90 MB are held once."""
+        other = TokenCounter()
+        other.count("x")
+        assert other._encoding is counter._encoding
+
+    @pytest.mark.asyncio
+    async def test_a_cancelled_load_does_not_break_the_others(
+        self, unloaded: None, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Concurrent callers unpack once; cancelling one leaves the work to the rest."""
+        started, go, calls = threading.Event(), threading.Event(), []
+        unpack = tokens._ranks_text
+
+        def gated() -> bytes:
+            calls.append(1)
+            started.set()
+            assert go.wait(30)
+            return unpack()
+
+        monkeypatch.setattr(tokens, "_ranks_text", gated)
+        counter = TokenCounter()
+        first, second = asyncio.create_task(counter.load()), asyncio.create_task(counter.load())
+        assert await asyncio.to_thread(started.wait, 30)
+        first.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await first
+        assert not counter.loaded
+        go.set()
+        await second
+        assert counter.loaded
+        await counter.load()
+        assert calls == [1]
+
+    def test_damaged_ranks_are_named_and_tried_again(self, unloaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A wrong checksum is a clear error, and a failure is not remembered."""
+        counter = TokenCounter()
+        with monkeypatch.context() as patch:
+            patch.setattr(tokens, "RANKS_SHA256", "0" * 64)
+            with pytest.raises(ContextSummarizeError, match=r"o200k_base\.tiktoken\.xz is damaged.*reinstall"):
+                counter.count("x")
+        assert not counter.loaded
+        assert counter.count("x") == 1
+
+    @pytest.mark.parametrize("what", ["missing", "no xz"])
+    def test_unreadable_ranks_are_named(self, what: str, unloaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A missing file and one that is no xz give the same clear error."""
+        if what == "missing":
+            monkeypatch.setattr(tokens, "RANKS_FILE", "none.xz")
+        else:
+
+            def fail(_: bytes) -> bytes:
+                raise lzma.LZMAError("not xz")
+
+            monkeypatch.setattr(lzma, "decompress", fail)
+        with pytest.raises(ContextSummarizeError, match="cannot be read"):
+            TokenCounter().count("x")
+
+
+class TestCounting:
+    def test_ordinary_text_counts_as_tiktoken_counts_it(self, counter: TokenCounter) -> None:
+        """Short text is one piece: exactly tiktoken's figure, special tokens read as plain text."""
+        assert counter.count("") == 0
+        assert counter.count("tiktoken is great!") == 6
+        assert counter.count("<|endoftext|>") > 1
+
+    @pytest.mark.parametrize("text", ["some words of a line\n" * 4_000, "some words " * 8_000, "e5,2;" * 20_000])
+    def test_a_long_text_counts_as_the_whole_would(self, text: str, counter: TokenCounter) -> None:
+        """Pieces add up to within half a percent of the uncut text, with newlines, blanks or neither to cut at."""
+        assert counter._encoding is not None
+        whole = len(counter._encoding.encode_ordinary(text))
+        assert counter.count(text) == pytest.approx(whole, rel=0.005)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "short",
+            "a" * 512,
+            "a" * 513,
+            "x " + " " * 5_000 + "y" * 5_000 + "\n\nend",
+            "line\n" * 20_000,
+            "word " * 20_000,
+            "tab\t" * 20_000,
+            "a\u0301\x1c" * 20_000,
+        ],
+    )
+    def test_pieces_are_small_and_together_are_the_text(self, text: str) -> None:
+        """No piece is over 100 kB, none without a break over 2 kB, and nothing is lost."""
+        pieces = list(tokens._pieces(text))
+        assert "".join(pieces) == text
+        assert all(len(piece.encode()) <= 100_000 for piece in pieces)
+        runs = [run for piece in pieces for run in re.findall(r"[\S\x1c-\x1f]+|\s+", piece)]
+        assert all(len(run) <= 512 for run in runs)
+
+    @pytest.mark.parametrize(("text", "expected"), [("a" * 1_000_000, 125_000), (" " * 1_000_000, 7_813)])
+    def test_a_megabyte_of_one_character_counts(self, text: str, expected: int, counter: TokenCounter) -> None:
+        """tiktoken alone overflows its stack on the blanks, and older versions take minutes for the letters."""
+        assert counter.count(text) == expected
+
+    def test_lone_surrogates_count(self, counter: TokenCounter) -> None:
+        """Half a character, as a cut json string leaves it, is no error."""
+        assert counter.count("before \ud83d after") >= 3
+        assert counter.count("\udc00" * 2_000) > 0
