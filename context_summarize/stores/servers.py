@@ -17,6 +17,8 @@ RECORDS = "context_summarize_records"
 """The collections; Redis puts the name before each key."""
 
 _TABLE = "context_summarize"
+_SETUP_LOCK = 0x63747873
+"""Number of the advisory lock under which the table is made; any number that no other program uses."""
 
 Close: TypeAlias = Callable[[], Awaitable[object]]
 
@@ -66,7 +68,16 @@ async def _postgresql(address: str) -> tuple[BaseStore, Close]:
 
     with _quiet():
         store = OneQuery(pool=pool, table_name=_TABLE)
-    return await _ready(store, pool.close)
+    try:
+        # One process at a time: `CREATE TABLE IF NOT EXISTS` fails when two run it at the same moment.
+        async with pool.acquire() as connection, connection.transaction():
+            await connection.execute("SELECT pg_advisory_xact_lock($1)", _SETUP_LOCK)
+            for collection in (SUMMARIES, RECORDS):
+                await store.setup_collection(collection=collection)
+    except BaseException:
+        await pool.close()
+        raise
+    return store, pool.close
 
 
 @contextmanager
@@ -75,17 +86,6 @@ def _quiet() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         yield
-
-
-async def _ready(store: BaseStore, close: Close) -> tuple[BaseStore, Close]:
-    """Let the store make its tables now, under our lock; after a failure the connection is closed."""
-    try:
-        for collection in (SUMMARIES, RECORDS):
-            await store.setup_collection(collection=collection)
-    except BaseException:
-        await close()
-        raise
-    return store, close
 
 
 _REDIS = Backend("key_value.aio.stores.redis", _redis)

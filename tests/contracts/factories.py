@@ -32,7 +32,7 @@ FACTORIES: Mapping[str, Callable[[Path], Awaitable[SummaryStore]]] = {
     "sqlite": sqlite,
     "layered": layered,
 }
-"""Name → what makes a new, empty store. It may use the folder, which is as new; who asks for a store closes it."""
+"""Name → what makes a new, empty store, in a new folder that it may use. The caller closes the store."""
 
 
 def summary(key: str, text: str = "Goal: none", *, fallback: bool = False) -> Summary:

@@ -111,7 +111,7 @@ class TestRecords:
         assert await store.find_records(["d"]) == [record("d", 4)]
 
     async def test_records_are_found_among_those_of_a_long_history(self, store: SummaryStore) -> None:
-        """Ten thousand running hashes, the longest first; whatever their number, the order is theirs."""
+        """Ten thousand running hashes, the longest history first: the records come in the same order."""
         hashes = keys(10_000)
         for index in (9_000, 4_000, 10):
             await store.put_record(record(hashes[index], index))
@@ -175,7 +175,7 @@ class OtherFormats:
 
 class TestUse:
     async def test_a_closed_store_may_be_used_again(self, store: SummaryStore) -> None:
-        """It opens anew, also when it was never used; closing twice is no error."""
+        """It opens again, also when it was never used; closing twice is no error."""
         await store.close()
         await store.put(summary("a"))
         await store.close()

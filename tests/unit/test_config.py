@@ -1,4 +1,4 @@
-"""`Config`: defaults, bounds, other names of settings, and what a wrong one is told."""
+"""`Config`: defaults, bounds, other names of settings, and the errors for wrong ones."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ DEFAULTS = {
     "recall_tool": False,
     "debug": False,
 }
-"""The table of DESIGN.md; `elide_tool_results` is derived from the budget."""
+"""The documented defaults; the default of `elide_tool_results` depends on the budget."""
 
 GOOD: dict[str, list[Any]] = {
     "summary_provider": ["openai", None],
@@ -112,7 +112,7 @@ def pairs(values: dict[str, list[Any]]) -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("given", [None, {}, MappingProxyType({})])
 def test_nothing_given_makes_the_defaults(given: Any) -> None:
-    """A host that has no config hands over None or {}; the defaults are those of the design."""
+    """A host without config passes None or {}; the defaults are the documented ones."""
     made = asdict(Config.from_mapping(given))
     made.pop("elide_tool_results")
     assert made == DEFAULTS
@@ -181,7 +181,7 @@ def test_the_other_name_of_the_threshold_is_taken() -> None:
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_both_names_of_one_setting_are_refused_and_named(order: tuple[int, int]) -> None:
-    """Which one holds would be a guess; the message says both, in whatever order they came."""
+    """The message names both, in any order: choosing one would be a guess."""
     given = [("compaction_threshold", 0.8), ("compact_threshold", 0.9)]
     with pytest.raises(ConfigError) as refused:
         Config.from_mapping(dict(given[at] for at in order))
@@ -200,7 +200,7 @@ def test_both_names_of_one_setting_are_refused_and_named(order: tuple[int, int])
     ],
 )
 def test_an_unknown_setting_is_refused_with_the_nearest_one(key: str, nearest: str) -> None:
-    """A typing error is found at mount, not in the bill."""
+    """A typing error is found at mount."""
     with pytest.raises(ConfigError, match=f"unknown setting '{key}'; did you mean '{nearest}'"):
         Config.from_mapping({key: 1})
 
@@ -213,7 +213,7 @@ def test_an_unknown_setting_that_is_near_to_none_lists_them_all(key: Any) -> Non
 
 
 def test_settings_of_sibling_modules_are_named_once_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
-    """They come along when a bundle swaps its context module: one warning names ours."""
+    """A bundle that swaps its context module still has them: one warning names ours."""
     with caplog.at_level(logging.WARNING):
         made = Config.from_mapping({**dict.fromkeys(FOREIGN_KEYS, 5), "keep_recent": 4})
     assert made == Config(keep_recent=4)
@@ -231,7 +231,7 @@ def test_settings_of_our_own_cause_no_warning(caplog: pytest.LogCaptureFixture) 
 
 
 def test_a_config_does_not_change() -> None:
-    """Frozen: no fixture has to reset it."""
+    """It is frozen."""
     with pytest.raises(FrozenInstanceError):
         Config().keep_recent = 5  # type: ignore[misc]
 
@@ -244,5 +244,5 @@ def test_none_may_be_written_as_a_word(key: str, word: str | None) -> None:
 
 
 def test_a_provider_may_be_called_none() -> None:
-    """Where a name is asked for, the word is a name."""
+    """For a setting that takes a name, the word is a name."""
     assert Config.from_mapping({"summary_provider": "none"}).summary_provider == "none"

@@ -42,7 +42,7 @@ class Shaky:
         self.calls: list[str] = []
         self.error: BaseException | None = None
         self.seconds = 0.0
-        """What a call takes; infinite: it hangs."""
+        """Seconds that a call takes; infinite: it hangs."""
         self.stubborn = False
         """Hangs and ignores cancellation."""
         self.refuses: set[str] = set()
@@ -73,12 +73,12 @@ class Shaky:
             raise OSError("too large for me")
         await self.kept.put(summary)
 
-    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
-        await self._called(f"find {' '.join(digests)}")
-        return await self.kept.find_records(digests)
+    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
+        await self._called(f"find {' '.join(hashes)}")
+        return await self.kept.find_records(hashes)
 
     async def put_record(self, record: CompactionRecord) -> None:
-        await self._called("put_boundary")
+        await self._called("put_record")
         await self.kept.put_record(record)
 
     async def is_empty(self) -> bool:
@@ -99,8 +99,8 @@ def summary(key: str, text: str = "Goal: none") -> Summary:
     return Summary(key=key, level=0, text=text, ledger=(), tokens=5, source_tokens=50)
 
 
-def record(digest: str, frontier: int = 3) -> CompactionRecord:
-    return CompactionRecord(digest, frontier, 9, 512, 100, ())
+def record(hash_: str, frontier: int = 3) -> CompactionRecord:
+    return CompactionRecord(hash_, frontier, 9, 512, 100, ())
 
 
 def said(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str]]:

@@ -57,5 +57,5 @@ def test_an_address_that_is_none_is_refused():
     ],
 )
 def test_an_address_is_shown_without_secrets(address: str, public: str) -> None:
-    """Where it is not clear what belongs to a password, nothing is shown."""
+    """Where the end of a password is not clear, nothing is shown."""
     assert public_address(address) == public

@@ -1,4 +1,4 @@
-"""Entries as text: exact round trips, and one error for whatever is no entry."""
+"""Entries as text: exact round trips, and one error for any text that is no entry."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class TestRoundTrip:
     @given(summaries)
     @example(replace(SUMMARY, text="\ud800 alone, \x00, \u2028"))
     def test_a_summary_survives_whole(self, summary: Summary) -> None:
-        """Every field, whatever text it holds, and nothing but ASCII on the way."""
+        """Every field, with any text in it, is encoded as ASCII and decoded to an equal value."""
         text = encode_summary(summary)
         assert text.isascii()
         assert decode_summary(text) == summary

@@ -61,8 +61,8 @@ class TestBothLayers:
         """The first record is the one that is adopted; memory's wins over an older one of the same hash."""
         store, shaky, _ = make()
         await store.put_record(record("d2", 7))
-        for digest in ("d1", "d2", "d3"):
-            await shaky.kept.put_record(record(digest))
+        for hash_ in ("d1", "d2", "d3"):
+            await shaky.kept.put_record(record(hash_))
         shaky.calls.clear()
         assert await store.find_records(["d0", "d1", "d2", "d3", "d1"]) == [record("d1"), record("d2", 7)]
         assert shaky.calls == ["find d0 d1"]
@@ -93,7 +93,7 @@ class TestBothLayers:
         assert len(warnings_of(caplog)) == 1
 
     @timeless
-    async def test_a_digest_reaches_neither(self) -> None:
+    async def test_a_fallback_summary_reaches_neither(self) -> None:
         """The error is the caller's, not the store's: nothing is paused."""
         store, shaky, _ = make()
         with pytest.raises(ValueError, match="a fallback summary is never stored"):
@@ -105,7 +105,7 @@ class TestBothLayers:
 class TestClose:
     @timeless
     async def test_close_waits_for_what_is_being_written(self) -> None:
-        """Then lets go, and leaves no task."""
+        """Then it closes, and leaves no task."""
         store, shaky, _ = make(timeout=1.0)
         before = asyncio.all_tasks()
         shaky.seconds = 0.2
@@ -179,7 +179,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_whatever_happens_what_was_put_is_got_and_arrives_in_the_end(steps: list[tuple[str, str, int]]) -> None:
-    """No outage costs an entry, an order of writes or more than a second a call; once it is mended, all is written."""
+    """An outage loses no entry, keeps the order of writes and delays a call by a second at most; all is written."""
 
     @timeless
     async def run() -> None:

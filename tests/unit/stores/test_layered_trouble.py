@@ -116,7 +116,7 @@ class TestTrouble:
 
     @timeless
     async def test_patience_comes_back_with_time(self) -> None:
-        """A slow store is of use again once the caller has had a rest."""
+        """A slow store is used again after a pause of its callers."""
         store, shaky, _ = make(timeout=1.0)
         for key in "abc":
             await shaky.kept.put(summary(key))
@@ -185,7 +185,7 @@ class TestTrouble:
     @pytest.mark.parametrize("outcome", [None, OSError("nobody there")])
     @timeless
     async def test_an_older_call_neither_ends_nor_lengthens_the_pause(self, outcome: Exception | None) -> None:
-        """Whatever becomes of what was under way when another call failed: a trial decides."""
+        """Calls that were under way when another call failed change nothing: a trial decides."""
         store, shaky, clock = make(timeout=1.0)
         shaky.seconds = 0.5
         slow = asyncio.create_task(store.get(["a"]))

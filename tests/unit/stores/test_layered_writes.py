@@ -96,7 +96,7 @@ class TestWrites:
 
     @timeless
     async def test_a_put_that_is_cancelled_is_written_all_the_same(self) -> None:
-        """And whoever puts later is not in its way."""
+        """Later puts do not disturb it."""
         store, shaky, _ = make()
         shaky.seconds = 0.5
         put = asyncio.create_task(store.put(summary("a")))

@@ -36,7 +36,7 @@ class TestMemoryStore:
         assert await store.find_records(["d"]) == []
 
     async def test_records_are_bounded_too(self) -> None:
-        """The oldest boundary goes."""
+        """The oldest record is evicted."""
         store = MemoryStore(max_bytes=8 * 2_500)
         for hash_ in ("d1", "d2", "d3"):
             await store.put_record(record(hash_))

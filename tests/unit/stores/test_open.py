@@ -1,4 +1,4 @@
-"""Which store the `cache` setting names, and what a session does with it: where it writes, and what spoils it."""
+"""Which store the `cache` setting names, where a session writes with it, and what happens when it fails."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def served(made: SummarizingContextManager, turns: int = 12, *, start: int
 
 
 async def session(config: dict[str, Any]) -> int:
-    """Provider calls of a session with one boundary."""
+    """Provider calls of a session with one compaction."""
     made, cleanup = await mounted(config)
     provider = await served(made)
     await cleanup()
@@ -76,7 +76,7 @@ async def session(config: dict[str, Any]) -> int:
 
 class TestOpenStore:
     def test_memory_is_memory(self) -> None:
-        """The word, and nothing else."""
+        """Only the exact word."""
         assert type(open_store("memory")) is MemoryStore
 
     @pytest.mark.parametrize("cache", ["sums.db", "/tmp/sums", "redis", "memory.db", "./memory"])

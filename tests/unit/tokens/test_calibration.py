@@ -17,7 +17,7 @@ def feed(meter: Meter, *observations: tuple[int, int]) -> None:
 
 class TestMeter:
     def test_without_observations_nothing_is_corrected(self) -> None:
-        """Ratio one, constant nought."""
+        """Ratio 1, constant 0."""
         meter = Meter()
         assert [meter.correct(0), meter.correct(5_000), meter.invert(5_000)] == [0, 5_000, 5_000]
 
@@ -98,7 +98,7 @@ class TestMeter:
         assert meter.correct(10_000) == pytest.approx(11_600, abs=1)
 
     def test_the_ratio_stays_within_its_bounds(self) -> None:
-        """Steeper than 1.6 or flatter than 0.7 is noise; the constant takes the rest."""
+        """A slope above 1.6 or below 0.7 is noise; the constant covers the rest."""
         meter = Meter()
         feed(meter, (10_000, 20_000), (20_000, 20_500))
         assert meter.correct(20_000) - meter.correct(10_000) == 7_000

@@ -55,9 +55,9 @@ class TestUseOfPostgresql(contract.TestUse):
 
 
 async def test_entries_outlive_the_object_and_are_seen_by_others(address: str) -> None:
-    """A new process, or another machine, finds them; two that come at once may both make the tables."""
-    stores = [SharedStore(address) for _ in range(4)]
-    assert await asyncio.gather(*(store.get(["a"]) for store in stores)) == [{}] * 4
+    """A new process, or another machine, finds them; many that open the store at the same moment make one table."""
+    stores = [SharedStore(address) for _ in range(12)]
+    assert await asyncio.gather(*(store.get(["a"]) for store in stores)) == [{}] * 12
     await stores[0].put(summary("a"))
     await stores[1].put_record(record("d"))
     for store in stores:
@@ -71,14 +71,14 @@ async def test_a_server_that_was_restarted_between_two_calls_is_used_again(
 ) -> None:
     """While it is away, the error says so without the password; afterwards every entry is there."""
     store = SharedStore(address)
-    await store.put(summary("a"))
-    server.stop()
+    await asyncio.gather(*(store.put(summary(key)) for key in "abcdefgh"))  # several connections
+    await asyncio.to_thread(server.stop)  # as in a session, the loop runs meanwhile
     with pytest.raises(StoreUnavailable) as raised:
         await store.get(["a"])
     assert PASSWORD not in str(raised.value)
-    server.start()
-    await store.put(summary("b"))
-    assert (await store.get(["a", "b"])).keys() == {"a", "b"}
+    await asyncio.to_thread(server.start)
+    await store.put(summary("i"))
+    assert (await store.get(list("abcdefghi"))).keys() == set("abcdefghi")
     await store.close()
 
 

@@ -76,7 +76,7 @@ async def test_a_long_history_is_looked_up_in_few_requests(server: RedisServer, 
 
 
 async def test_an_entry_that_cannot_be_read_is_ignored(server: RedisServer, store: SharedStore) -> None:
-    """Whatever wrote it; the next put replaces it."""
+    """The next put replaces it."""
     from redis.asyncio import Redis
 
     for key in "abcd":
@@ -111,7 +111,7 @@ async def test_a_valkey_address_is_served_too(server: RedisServer) -> None:
     await store.close()
 
 
-async def test_the_client_can_be_imported_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_client_can_be_imported_before_the_first_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is opened by it, and what is missing is no error yet."""
     asked: list[str] = []
 

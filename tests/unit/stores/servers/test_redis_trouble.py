@@ -68,7 +68,7 @@ async def test_a_server_that_dies_in_mid_session_is_used_again_when_it_is_back(
 async def test_a_server_that_was_restarted_between_two_calls_is_no_trouble(
     server: RedisServer, layered: Open, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A connection that was dropped is made anew at once."""
+    """A dropped connection is opened again at once."""
     store = layered(server.address)
     await store.put(summary("a"))
     server.kill()
@@ -125,7 +125,7 @@ async def test_a_hanging_server_does_not_hold_up_the_end(server: RedisServer, la
 async def test_an_address_that_leads_nowhere_is_told_without_its_password(
     trouble: str, tmp_path: Path, layered: Open, caplog: pytest.LogCaptureFixture, no_hang: None
 ) -> None:
-    """Memory, and one warning; in no line of the log, of any library, stands the password."""
+    """Memory serves, with one warning; no line of the log, of any library, holds the password."""
     caplog.set_level(logging.DEBUG)
     with redis_server(tmp_path, password="another") as server:
         address = {

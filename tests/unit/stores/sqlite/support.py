@@ -19,7 +19,7 @@ DAY = 24 * HOUR
 
 
 class Clock:
-    """Moves when it is told, and knows on which threads it was read."""
+    """A clock that the test moves; it records the threads that read it."""
 
     def __init__(self) -> None:
         self.time = 1_000_000_000.0
@@ -61,8 +61,8 @@ def fill(path: Path, data: bytes | bytearray) -> None:
 CALLS: dict[str, Callable[[SqliteStore], object]] = {
     "get": lambda store: store.get(["a"]),
     "put": lambda store: store.put(summary("a")),
-    "find_boundary": lambda store: store.find_records(["d"]),
-    "put_boundary": lambda store: store.put_record(record("d")),
+    "find_records": lambda store: store.find_records(["d"]),
+    "put_record": lambda store: store.put_record(record("d")),
     "is_empty": lambda store: store.is_empty(),
     "statistics": lambda store: store.statistics(),
     "clear": lambda store: store.clear(),

@@ -109,10 +109,10 @@ class TestBounds:
 
     async def test_no_more_records_are_read_than_are_of_use(self, store: SqliteStore) -> None:
         """A session of days has hundreds, each with a whole tree in it, and one of them is adopted."""
-        digests = [f"d{index}" for index in range(MOST_RECORDS + 2)]
-        for digest in digests:
-            await store.put_record(record(digest))
-        assert await store.find_records(digests) == [record(digest) for digest in digests[:MOST_RECORDS]]
+        hashes = [f"d{index}" for index in range(MOST_RECORDS + 2)]
+        for hash_ in hashes:
+            await store.put_record(record(hash_))
+        assert await store.find_records(hashes) == [record(hash_) for hash_ in hashes[:MOST_RECORDS]]
 
 
 class TestTidying:

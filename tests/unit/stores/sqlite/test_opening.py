@@ -135,7 +135,7 @@ class TestThread:
         assert not thread.is_alive()
 
     async def test_the_event_loop_goes_on_while_the_file_is_waited_for(self, path: Path, no_hang: None) -> None:
-        """The wait ends when this very loop lets go of the file."""
+        """The wait ends when this very loop releases the file."""
         store = SqliteStore(path, busy_seconds=50)
         await store.put(summary("a"))
         with database(path) as other:

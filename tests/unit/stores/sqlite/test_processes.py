@@ -38,7 +38,7 @@ for name in sys.stdin:
     _, status = os.waitpid(child, 0)
     print(f"\\nended {status}", flush=True)
 """
-"""Starts a process for every name that it is given, which keeps entries and tells the key of each once it is kept."""
+"""Starts a process for every name that it is given, which keeps entries and prints the key of each once it is kept."""
 
 
 class Writers:
@@ -90,7 +90,7 @@ class TestProcesses:
         await store.close()
 
     async def test_a_process_killed_in_mid_write_loses_nothing_that_it_told(self, path: Path, no_hang: None) -> None:
-        """Fifty times, at a moment of its opening or writing drawn by lot, beside a process that reads or alone."""
+        """Fifty times, at a random moment of opening or writing, alone or beside a process that reads."""
         rng = random.Random(4)
         store = SqliteStore(path, busy_seconds=30)
         writers = Writers(path, 1_000_000, 20_000)

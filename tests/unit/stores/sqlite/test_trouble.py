@@ -128,7 +128,7 @@ class TestTrouble:
     async def test_the_database_of_another_program_is_not_touched(
         self, store: SqliteStore, path: Path, version: int
     ) -> None:
-        """A wrong path in the config costs nobody a table, and no change of its mode of writing."""
+        """A wrong path in the config neither deletes a table nor changes the journal mode of the file."""
         with database(path) as other:
             other.execute("CREATE TABLE theirs (value)")
             other.execute(f"PRAGMA user_version = {version}")
@@ -142,7 +142,7 @@ class TestTrouble:
     async def test_a_file_that_another_process_holds_is_unavailable_until_it_lets_go(
         self, store: SqliteStore, path: Path
     ) -> None:
-        """Reading goes on beside a writer; nothing goes on beside one that wants the file for itself."""
+        """Reading works beside a writer; nothing works beside a process that holds the file exclusively."""
         await store.put(summary("a"))
         with database(path) as other:
             other.execute("BEGIN IMMEDIATE")
@@ -171,7 +171,7 @@ class TestTrouble:
         assert (await store.get(["b"])).keys() == {"b"}
 
     async def test_a_path_below_a_file_is_unavailable(self, tmp_path: Path, no_hang: None) -> None:
-        """No folder can be made there, whoever asks."""
+        """No folder can be made there, not even by root."""
         (tmp_path / "file").touch()
         store = SqliteStore(tmp_path / "file" / "cache" / "store.sqlite3")
         with pytest.raises(StoreUnavailable, match="check that file and folder can be read and written"):
@@ -189,7 +189,7 @@ class TestTrouble:
         assert files(tmp_path / "x") == {}
 
     async def test_a_file_that_may_only_be_read_is_read(self, store: SqliteStore, path: Path) -> None:
-        """A shared file that somebody else fills: what it holds is of use, and a put says why it fails."""
+        """A shared file that somebody else fills: its entries are read, and a put says why it fails."""
         await store.put(summary("a"))
         await store._run(lambda entries: entries._file._connected().execute("PRAGMA query_only = ON"))
         assert (await store.get(["a"])).keys() == {"a"}
