@@ -63,11 +63,13 @@ def id_of(value: Any) -> str:
 
 
 def blocks_of(raw: JsonRow) -> Sequence[Any]:
+    """The blocks of a row's content; none where the content is text or missing."""
     content = raw.get("content")
     return content if isinstance(content, list | tuple) else ()
 
 
 def block_type(block: Any) -> str:
+    """The type that a block declares; "" where it declares none."""
     kind = block.get("type") if isinstance(block, dict) else None
     return kind if isinstance(kind, str) else ""
 

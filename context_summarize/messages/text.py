@@ -50,6 +50,7 @@ def content_text(content: Any) -> str:
 
 
 def block_text(block: Any) -> str:
+    """The public text of one block; an unknown block becomes JSON."""
     if isinstance(block, str):
         return block
     kind = block_type(block)
@@ -66,6 +67,7 @@ def block_text(block: Any) -> str:
 
 
 def result_value(block: Mapping[str, Any]) -> Any:
+    """What a result block holds, in either shape."""
     return block["output"] if "output" in block else block.get("content")
 
 
