@@ -1,4 +1,4 @@
-"""What a recording shows without a model: its segments, what a window holds of it, what the next compaction does."""
+"""Inspects a recording without a model: its segments, what a window holds of it, what the next compaction does."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from context_summarize.transcript.rows import render_rows
 
 _LARGEST = 5
 _WRAPPING = 60
-"""Estimate of what a request for a summary holds beside its instruction and its rows: fences and message wrapping."""
+"""Estimated tokens of a summary request besides its instruction and its rows: fences and message wrapping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +37,29 @@ class RowLine:
     """One row of the recording. Sizes here and below are in tokens."""
 
     row: int
-    """Counted from 1 over all rows, as the lines of the file are, blank ones aside."""
+    """Counted from 1 over all rows, like the lines of the file without blank lines."""
     message: int | None
     """Its number in the frames of summaries; None for a row that is not rendered, such as a system row."""
     role: str
     tool: str | None
-    """For a result: the tool that it is of, where that is known."""
+    """For a result: its tool, if known."""
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentLine:
-    """One segment: what is summarised by one call."""
+    """One segment: the messages that one call summarises."""
 
     index: int
     first: int
     last: int
-    """Messages, numbered as frames number them."""
+    """Message numbers, as in frames."""
     tokens: int
-    """As the summariser is shown it."""
+    """Size of the text that the summariser reads."""
     summary_tokens: int
-    """Size of its summary where one was made, with its exact values, else the size asked for."""
+    """Size of its summary with its exact values; if there is no summary yet, the size to ask for."""
     folded: bool
-    """True when the view shows a summary in its place."""
+    """True if the view shows a summary in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,58 +69,58 @@ class WindowUse:
     window: int
     budget: int
     threshold: int | None
-    """Use at which a boundary is made; None where only a full budget makes one."""
+    """Use at which a compaction runs; None if it runs only when a request does not fit."""
     system: int
     pins: int
-    """Rows that stand verbatim beside their summary: first and newest user message, rows marked critical."""
+    """Rows that stay verbatim and are also summarised: first and newest user message, rows marked critical."""
     summaries: int
     verbatim: int
     free: int
-    """Below 0 where the request does not fit."""
+    """Below 0 if the request does not fit."""
     reserved: int
-    """Kept free for the answer, and as a margin."""
+    """Kept free for the answer and the safety margin."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextCompaction:
-    """What the next boundary folds, by what is closed now."""
+    """What the next compaction does with the segments that are closed now."""
 
     first: int | None
     last: int | None
-    """Messages that get a summary in their place; None when there are none."""
+    """Messages that a summary replaces; None if there are none."""
     segments: int
     merged: int
-    """Summaries joined from several older ones."""
+    """New summaries made from several older ones."""
     shortened: int
-    """Long rows that are cut to head and tail."""
+    """Long rows that are reduced to head and tail."""
     freed: int
-    """Tokens that it would save if it were made now; of texts that are not made yet, by their estimated size."""
+    """Tokens that it would save now. Summaries that are not written yet count with their estimated size."""
     calls: int
-    """Summaries to be made."""
+    """Summaries to write."""
     input_tokens: int
     output_tokens: int
-    """What those calls take, estimated."""
+    """Estimated tokens of those calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A recording, seen through a window."""
+    """A recording and what a window holds of it."""
 
     rows: int
     messages: int
-    """Rows that a summariser is shown; the others are the host's own, such as system rows."""
+    """Rows that a summariser reads; the other rows belong to the host, such as system rows."""
     groups: int
-    """Runs of rows that may not be cut, counted over what is closed."""
+    """Closed groups: runs of rows that are never split."""
     largest_group: int
-    """Rows of the longest one."""
+    """Rows of the longest group."""
     pins: int
-    """Rows marked to stay verbatim: the host's system rows, and critical ones."""
+    """Rows marked to stay verbatim: the host's system rows and critical rows."""
     tokens: int
     segment_tokens: int
     summary_tokens: int
     segments: tuple[SegmentLine, ...]
     unsegmented: int
-    """Messages after the last segment, too few or too new for another one."""
+    """Messages after the last segment, too few or too new for another segment."""
     largest: tuple[RowLine, ...]
     use: WindowUse
     next: NextCompaction
@@ -129,10 +129,10 @@ class Inspection:
     calls: int
     input_tokens: int
     output_tokens: int
-    """What the whole session takes from the provider, summaries alone. Measured with the offline provider's texts: a
-    model reads the same rows, and merges texts of its own length."""
+    """What the provider reads and writes for all summaries of the session, measured with the offline provider. A model
+    reads the same rows, but its summaries have other lengths, which changes the merges."""
     tree: tuple[SummaryNode, ...]
-    """The summaries that the session ends with, oldest first; their texts are the offline provider's."""
+    """The summaries at the end of the session, oldest first, written by the offline provider."""
 
 
 async def inspect_rows(
@@ -143,15 +143,15 @@ async def inspect_rows(
     config: Config | None = None,
     progress: Callable[[int, int], None] = lambda rows, boundaries: None,
 ) -> Inspection:
-    """Run a recording through a manager with the offline provider, and look at what it holds at the end.
+    """Run a recording through a manager with the offline provider, and inspect the manager at the end.
 
-    Nothing is read from a store or written to a file, and nothing is made in the background: the same recording gives
-    the same survey everywhere, that of `replay` with the offline provider and `prefetch_threshold=none`.
+    It reads no store, writes no file and does no background work. So the same recording always gives the same
+    inspection, the one of `replay` with the offline provider and `prefetch_threshold=none`.
 
     Args:
-        rows: messages as `read_session` gives them.
-        window, max_output: tokens of the model's context window, and those of them kept free for its answer.
-        progress: called after every row with the rows fed and the boundaries made so far.
+        rows: messages, as `read_session` returns them.
+        window, max_output: tokens of the model's context window, and the part of them kept free for its answer.
+        progress: called after every row with the number of rows added and of compactions made so far.
 
     Raises:
         TemplateError: the prompt set of `config` is incomplete.
@@ -168,7 +168,7 @@ async def inspect_rows(
             if row["role"] == "assistant":
                 await manager.get_messages_for_request(provider=provider)
             await manager.add_message(row)
-            await asyncio.sleep(0)  # else Ctrl-C waits for the next call
+            await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next call
             progress(number, manager._totals.boundaries)
         view = await manager.get_messages_for_request(provider=provider)
         budget = await request_budget(config, None, provider)
@@ -186,7 +186,7 @@ async def _totals(manager: SummarizingContextManager) -> dict[str, int]:
 
 
 class _Look:
-    """Reads what a manager holds; changes nothing that a view depends on."""
+    """Reads the state of a manager; changes nothing that affects a view."""
 
     def __init__(self, manager: SummarizingContextManager, prompts: PromptSet, count: Count, budget: int) -> None:
         self._history: History = manager._history
@@ -196,7 +196,7 @@ class _Look:
         self._prompts = prompts
         self._count = count
         self._budget = budget
-        # The offline provider's figures are ours, so that nothing is to be corrected.
+        # The offline provider counts as we do, so no correction is needed.
         request = Request(
             budget=budget, room=budget, system_tokens=0, factory=False, target=None, correct=lambda tokens: tokens
         )
@@ -205,20 +205,20 @@ class _Look:
         self._history.count_rows(0, len(self._history), count)
         self._leaves = [self._builder.leaf(segment) for segment in self._history.segments]
         self._known: dict[str, int] = {}
-        """Tokens of the summaries that there are, by key."""
+        """Tokens of the existing summaries, by key."""
         self._tree: tuple[SummaryNode, ...] = ()
 
     async def read_texts(self, store: MemoryStore) -> None:
-        """Find out which summaries there are."""
+        """Find out which summaries exist."""
         texts = await store.get([leaf.key for leaf in self._leaves])
         self._known = {key: summary.tokens for key, summary in texts.items()}
         self._tree = (await take_snapshot(self._history, self._state, store, (), self._count)).nodes
         self._known |= {shown.node.key: shown.summary.tokens for shown in self._state.nodes}
 
     def inspect_rows(self, view: Sequence[JsonRow], window: int, totals: dict[str, int]) -> Inspection:
-        """What `view`, the request at the end, and the history tell."""
+        """The inspection of the history and of `view`, the request at the end."""
         history = self._history
-        assert history.sizes is not None, "the view has fixed them"
+        assert history.sizes is not None, "the first view sets them"
         rendered = sum(row.rendered for row in history.rows)
         segments = tuple(self._segments())
         return Inspection(
@@ -265,7 +265,7 @@ class _Look:
         )
 
     def _tool(self, at: int) -> str | None:
-        """The tool that a row of results is of: as the call names it, else as the row does."""
+        """The tool of a result row: the name in its call, else the name in the row."""
         row = self._history.rows[at]
         if not row.result_ids:
             return None
@@ -300,7 +300,7 @@ class _Look:
             reserved=window - self._budget,
         )
 
-    # --- the next boundary ------------------------------------------------------------------------------------------
+    # --- the next compaction ----------------------------------------------------------------------------------------
 
     def _next(self) -> NextCompaction:
         shown = {shown.node.place: shown.tokens for shown in self._state.nodes}
@@ -313,8 +313,8 @@ class _Look:
             lambda node: shown.get(node.place) or self._framed(node),
             self._count,
         ).needed()
-        folds = plan.frontier > self._state.frontier
-        first, last = history.message_range(self._state.frontier, plan.frontier) if folds else (None, None)
+        advances = plan.frontier > self._state.frontier
+        first, last = history.message_range(self._state.frontier, plan.frontier) if advances else (None, None)
         made_by_code = self._config.compaction_strategy == "truncate"
         asked = [] if made_by_code else list(to_make(plan.missing, lambda node: node.key in self._known))
         sizes = [self._call_tokens(node) for node in asked]
@@ -335,7 +335,7 @@ class _Look:
         return None if known is None else known + FRAME_TOKENS
 
     def _call_tokens(self, node: Node) -> int:
-        """Tokens of the request by which a node is made."""
+        """Tokens of the request that makes a node."""
         template = self._prompts.merge if node.children else self._prompts.segment
         if node.children:
             source = sum(self._known.get(child.key, child.summary_tokens) for child in node.children)

@@ -52,7 +52,7 @@ def compaction_lines(told: Result) -> list[str]:
 # --- what it shows --------------------------------------------------------------------------------------------------
 
 
-def test_the_example_passes_all_checks_with_at_least_five_boundaries():
+def test_the_example_passes_all_checks_with_at_least_five_compactions():
     told = run(EXAMPLE)
 
     assert told.exit_code == 0, told.output
@@ -66,7 +66,7 @@ def test_the_example_passes_all_checks_with_at_least_five_boundaries():
     assert max(map(len, told.stdout.splitlines())) <= 80
 
 
-def test_each_boundary_is_one_line_that_says_what_was_replaced(session):
+def test_each_compaction_is_one_line_that_says_what_was_replaced(session):
     told = run(session, *NARROW)
 
     lines = compaction_lines(told)
@@ -193,8 +193,8 @@ def test_a_wrong_setting_is_answered_with_one_line(session, setting, says):
         (b"\n\n", "holds no messages"),
         (b'{"role": "user", "content": "x"}\n\nnonsense\n', "line 3 is not JSON: Expecting value (column 1)"),
         (b'{"role": "user", "content": "\xe9"}\n', "line 1 is not UTF-8"),
-        (b'{"role": "user"}\n{"role": "robot"}\n', "line 2 is no message: unknown role 'robot'"),
-        (b'{"role": "user"}\n"text"\n', "line 2 is no message: a message must be a dict"),
+        (b'{"role": "user"}\n{"role": "robot"}\n', "line 2 is not a message: unknown role 'robot'"),
+        (b'{"role": "user"}\n"text"\n', "line 2 is not a message: a message must be a dict"),
     ],
 )
 def test_a_file_without_a_session_is_answered_with_one_line(tmp_path, content, says):

@@ -184,7 +184,7 @@ def test_a_window_that_is_given_goes_before_the_servers(session, local_server):
 
 
 def test_a_server_that_is_not_there_costs_summaries_and_no_check(session):
-    """Nothing listens at port 9: warnings of one line each, digests, and every check is passed."""
+    """Nothing listens at port 9: warnings of one line each, fallback summaries, and every check passes."""
     patience = ("--config", "retry_attempts=1")
 
     told = call("replay", session, *server_options("http://127.0.0.1:9/v1", "--json", *NARROW, *patience))

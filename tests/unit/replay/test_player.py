@@ -48,9 +48,9 @@ GOOD = json.dumps(user("x"))
         (["", "  "], "a.jsonl holds no messages"),
         ([GOOD, "", "{role"], "a.jsonl, line 3 is not JSON: Expecting property name"),
         ([GOOD, b"\xff\xfe"], r"a.jsonl, line 2 is not UTF-8 \(byte 1\)"),
-        ([GOOD, "[1]"], "a.jsonl, line 2 is no message: a message must be a dict, got list"),
-        (['{"role": "User"}'], "a.jsonl, line 1 is no message: unknown role 'User'.*did you mean 'user'"),
-        ([GOOD, '{"role": "tool", "content": "x"}'], "line 2 is no message: a tool message needs the id"),
+        ([GOOD, "[1]"], "a.jsonl, line 2 is not a message: a message must be a dict, got list"),
+        (['{"role": "User"}'], "a.jsonl, line 1 is not a message: unknown role 'User'.*did you mean 'user'"),
+        ([GOOD, '{"role": "tool", "content": "x"}'], "line 2 is not a message: a tool message needs the id"),
         (["[" * 100_000], "a.jsonl, line 1 is not JSON that can be read"),
         (["1" * 5_000], "a.jsonl, line 1 is not JSON that can be read"),
     ],
@@ -84,7 +84,7 @@ async def test_a_session_that_fits_is_sent_whole_and_costs_no_call():
     assert told.failed is None
 
 
-async def test_a_session_that_does_not_fit_is_told_boundary_by_boundary():
+async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction():
     rows = tool_session(60, size=800)
     provider = scripted()
     seen = []
