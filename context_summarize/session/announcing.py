@@ -108,7 +108,7 @@ class Announcer:
         for content in made.new:
             self._outbox.put(INCLUDE, {"source": "context-summarize", "content": content})
         logger.info(
-            "boundary: %d -> %d tokens, %d segments, %d merged, %d cached, %d digests",
+            "compaction: %d -> %d tokens, %d segments, %d merged, %d cached, %d fallbacks",
             made.before_tokens,
             made.after_tokens,
             *counts,
