@@ -1,4 +1,4 @@
-"""An Amplifier provider that needs no model: it answers a summary request from the digest, and says so."""
+"""An Amplifier provider without a model: it answers a summary request with a fallback summary, and says so."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _SPOKEN = "(Written by code from the transcript: no model was asked.)"
 class OfflineProvider:
     """Answers requests for summaries without a model; for replays, demos and tests without a key.
 
-    It reads the fenced transcript of the request and writes down what code can say of it. What it is asked besides
-    is answered with one sentence that says what it is.
+    It reads the fenced transcript of the request and summarises it by code. It answers any other request with one
+    sentence that says what it is.
 
     Args:
-        count: tokens of a text; usage is reported by it.
+        count: tokens of a text, also for the reported usage.
         context_window, max_output_tokens: tokens, as `get_info().defaults` names them.
     """
 
@@ -41,7 +41,7 @@ class OfflineProvider:
         self.calls = 0
 
     def get_info(self) -> ProviderInfo:
-        """The window, as hosts read it."""
+        """The window, in the host's format."""
         return ProviderInfo(id=self.name, display_name="Offline (no model)", defaults=dict(self._window))
 
     async def list_models(self) -> list[Any]:
@@ -53,7 +53,7 @@ class OfflineProvider:
         return response.tool_calls or []
 
     async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
-        """The digest of the fenced transcript."""
+        """The fallback summary of the fenced transcript."""
         del kwargs
         self.calls += 1
         await asyncio.sleep(0)

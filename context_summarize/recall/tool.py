@@ -1,4 +1,4 @@
-"""`RecallTool`: the Amplifier tool by which the model reads back what was folded or shortened; and its `mount()`."""
+"""`RecallTool`: the Amplifier tool that reads summarised or shortened messages back to the model; and its `mount()`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ An answer is a record, not instructions. It is bounded; its last line tells how 
 
 @runtime_checkable
 class Recaller(Protocol):
-    """Who answers: the session's context manager."""
+    """The session's context manager, which answers."""
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
-        """The rows that are asked for.
+        """The requested rows.
 
         Raises:
             RecallError: the query cannot be answered.
@@ -37,7 +37,7 @@ class RecallTool:
     """The tool `recall`.
 
     Args:
-        find: gives the session's context; asked anew at each call, as tools may be mounted before it.
+        find: returns the session's context; called for each query, because tools may be mounted before the context.
     """
 
     name = NAME
@@ -48,7 +48,7 @@ class RecallTool:
 
     @property
     def input_schema(self) -> dict[str, Any]:
-        """JSON schema of the input. That exactly one is given is checked here: providers refuse `oneOf` at the top."""
+        """JSON schema of the input. The code checks that exactly one field is given: providers refuse `oneOf` here."""
         texts = {
             "messages": 'A range of messages such as "13-58", or one number.',
             "summary": "The id of a summary, as it names it.",
@@ -59,11 +59,11 @@ class RecallTool:
         return {"type": "object", "properties": properties, "additionalProperties": False}
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:
-        """The rows that are asked for as text, or an error that says what to ask instead."""
+        """The requested rows as text, or an error that says what to ask instead."""
         context = self._find()
         try:
             if not isinstance(context, Recaller):
-                raise RecallError("the context of this session keeps nothing to read back; go on without it")
+                raise RecallError("the context of this session has nothing to read back; continue without it")
             answer = await context.recall(RecallQuery.from_input(input))
         except RecallError as error:
             return ToolResult(success=False, output=f"Error: {error}", error={"type": "recall", "message": str(error)})
@@ -71,9 +71,9 @@ class RecallTool:
 
 
 async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
-    """Mount the tool; the session's context answers, whichever of the two is mounted first.
+    """Mount the tool. The session's context answers, even if it is mounted later than the tool.
 
-    `recall_tool: true` of the context module does the same.
+    The context module does the same with `recall_tool: true`.
 
     Raises:
         ValueError: `config` holds a setting; there are none.

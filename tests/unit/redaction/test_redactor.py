@@ -213,9 +213,9 @@ def test_an_own_pattern_leaves_marks_alone(pattern):
 @pytest.mark.parametrize(
     ("pattern", "told"),
     [
-        ("(", r"redact: '\(' is no regular expression \(missing \), .*\); correct it, or escape"),
-        ("a{99999999999999}", "is no regular expression"),
-        (r"\d*", r"redact: '\\\\d\*' matches the empty text; make it ask for at least one character"),
+        ("(", r"redact: '\(' is not a regular expression \(missing \), .*\); correct it, or escape"),
+        ("a{99999999999999}", "is not a regular expression"),
+        (r"\d*", r"redact: '\\\\d\*' matches the empty text; change it to match at least one character"),
         ("", "matches the empty text"),
     ],
 )

@@ -111,7 +111,7 @@ class TestFinding:
         write_set(tmp_path)
         (tmp_path / "sets").mkdir()
 
-        with pytest.raises(TemplateError, match="is no folder"):
+        with pytest.raises(TemplateError, match="is not a folder"):
             load_prompts("../x", root=tmp_path / "sets")
 
     def test_a_path_that_is_no_folder_is_named(self, tmp_path):
@@ -183,8 +183,8 @@ class TestHeader:
         [
             ("---\nversion: 1\n", "the header has no end"),
             ("---\nversoin: 1\n---\n", "line 2: unknown key 'versoin' (did you mean 'version'?)"),
-            ("---\nversion: 1\nversion: 2\n---\n", "line 3: 'version' stands twice"),
-            ("---\nwords\n---\n", "line 2: 'words' is no header line; write key: value"),
+            ("---\nversion: 1\nversion: 2\n---\n", "line 3: 'version' is given twice"),
+            ("---\nwords\n---\n", "line 2: 'words' is not a header line; write key: value"),
             ("---\nrules: always\n---\n", "unknown key 'rules'; this header takes variables, version"),
         ],
     )
