@@ -93,7 +93,7 @@ def try_wheel(wheel: Path, python: str) -> str:
         seen = json.loads(run(*command, "--json", cwd=folder, home=home))  # a check that fails ends it with 1
         if not seen["boundaries"]:
             raise RuntimeError(f"{ROWS} rows caused no compaction in a window of 12,000 tokens; expected some")
-        return f"{seen['messages']} messages, {seen['requests']} requests, {len(seen['boundaries'])} compactions, all ok"
+        return f"{seen['messages']} messages, {seen['requests']} requests, {len(seen['boundaries'])} compactions, ok"
 
 
 def main() -> int:
