@@ -191,7 +191,7 @@ READING = """\
   *growth*: mean of the last fifth of the requests, divided by the mean of the first fifth after the first
   compaction. *memory*: growth of the process at its peak.
 * **aim**: the goal of this module, as a multiple of the best peer's figure. 1.7 times the facts would be 97%. A
-  summariser that keeps {keep:.0%} of what it reads keeps less than that of what it reads twice. The requests of the
+  summariser that keeps {keep:.0%} of what it reads keeps less than that after two readings. The requests of the
   cheapest peer hold almost nothing of what was said; only the frugal settings cost less. The CPU aim is not
   reached, because views are copies, and code searches for the exact values beside the summaries. *counting too*:
   with the counting time of peers that count by themselves, without a cache.
@@ -199,7 +199,7 @@ READING = """\
   summariser that did not fit its window.
 * The stand-in keeps each fact that it reads with a probability of {keep:.0%}, if the facts fit its answer. Seed,
   input and fact decide which. It writes as much as the prompt asks for. If the prompt asks for no length, it writes
-  {share:.0%} of what it reads. Its limit is {max_output:,} tokens.
+  {share:.0%} of what it reads. An answer has at most {max_output:,} tokens.
 """
 
 

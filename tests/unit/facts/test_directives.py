@@ -222,7 +222,7 @@ async def test_directives_and_critical_rows_outlive_ten_compactions_and_two_leve
     manager = SummarizingContextManager(summary_share=0.15)
     await manager.add_message(user("Hello, let us begin."))
     await manager.add_message(assistant("Yes."))
-    boundaries = 0
+    compactions = 0
     frontier = 0
     for turn in range(700):
         text = f"Please look at part {turn} of the plan." + (f" {DIRECTIVES[turn // 5]}" if turn in (5, 10) else "")
@@ -234,13 +234,13 @@ async def test_directives_and_critical_rows_outlive_ten_compactions_and_two_leve
         await manager.add_message(assistant(f"Part {turn} was read."))
         view = await manager.get_messages_for_request(8_000, provider=provider)
         if manager._state.frontier > frontier:
-            boundaries, frontier = boundaries + 1, manager._state.frontier
+            compactions, frontier = compactions + 1, manager._state.frontier
             shown = "\n".join(str(row["content"]) for row in view)
             if turn > 100:
                 assert all(shown.count(f"\n- {directive}\n") == 1 for directive in DIRECTIVES)
                 assert [row["content"] for row in view].count(CRITICAL) == 1
                 assert "Please look at part 6 of" not in shown
-    assert boundaries >= 10
+    assert compactions >= 10
     assert max(shown.node.level for shown in manager._state.nodes) >= 2
     oldest = manager._state.nodes[0]
     assert oldest.summary.directives == DIRECTIVES

@@ -1,4 +1,4 @@
-"""The offline provider: it answers a request for a summary from the digest, and says so."""
+"""The offline provider: it answers a request for a summary with a fallback summary, and says so."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ async def test_it_says_that_no_model_was_asked() -> None:
     assert FALLBACK_LINE not in text
 
 
-async def test_the_digest_holds_what_code_can_say() -> None:
+async def test_the_fallback_summary_holds_what_code_can_say() -> None:
     """User words, calls and ids of the transcript."""
     text, _ = await summary_of(transcript(12))
     assert "Please look up order ORD00011" in text

@@ -96,7 +96,7 @@ def test_the_parts_of_an_inspection_add_up(rows, window):
 
 
 def test_the_example_is_cut_summarised_and_priced_as_a_replay_does():
-    """Without work in the background a replay makes the same boundaries and takes the same tokens."""
+    """Without work in the background a replay makes the same compactions and takes the same tokens."""
     rows = read_session(EXAMPLE)
     found = inspected(rows, window=40_000, max_output=4_000)
 

@@ -214,7 +214,7 @@ async def test_a_call_that_stays_open_at_the_end_is_no_problem():
 
 
 async def test_the_same_session_gives_the_same_replay():
-    """What is made ahead is waited for, however busy the machine is."""
+    """A replay waits for prefetched summaries, however busy the machine is."""
     rows = tool_session(80, size=800)
 
     async def told():

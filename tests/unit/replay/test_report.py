@@ -55,7 +55,7 @@ def replayed(rows: list[JsonRow], answer: str = "Goal: it was done.", **options:
 
 @pytest.fixture(scope="module")
 def plain() -> ReplayResult:
-    """A session with boundaries and merged summaries."""
+    """A session with compactions and merged summaries."""
     return replayed(session(90, size=600))
 
 
@@ -108,7 +108,7 @@ def block(page: str) -> dict[str, Any]:
 
 
 def test_the_data_block_decodes_to_what_the_replay_saw(plain):
-    """Totals, checks, requests, boundaries and the last view are those of the result."""
+    """Totals, checks, requests, compactions and the last view are those of the result."""
     data = block(render_report(plain))
 
     assert (data["source"], data["provider"], data["offline"]) == ("session.jsonl", "scripted", False)
@@ -267,7 +267,7 @@ def test_a_page_stays_of_a_size_that_a_browser_opens_whatever_the_session():
     assert (len(data["nodes"][0]["ledger"]), data["nodes"][0]["facts_left_out"]) == (100, 200)
 
 
-def test_a_long_chart_keeps_its_ends_its_extremes_and_its_boundaries():
+def test_a_long_chart_keeps_its_ends_its_extremes_and_its_compactions():
     told = large()
     tokens = [line.tokens for line in told.request_lines]
     points = block(render_report(told))["requests"]

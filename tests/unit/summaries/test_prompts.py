@@ -150,13 +150,13 @@ class TestFiles:
         assert plain.body == "In $words words,\nwithin $fence."
         assert (windows.body, windows.version, windows.hash) == (plain.body, plain.version, plain.hash)
 
-    def test_the_digest_is_of_the_whole_file_without_trailing_newlines(self, tmp_path):
+    def test_the_hash_is_of_the_whole_file_without_trailing_newlines(self, tmp_path):
         text = "---\nversion: 2\n---\n$words $fence"
         template = load_prompts(write_set(tmp_path, segment=text + "\n\n\n")).segment
 
         assert template.hash == hashlib.sha256(text.encode()).hexdigest()
 
-    def test_any_other_edit_changes_the_digest_of_that_file_alone(self, tmp_path):
+    def test_any_other_edit_changes_the_hash_of_that_file_alone(self, tmp_path):
         before = load_prompts(write_set(tmp_path))
         after = load_prompts(write_set(tmp_path, segment=GOOD["segment.md"] + " Be brief."))
 
