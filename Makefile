@@ -31,7 +31,7 @@ lint: $(VENV)/installed-dev ## run ruff, mypy --strict and the check of the laye
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/installed ## requests, blocks of the event loop, imports, memory; within ten minutes
+bench: $(VENV)/installed ## measure requests, blocks of the event loop, imports and memory, within ten minutes
 	$(BIN)/python -m benchmarks.speed
 
 bench-memory: $(VENV)/installed ## measure sessions of up to 5 million tokens, resume times, kept facts, waiting
