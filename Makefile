@@ -19,33 +19,33 @@ WORKERS ?= auto
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
-demo: $(VENV)/installed ## replay a real 120,000-token session through a 40,000-token window
+demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-token window
 	$(BIN)/context-summarize replay examples/airline-desk.jsonl
 
 test: $(VENV)/installed-dev ## run the tests; branch coverage must reach 95 %
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup --cov --cov-branch --cov-fail-under=95
 
-lint: $(VENV)/installed-dev ## ruff, mypy --strict and the layers of the folders
+lint: $(VENV)/installed-dev ## run ruff, mypy --strict and the check of the layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/installed ## requests, blocks of the event loop, imports, memory; within ten minutes
+bench: $(VENV)/installed ## measure requests, blocks of the event loop, imports and memory, within ten minutes
 	$(BIN)/python -m benchmarks.speed
 
-bench-memory: $(VENV)/installed ## sessions of up to 5 million tokens, resume times, facts kept, waiting
+bench-memory: $(VENV)/installed ## measure sessions of up to 5 million tokens, resume times, kept facts, waiting
 	$(BIN)/python -m benchmarks.memory
 
 bench-peers: $(PEERS)/installed-peers ## install the project and its pinned peers (benchmarks/peers.txt) into .venv-peers
 
-bench-check: $(PEERS)/installed-peers ## every peer is there, and its adapter loses nothing
+bench-check: $(PEERS)/installed-peers ## check that every peer is installed and its adapter loses nothing
 	$(PEERS)/bin/python -m benchmarks.peers
 
-bench-faults: bench-check ## what a failing summariser does to this module and to its peers
+bench-faults: bench-check ## compare this module and its peers with a failing summariser
 	$(PEERS)/bin/python -m benchmarks.faults
 
-bench-field: bench-check ## this module and its peers on one task; writes docs/benchmarks.md
+bench-field: bench-check ## compare this module and its peers on one task; writes docs/benchmarks.md
 	$(PEERS)/bin/python -m benchmarks.field
 
 dist: $(VENV)/installed-dev ## build sdist and wheel, check them, and replay with the wheel on Python 3.11 to 3.13
@@ -56,7 +56,7 @@ test-lowest: $(LOWEST)/installed-lowest ## run the tests with the lowest version
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup -m 'not wheel' \
 		--ignore tests/properties --ignore tests/host
 
-clean: ## remove .venv, .venv-peers, .venv-lowest, caches and what was built
+clean: ## remove .venv, .venv-peers, .venv-lowest, caches and build results
 	rm -rf $(VENV) $(PEERS) $(LOWEST) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 

@@ -143,10 +143,10 @@ async def measure_length(copies: int) -> Run:
 
 
 def show_lengths(console: Console, tokens: Sequence[int]) -> bool:
-    """Print sessions of these lengths; False when a bar is missed."""
+    """Print sessions of these lengths; False if a limit is not met."""
     table = _table(
         f"Sessions in a {WINDOW:,}-token window, offline provider",
-        *("tokens", "rows", "requests", "boundaries", "calls", "read by provider", "÷ history", "written", "depth"),
+        *("tokens", "rows", "requests", "compactions", "calls", "read by provider", "÷ history", "written", "depth"),
     )
     views = _table(
         "The same sessions: views and time",
@@ -238,7 +238,7 @@ async def _resume_once(path: str, saved: str, provider: CountedProvider) -> Resu
 
 @asynccontextmanager
 async def _manager(path: str) -> AsyncIterator[SummarizingContextManager]:
-    """A manager over a file; the calls it has begun ahead of need are not waited for at its end."""
+    """A manager over a file; at its end it does not wait for its prefetch calls."""
     manager = SummarizingContextManager(store=open_store(path))
     try:
         yield manager
@@ -351,7 +351,7 @@ def show_waiting(console: Console, turn: float, call: float) -> bool:
     """Print the waiting with and without work ahead of need; False when it saves too little."""
     table = _table(
         f"Waiting, a turn of {turn * 1000:g} ms and a summary call of {call * 1000:g} ms",
-        *("prefetch_threshold", "waited in all", "longest", "requests that waited", "calls"),
+        *("prefetch_threshold", "total wait", "longest wait", "requests that waited", "calls"),
     )
     sums = []
     for prefetch in (False, True):
@@ -376,7 +376,7 @@ def _table(title: str, *columns: str) -> Table:
 
 
 def main() -> int:
-    """Print the tables; exit 1 when a bar is missed."""
+    """Print the tables; exit 1 if a limit is not met."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help="lengths, resume, facts, waiting; default: all")
     parser.add_argument("--tokens", type=int, nargs="+", default=[100_000, 1_000_000, 5_000_000])
@@ -401,7 +401,7 @@ def main() -> int:
     console.print(f"{date.today()}, Python {platform.python_version()}, {os.cpu_count()} cores\n")
     met = [(part, shows[part]()) for part in options.parts or shows]
     missed = [part for part, good in met if not good]
-    console.print(f"Missed: {', '.join(missed)}" if missed else "Every bar is met.")
+    console.print(f"Not met: {', '.join(missed)}" if missed else "Every limit is met.")
     return 1 if missed else 0
 
 

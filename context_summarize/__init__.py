@@ -1,4 +1,4 @@
-"""An Amplifier context manager for sessions of a whole day: the whole history kept, a summarised view sent."""
+"""An Amplifier context manager for day-long sessions: it keeps the whole history and sends a summarised view."""
 
 from context_summarize._version import __version__
 from context_summarize.config import Config

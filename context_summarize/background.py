@@ -1,4 +1,4 @@
-"""Tasks that run beside the session: how they are ended, in bounded time."""
+"""Ends background tasks in bounded time."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ logger = logging.getLogger(__name__)
 
 
 async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
-    """Cancel tasks and wait until they have ended, at most half a second: foreign code may swallow a cancellation."""
+    """Cancel tasks and wait at most half a second for their end, because foreign code may ignore a cancellation."""
     for task in tasks:
         task.cancel()
     if tasks:
         _, left = await asyncio.wait(tasks, timeout=0.5)
         if left:
-            logger.warning("%d calls of a provider go on after the session's end: they ignore cancellation", len(left))
+            logger.warning("%d provider calls continue after the session's end: they ignore cancellation", len(left))

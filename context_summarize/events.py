@@ -1,4 +1,4 @@
-"""The events of this module: their names, and an outbox that emits each of them once."""
+"""The events of this module: their names, and an outbox that emits each event once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, INCLUDE, MESSAGE_ADDED, SUM
 
 
 class Outbox:
-    """Events in order. What a cancellation keeps from going out goes out the next time."""
+    """Events in order. If a cancellation stops an event, the next flush emits it."""
 
     def __init__(self, hooks: Any | None) -> None:
         self._hooks = hooks
@@ -32,14 +32,14 @@ class Outbox:
         self._under_way: set[asyncio.Task[None]] = set()
 
     def put(self, name: str, data: dict[str, Any]) -> None:
-        """Note an event; it goes out with the next `flush`."""
+        """Add an event; the next `flush` emits it."""
         if self._hooks is not None:
             self._waiting.append((name, data))
 
     async def flush(self) -> None:
-        """Emit what is waiting. A hook that raises changes nothing."""
+        """Emit the waiting events. A hook that raises changes nothing."""
         while self._waiting:
-            # Hooks that have begun to hear an event hear it to its end, whoever is cancelled meanwhile.
+            # If the request is cancelled, the hooks still handle the current event to its end.
             task = asyncio.create_task(self._emit(*self._waiting.popleft()))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
@@ -52,5 +52,5 @@ class Outbox:
             logger.warning("a hook failed on %s", name, exc_info=True)
 
     async def close(self) -> None:
-        """End what nobody waits for any more."""
+        """End the emissions that nobody waits for."""
         await end_tasks(list(self._under_way))

@@ -1,4 +1,4 @@
-"""`mount()` and `on_session_ready()`: config → objects → coordinator. Opens nothing and touches no network."""
+"""`mount()` and `on_session_ready()`: config → objects → coordinator. Opens nothing and uses no network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     """Mount a `SummarizingContextManager` as the session's context.
 
     Returns:
-        An async function that ends what is under way; the host awaits it at session end.
+        An async function that ends all work under way; the host awaits it at session end.
 
     Raises:
         ConfigError: a setting is wrong.
@@ -60,7 +60,7 @@ def _hear(manager: SummarizingContextManager) -> Callable[[str, dict[str, Any]],
 
 
 async def on_session_ready(coordinator: Any) -> None:
-    """Called once providers are mounted: say so when `summary_provider` names none of them."""
+    """Called after the providers are mounted: logs an error if `summary_provider` names none of them."""
     manager = coordinator.get("context")
     if isinstance(manager, SummarizingContextManager):
         manager.check_providers()

@@ -1,4 +1,4 @@
-"""For tests, ours and our users': a provider that answers from a script, and builders of histories."""
+"""For our tests and for users' tests: a provider that answers from a script, and builders of histories."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ Answer = Said | Exception | Callable[[ChatRequest], Said | Awaitable[Said]]
 class ScriptedProvider:
     """An Amplifier provider that answers from a script and records every request.
 
-    `ScriptedProvider(["summary one", RateLimitError("slow down"), "two"])`: text is answered, an exception raised, a
-    `ChatResponse` returned, a function called with the request. When the script is used up, `then` is the answer to
-    every further request.
+    Example: `ScriptedProvider(["summary one", RateLimitError("slow down"), "two"])`. A text becomes the answer, an
+    exception is raised, a `ChatResponse` is returned, and a function is called with the request. After the last item,
+    `then` answers every further request.
 
     Args:
         script: answers, in the order of the calls.
-        then: the answer once the script is used up.
-        context_window, max_output_tokens: tokens, as `get_info().defaults` names them.
+        then: the answer after the end of the script.
+        context_window, max_output_tokens: tokens, as in `get_info().defaults`.
         gate: an event that every call waits for before it answers.
     """
 
@@ -57,11 +57,11 @@ class ScriptedProvider:
 
     @property
     def calls(self) -> int:
-        """How many requests have come."""
+        """Number of requests so far."""
         return len(self.requests)
 
     def get_info(self) -> ProviderInfo:
-        """The window, as hosts read it."""
+        """The window, in the host's format."""
         defaults = {"context_window": self.context_window, "max_output_tokens": self.max_output_tokens}
         return ProviderInfo(id=self.name, display_name="Scripted", defaults=defaults)
 
@@ -70,7 +70,7 @@ class ScriptedProvider:
         return []
 
     def parse_tool_calls(self, response: ChatResponse) -> list[Any]:
-        """What the response holds."""
+        """The tool calls of the response."""
         return response.tool_calls or []
 
     async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
@@ -97,7 +97,7 @@ class ScriptedProvider:
 
 
 def text_response(text: str, request: ChatRequest | None = None) -> ChatResponse:
-    """A plain answer, with usage estimated at four characters a token."""
+    """A plain answer, with usage estimated at four characters per token."""
     read = sum(len(str(message.content)) for message in request.messages) // 4 if request else 0
     wrote = max(1, len(text) // 4)
     usage = Usage(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
@@ -115,7 +115,7 @@ def assistant(text: Any) -> JsonRow:
 
 
 def call(call_id: str, name: str = "bash", text: str = "", **arguments: Any) -> JsonRow:
-    """An assistant row with one call, as Amplifier's loops store it: as block and in `tool_calls`."""
+    """An assistant row with one call, as Amplifier's loops store it: as a block and in `tool_calls`."""
     return calls((call_id, name, arguments), text=text)
 
 
@@ -133,12 +133,12 @@ def result(call_id: str, text: Any = "ok", name: str = "bash") -> JsonRow:
 
 
 def hook(text: str, role: str = "system") -> JsonRow:
-    """A row that a hook has put in."""
+    """A row that a hook has added."""
     return {"role": role, "content": text, "metadata": {"source": "hook", "hook_name": "test", "ephemeral": False}}
 
 
 def tool_session(turns: int, *, size: int = 400, start: int = 0) -> list[JsonRow]:
-    """A session of turns: a request, a call, its result of about `size` characters, an answer; ids differ."""
+    """A session of turns with unique ids: a request, a call, its result (about `size` characters) and an answer."""
     rows: list[JsonRow] = []
     for turn in range(start, start + turns):
         body = f"value-{turn}-A{turn:04d}B " * max(1, size // 16)

@@ -1,4 +1,4 @@
-"""Builds sdist and wheel, checks their metadata, and replays a recording with the wheel on every Python that is there.
+"""Builds sdist and wheel, checks their metadata, and replays a recording with the wheel on every Python that it finds.
 
 Run by `make dist`; needs the packages `build` and `twine`. What passes is left in dist/.
 """
@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 RECORDING = ROOT / "examples" / "airline-desk.jsonl"
 ROWS = 300
-"""Rows that are replayed: enough for some boundaries in a window of 12,000 tokens."""
+"""Rows that are replayed: enough for some compactions in a window of 12,000 tokens."""
 VERSIONS = ("3.11", "3.12", "3.13")
 
 
@@ -79,7 +79,7 @@ def try_wheel(wheel: Path, python: str) -> str:
     """What a replay by the installed wheel saw, in a fresh environment, with an empty home, outside the repository.
 
     Raises:
-        RuntimeError: it made no boundary, although the recording outgrows the window.
+        RuntimeError: no compaction ran, although the recording is larger than the window.
     """
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
@@ -92,8 +92,8 @@ def try_wheel(wheel: Path, python: str) -> str:
         command = (scripts / "context-summarize", "replay", "short.jsonl", "--window", "12000", "--max-output", "1000")
         seen = json.loads(run(*command, "--json", cwd=folder, home=home))  # a check that fails ends it with 1
         if not seen["boundaries"]:
-            raise RuntimeError(f"{ROWS} rows made no boundary in a window of 12,000 tokens; expected some")
-        return f"{seen['messages']} messages, {seen['requests']} requests, {len(seen['boundaries'])} boundaries, all ok"
+            raise RuntimeError(f"{ROWS} rows caused no compaction in a window of 12,000 tokens; expected some")
+        return f"{seen['messages']} messages, {seen['requests']} requests, {len(seen['boundaries'])} compactions, ok"
 
 
 def main() -> int:

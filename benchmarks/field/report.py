@@ -84,7 +84,7 @@ COST = (
 TIME = (
     Column("waiting", lambda one: one.waited, _share, spread=True),
     Column("worst, s", lambda one: one.waited_worst, _whole),
-    Column("boundaries", lambda one: one.boundaries, _whole),
+    Column("compactions", lambda one: one.boundaries, _whole),
     Column("CPU mean, ms", lambda one: one.cpu_mean, _two, spread=True),
     Column("p50", lambda one: one.cpu_p50, _two),
     Column("p99", lambda one: one.cpu_p99, _two),
@@ -136,7 +136,7 @@ AGAINST = (
 
 def against(grid: Grid) -> list[str]:
     """Ours beside the best peer of each column: of those as they come, and of the tuned ones too."""
-    lines = ["| | ours | frugal | best peer as it comes | ours | frugal | best peer, tuned too | ours | frugal | aim |"]
+    lines = ["| | ours | frugal | best peer, defaults | ours | frugal | best peer, tuned too | ours | frugal | aim |"]
     lines.append("| --- | ---: | ---: | --- | ---: | ---: | --- | ---: | ---: | --- |")
     own = [name for name in ("ours", f"ours, {FRUGAL}") if grid.of(name)]
     for title, column, best_of, aim in AGAINST:
@@ -160,45 +160,46 @@ def _figure(column: str, value: float) -> str:
 
 
 INTRO = """\
-# Measured against the field
+# Compared with other libraries
 
-A stand-in answers here in place of a model, the same for every contestant. It tells what plumbing keeps, costs and
-makes people wait for; it cannot tell how well a real model writes, whether a summary reads well, or whether an agent
-goes on well after one. Instructions to keep a fact are lost on it, good ones as much as poor ones.
+A stand-in replaces the model here, the same for every contestant. It shows what each library's mechanics keep, cost
+and make people wait for. It cannot show how well a real model writes, whether a summary reads well, or whether an
+agent continues well after one. Instructions to keep a fact have no effect on it, however good they are.
 `benchmarks/probes.py` asks a real model.
 """
 
 READING = """\
 ## How to read it
 
-* **facts**: {facts} stand in the session, alike in user rows, assistant rows and tool results, half of them
-  identifiers (`FACT-0012-3F2A`), which code can tell from prose, half plain words (`watchword marble-otter`),
-  which it cannot. *end*: share of them in the last view. *mean*: share of those said so far, over all requests.
-  *equal size*: in the last view cut down to {equal:.0%} of the budget, the oldest verbatim rows going first,
-  then the oldest summaries: what a view holds beyond what its mere length brings along.
-* **price** of the whole session in units of one uncached input token: requests (cache read {read}, cache write
-  {write}; a prompt cache has what is byte-stable since the request before) and calls of the summariser (input
-  1, output {output}). The model's own answers cost the same for all and are left out.
-* **waiting** in virtual time, as a share of the model's own latency: an answer takes {start:g} s, {read_s:g} s
-  for each token read and {write_s:g} s for each token written. Nobody pauses between requests: tools take no
-  time and users answer at once, so that work in the background has only the model's own latency to hide in.
-* **CPU** of the contestant per request, with the rows added since the one before and what it does in the
-  background. The stand-in's own is taken out, and so is the adapter's conversion back to rows, as far as it can
-  be told (half of what converting the view there and back takes). This module counts every row with a
-  tokenizer, once, and that is in its figure; peers are given the same tokenizer with a cache, so that theirs
-  holds no counting: *counting* is what it would add without one, for those that count by themselves. *growth*:
-  mean of the last fifth of the requests over that of the first fifth after the first boundary. *memory*: growth
-  of the process at its peak.
-* **aim**: what this module is built towards, as a multiple of the best peer's figure. 1.7 times the facts would be
-  97%: more than is left by a summariser that keeps {keep:.0%} of what it reads, once it has read it twice. The price
-  of the cheapest peer is that of requests which hold next to nothing of what was said; only the frugal settings
-  go below it. CPU is not reached: views are handed out as copies, and the exact values beside the
-  summaries are found by code. *counting too*: with what peers that count by themselves take for it, no cache warmed.
-* **over budget**, **broken pairs**, **not a user's row first**: views. **inputs refused**: calls of the
-  summariser that its window did not hold.
-* The stand-in keeps each fact that it is shown with a probability of {keep:.0%}, decided by seed, input and
-  fact, as long as the facts fit its answer. It writes as much as the prompt asks for; where no length is asked
-  for, {share:.0%} of what it is shown. Its limit is {max_output:,} tokens.
+* **facts**: the session holds {facts} facts, evenly in user rows, assistant rows and tool results. Half of them are
+  identifiers (`FACT-0012-3F2A`), which code can find in prose. Half are plain words (`watchword marble-otter`),
+  which it cannot find. *end*: share of the facts in the last view. *mean*: share of the facts said so far, over all
+  requests. *equal size*: share in the last view after it is reduced to {equal:.0%} of the budget. The oldest
+  verbatim rows go first, then the oldest summaries. This shows what a view holds beyond the effect of its length.
+* **price** of the whole session, in units of one uncached input token. It consists of the requests (cache read
+  {read}, cache write {write}; the prompt cache holds the bytes that are the same as in the previous request) and
+  the calls of the summariser (input 1, output {output}). The model's own answers cost the same for all and are left
+  out.
+* **waiting** in virtual time, as a share of the model's own latency. An answer takes {start:g} s, plus {read_s:g} s
+  for each token read and {write_s:g} s for each token written. There is no pause between requests: tools take no
+  time and users answer at once. So background work can hide only in the model's own latency.
+* **CPU** of the contestant per request. It includes the rows added since the previous request, and background work.
+  The stand-in's own CPU time is subtracted. So is the adapter's conversion back to rows, as far as it can be
+  measured (half of the time for converting the view there and back). This module counts every row once with a
+  tokenizer, and its figure includes that. Peers get the same tokenizer with a cache, so their figures include no
+  counting. *counting* is the time that counting would add without the cache, for peers that count by themselves.
+  *growth*: mean of the last fifth of the requests, divided by the mean of the first fifth after the first
+  compaction. *memory*: growth of the process at its peak.
+* **aim**: the goal of this module, as a multiple of the best peer's figure. 1.7 times the facts would be 97%. A
+  summariser that keeps {keep:.0%} of what it reads keeps less than that after two readings. The requests of the
+  cheapest peer hold almost nothing of what was said; only the frugal settings cost less. The CPU aim is not
+  reached, because views are copies, and code searches for the exact values beside the summaries. *counting too*:
+  with the counting time of peers that count by themselves, without a cache.
+* **over budget**, **broken pairs**, **not a user's row first**: number of views. **inputs refused**: calls of the
+  summariser that did not fit its window.
+* The stand-in keeps each fact that it reads with a probability of {keep:.0%}, if the facts fit its answer. Seed,
+  input and fact decide which. It writes as much as the prompt asks for. If the prompt asks for no length, it writes
+  {share:.0%} of what it reads. An answer has at most {max_output:,} tokens.
 """
 
 
@@ -209,12 +210,14 @@ def markdown(grid: Grid, pictures: Sequence[str], command: str, prices: Prices, 
     seeds = sorted({one.seed for one in grid.results})
     lines = [
         INTRO,
-        f"{date.today().isoformat()}, `{command}`, {_machine()}. Budget {scenario.budget:,} tokens, trigger at 70 % and"
-        f" the newest 10 rows kept, where that can be set and is not the setting itself; {first[0].tokens:,} tokens in"
-        f" {first[0].requests:,} requests; seeds {', '.join(map(str, seeds))}: means, and the range where they differ"
-        f" (who takes more than {SLOW} s of real time for one session: seed {seeds[0]} alone).",
+        f"{date.today().isoformat()}, `{command}`, {_machine()}. The budget is"
+        f" {scenario.budget:,} tokens. The trigger is 70 % and the newest 10 rows are kept, if the library can set that"
+        f" and the setting is not the one under test. The session has {first[0].tokens:,} tokens in"
+        f" {first[0].requests:,} requests. Figures are means over the seeds {', '.join(map(str, seeds))},"
+        f" with the range if they differ (only"
+        f" seed {seeds[0]} for a library that takes more than {SLOW} s of real time for one session).",
         "",
-        "## Against the best peer",
+        "## Compared with the best peer",
         "",
         *against(grid),
     ]
@@ -273,7 +276,7 @@ def _forgetful(grid: Grid) -> list[str]:
     keeps = sorted({one.keep for one in grid.forgetful}, reverse=True)
     if not keeps:
         return []
-    lines = ["Facts at the end with stand-ins that keep less of what each summary shows them:", ""]
+    lines = ["Facts at the end with stand-ins that keep less of what they read:", ""]
     usual = grid.results[0].keep
     lines.append(f"| | {' | '.join(f'keeps {keep:.0%}' for keep in [usual, *keeps])} |")
     lines.append("| --- |" + " ---: |" * (1 + len(keeps)))

@@ -18,7 +18,7 @@ class AgentFramework:
     """
 
     title = "agent-framework SummarizationStrategy"
-    settings = "as it comes: counts rows; the summariser is shown 8,000 tokens at most"
+    settings = "defaults: counts rows; the summariser reads at most 8,000 tokens"
     packages: tuple[str, ...] = ("agent-framework-core",)
     frame = ""
     options: ClassVar[Mapping[str, Any]] = {}
@@ -106,7 +106,7 @@ class AgentFrameworkBudget(AgentFramework):
     """`SummarizationStrategy` inside `TokenBudgetComposedStrategy`: the framework's way to a trigger in tokens."""
 
     title = "agent-framework SummarizationStrategy in TokenBudgetComposedStrategy"
-    settings = "a trigger in tokens; the summariser is shown 8,000 tokens at most"
+    settings = "a trigger in tokens; the summariser reads at most 8,000 tokens"
 
     def _new(self) -> Any:
         return self._af.TokenBudgetComposedStrategy(

@@ -34,7 +34,7 @@ class Hermes:
     """Seconds that the loop sleeps before it sends a refused request again."""
 
     title = "hermes-agent ContextCompressor"
-    settings = "as it comes: a tail of a fifth of the trigger, first three rows kept once"
+    settings = "defaults: a tail of a fifth of the trigger, first three rows kept once"
     packages: tuple[str, ...] = ("hermes-agent",)
     frame = ""
 

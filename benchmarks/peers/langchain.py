@@ -20,7 +20,7 @@ class LangChain:
     """
 
     title = "langchain SummarizationMiddleware"
-    settings = "as it comes: the summariser is shown 4,000 tokens at most"
+    settings = "defaults: the summariser reads at most 4,000 tokens"
     packages: tuple[str, ...] = ("langchain", "langchain-core", "langgraph")
     frame = "Here is a summary of the conversation to date:"
     options: ClassVar[Mapping[str, Any]] = {}

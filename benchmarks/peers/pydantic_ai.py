@@ -17,7 +17,7 @@ class PydanticAI:
     """
 
     title = "pydantic-ai-harness SummarizingCompaction"
-    settings = "as it comes: the summariser is shown 500 characters of each tool return"
+    settings = "defaults: the summariser reads 500 characters of each tool return"
     packages: tuple[str, ...] = ("pydantic-ai-harness", "pydantic-ai-slim")
     frame = ""
     options: ClassVar[Mapping[str, Any]] = {}

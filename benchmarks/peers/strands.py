@@ -27,7 +27,7 @@ class Strands:
     TRIES = 10
 
     title = "strands SummarizingConversationManager"
-    settings = "as it comes: three tenths of the messages at a time"
+    settings = "defaults: three tenths of the messages at a time"
     packages: tuple[str, ...] = ("strands-agents",)
     frame = ""
     options: ClassVar[Mapping[str, Any]] = {}

@@ -329,7 +329,7 @@ def test_the_other_sessions_are_for_ours_and_the_two_best_sound_peers(whole: gri
 def test_the_report_names_everyone_and_what_was_not_run(whole: grid.Grid) -> None:
     """Tables are whole, ranges are shown, and what a stand-in cannot tell comes first."""
     page = report.markdown(whole, ["frontier.svg"], "make bench-field", measure.Prices(), model.Traits())
-    assert "cannot tell" in page.split("\n\n")[1]
+    assert "cannot show" in page.split("\n\n")[1]
     assert "Not run: Hermes" in page
     assert "OddError × 2" in page
     assert "benchmarks/frontier.svg" in page

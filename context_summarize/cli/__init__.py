@@ -1,4 +1,4 @@
-"""The command line, a file a command."""
+"""The command line: one file for each command."""
 
 from context_summarize.cli.main import main
 

@@ -1,4 +1,4 @@
-"""`context-summarize cache`: what the file of kept summaries holds, and how to empty it."""
+"""`context-summarize cache`: shows what the cache file holds, and empties it."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ T = TypeVar("T")
 cache_option = click.option(
     "--cache",
     metavar="PATH",
-    help="The file, as the setting `cache` names it.  [default: the one in the user's Amplifier folder]",
+    help="The cache file, as in the setting `cache`.  [default: the file in the user's Amplifier folder]",
 )
 
 
-@click.group("cache", short_help="Look at the kept summaries, or remove them.")
+@click.group("cache", short_help="Show or remove the stored summaries.")
 def cache_group() -> None:
-    """Look at the kept summaries, or remove them.
+    """Show or remove the stored summaries.
 
-    Summaries outlive the session in a file, so that a session that is resumed or forked pays for none of them twice.
-    They hold what was said, without secrets of well-known formats.
+    Summaries are stored in a file that outlives the session. A resumed or forked session reads them there and does not
+    pay for them again. They contain parts of the conversation. Secrets of well-known formats are removed.
     """
 
 
-@cache_group.command("stats", short_help="What the file holds.")
+@cache_group.command("stats", short_help="Show what the cache file holds.")
 @cache_option
 @json_option
 def stats(cache: str | None, as_json: bool) -> None:
-    """Tell what the file of kept summaries holds. Where there is no file, none is made.
+    """Show what the cache file holds. If there is no file, the command does not create one.
 
     --json prints an object with path, bytes, summaries, records, oldest, newest (seconds since the epoch, or null),
     tokens and source_tokens.
 
-    Exit status: 0, or 2 where the file cannot be read.
+    Exit status: 0, or 2 if the file cannot be read.
     """
     with guarded():
         found = asyncio.run(_with_store(_path(cache), lambda store: store.statistics()))
@@ -54,22 +54,22 @@ def stats(cache: str | None, as_json: bool) -> None:
         print_json(_as_data(found))
         return
     with printing() as out:
-        sentence(out, plain(f"Kept summaries: {found.path}"))
+        sentence(out, plain(f"Cache file: {found.path}"))
         if not found.path.exists():
-            sentence(out, "There is no such file yet; the first summary that is kept makes it.")
+            sentence(out, "The file does not exist yet. The first stored summary creates it.")
         out.print(facts(_lines(found)))
 
 
-@cache_group.command("clear", short_help="Remove every kept summary.")
+@cache_group.command("clear", short_help="Remove all stored summaries.")
 @cache_option
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @json_option
 def clear(cache: str | None, yes: bool, as_json: bool) -> None:
-    """Remove every kept summary. Sessions go on; what they need again is summarised again.
+    """Remove all stored summaries. Running sessions continue; they make the summaries again when they need them.
 
     --json prints an object with path and removed, the number of entries.
 
-    Exit status: 0 done, 1 not confirmed, 2 the file cannot be written, or there is no terminal to ask at and no --yes.
+    Exit status: 0 done, 1 not confirmed, 2 if the file cannot be written, or if there is no terminal and no --yes.
     """
     with guarded():
         path = _path(cache)
@@ -85,7 +85,7 @@ def clear(cache: str | None, yes: bool, as_json: bool) -> None:
 
 def _path(cache: str | None) -> Path:
     if cache is not None and (cache == MEMORY or is_shared_address(cache)):
-        raise Refused(f"--cache {cache!r} is no file; this command looks after files, a server has commands of its own")
+        raise Refused(f"--cache {cache!r} is not a file; this command handles files, a server has its own commands")
     return cache_path(cache)
 
 
@@ -101,10 +101,10 @@ def _confirm(found: StoreStatistics) -> None:
     """Ask at the terminal.
 
     Raises:
-        Refused: there is none.
+        Refused: there is no terminal.
     """
     if not _at_terminal():
-        raise Refused("there is no terminal to ask at; give --yes to remove every kept summary")
+        raise Refused("there is no terminal to ask at; give --yes to remove all stored summaries")
     what = f"{_count(found.summaries, 'summary', 'summaries')} and {_count(found.records, 'record', 'records')}"
     if not click.confirm(plain(f"Remove {what} ({_size(found.bytes)}) from {found.path}?"), err=True):
         click.echo("Nothing was removed.", err=True)
@@ -122,8 +122,8 @@ def _as_data(found: StoreStatistics) -> dict[str, Any]:
 def _lines(found: StoreStatistics) -> list[tuple[str, str, str]]:
     lines = [
         ("Size", _size(found.bytes), "on disk"),
-        ("Summaries", f"{found.summaries:,}", f"{found.tokens:,} tokens, for {found.source_tokens:,} tokens read"),
-        ("Boundaries", f"{found.records:,}", "records from which sessions resume"),
+        ("Summaries", f"{found.summaries:,}", f"{found.tokens:,} tokens, made from {found.source_tokens:,} tokens"),
+        ("Compactions", f"{found.records:,}", "records that let sessions resume"),
     ]
     if found.oldest is not None and found.newest is not None:
         lines += [("Oldest", _day(found.oldest), "UTC"), ("Newest", _day(found.newest), "UTC")]

@@ -1,4 +1,4 @@
-"""`context-summarize inspect`: how a recording is cut and what a window holds of it, without a model."""
+"""`context-summarize inspect`: shows a recording's segments and what a window holds of it, without a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from context_summarize.replay.inspection import inspect_rows
 from context_summarize.replay.session_files import read_session
 
 
-@click.command("inspect", short_help="Show how a recording is cut and what a window holds of it.")
+@click.command("inspect", short_help="Show a recording's segments and what a window holds of it.")
 @session_options()
 @json_option
 def inspect_command(
@@ -25,19 +25,19 @@ def inspect_command(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Show how a recording is cut and what a window holds of it, without a model.
+    """Show a recording's segments and what a window holds of it, without a model.
 
-    FILE.jsonl holds one message a line, as Amplifier's loops store them. The recording is run through the module as
-    `replay` does, but with nothing made ahead (`prefetch_threshold=none`) and with summaries that code writes (the
-    provider `offline`). What the session holds at its end is shown: the window, what the next boundary would fold,
-    the segments, the tree of summaries.
+    FILE.jsonl holds one message per line, as Amplifier's loops store them. The command runs the recording through the
+    module as `replay` does, but without prefetch (`prefetch_threshold=none`) and with the provider `offline`, which
+    writes summaries by code. It then shows the end of the session: the window, what the next compaction would
+    summarise, the segments, the tree of summaries.
 
     --json prints an object with file, rows, messages, groups, largest_group, pins, tokens, segment_tokens,
     summary_tokens, segments (a list), unsegmented, largest (a list), use (an object), next (an object), requests,
     boundaries, calls, input_tokens, output_tokens and tree (a list of summaries, each with its children). Sizes are in
-    tokens; messages are numbered from 1 as the frames of summaries number them.
+    tokens; messages are numbered from 1, as in the frames of summaries.
 
-    Exit status: 0, 2 the file or an option cannot be used, 130 interrupted.
+    Exit status: 0, 2 if the file or an option cannot be used, 130 interrupted.
     """
     with guarded():
         config = read_config(settings, prompts)

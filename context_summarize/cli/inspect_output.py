@@ -1,4 +1,4 @@
-"""What `context-summarize inspect` prints: a survey as figures, a bar and a tree, or as the object of `--json`."""
+"""What `context-summarize inspect` prints: an inspection as figures, a bar and a tree, or as the `--json` object."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from context_summarize.session.snapshot import SummaryNode
 _MOST_SEGMENTS = 40
 _FIRST_SEGMENTS = 3
 _MOST_NODES = 80
-"""Where a tree holds more, summaries of messages are counted below the one that they were joined into."""
+"""If a tree holds more, summaries of level 0 are counted below the summary that they were merged into."""
 _NAME = 30
 """Characters of a tool's name."""
 _PARTS = (
@@ -27,13 +27,13 @@ _PARTS = (
     ("pins", "▓", "P", "green", "first and newest user message, rows marked critical"),
     ("summaries", "▒", "s", "magenta", "in place of older messages"),
     ("verbatim", "░", "v", "blue", "the newest messages"),
-    ("free", "·", ".", "dim", "until a request is full"),
-    ("reserved", " ", " ", "dim", "for the answer, and a margin"),
+    ("free", "·", ".", "dim", "left in the budget"),
+    ("reserved", " ", " ", "dim", "for the answer and the safety margin"),
 )
 
 
 def as_data(name: str, found: Inspection) -> dict[str, Any]:
-    """A survey as the object that `--json` prints."""
+    """An inspection as the object that `--json` prints."""
     figures = {key: value for key, value in asdict(found).items() if key != "tree"}
     return {"file": name, **figures, "tree": [_node_data(node) for node in found.tree]}
 
@@ -55,38 +55,40 @@ def _node_data(node: SummaryNode) -> dict[str, Any]:
 
 
 def print_inspection(out: Console, name: str, found: Inspection) -> None:
-    """Print a survey: the window, the recording, the next boundary, segments, the tree, what it costs."""
+    """Print an inspection: the window, the next compaction, the recording, segments, the tree, the cost."""
     use = found.use
     out.print()
     sentence(
         out,
-        f"{plain(name)}: {found.rows:,} rows, {found.tokens:,} tokens in all, seen through a window of {use.window:,} "
-        f"tokens, {use.budget:,} of them for a request.",
+        f"{plain(name)}: {found.rows:,} rows, {found.tokens:,} tokens in total, in a window of {use.window:,} tokens. "
+        f"A request may hold {use.budget:,} of them.",
     )
-    heading(out, "Window", "What the next request would hold, at the end of the recording.")
+    heading(out, "Window", "What the next request after the recording would hold.")
     _print_window(out, use)
     heading(
-        out, "Next boundary", "What will be folded when the request has grown to the threshold, as far as is known."
+        out,
+        "Next compaction",
+        "What the next compaction will summarise when the request reaches the threshold, as far as it is known now.",
     )
     _print_next(out, found)
-    heading(out, "Recording", "Messages are rows that can be summarised; the others are the host's own.")
+    heading(out, "Recording", "Messages are the rows that can be summarised. The other rows belong to the host.")
     out.print(facts(_recording(found)))
-    heading(out, "Largest rows", "A long tool result fills a window faster than many turns.")
+    heading(out, "Largest rows", "One long tool result can fill a window faster than many turns.")
     out.print(_largest_table(found.largest))
-    heading(out, "Segments", "Stretches of messages that get a summary each. ~ is the size that one is asked to have.")
+    heading(out, "Segments", "Each segment gets one summary. ~ marks the size that a summary will be asked to have.")
     _print_segments(out, found)
     heading(
         out,
         "Summaries",
-        "Level, messages, tokens from → to, and the share of exact values (ids, amounts, paths) that is still there. "
-        "The texts are the offline provider's, which is no model.",
+        "Level, messages, tokens before → after, and the share of exact values (ids, amounts, paths) that is kept. "
+        "The offline provider wrote the texts; it is not a model.",
     )
     _print_tree(out, found)
     heading(
         out,
         "Cost",
-        "What the summaries of the whole session take from a provider, by the offline provider's texts. A model's own "
-        "lengths differ somewhat.",
+        "What a provider reads and writes for all summaries of the session, measured with the offline provider. A "
+        "model's summaries have other lengths.",
     )
     out.print(facts(_cost(found)))
 
@@ -112,7 +114,7 @@ def _print_window(out: Console, use: WindowUse) -> None:
 
 
 def shared_cells(sizes: Sequence[int], width: int) -> list[int]:
-    """`width` cells shared out by size; what is there at all gets one, and the largest gives way for it."""
+    """`width` cells, divided in proportion to the sizes; a size above 0 gets at least one, taken from the largest."""
     total = sum(sizes) or 1
     ends = [round(width * sum(sizes[: at + 1]) / total) for at in range(len(sizes))]
     cells = [end - before for before, end in zip([0, *ends], ends, strict=False)]
@@ -130,20 +132,20 @@ def _print_next(out: Console, found: Inspection) -> None:
         when = f"when a request does not fit {use.budget:,} tokens (auto_compact is off)"
     else:
         when = f"at {use.threshold:,} tokens"
-    lines = [("When", f"{used:,}", f"tokens now, a boundary is made {when}")]
+    lines = [("When", f"{used:,}", f"tokens now; the compaction runs {when}")]
     if coming.first is not None:
         lines.append(
-            ("Folded", f"{coming.first:,} to {coming.last:,}", f"messages, {_count(coming.segments, 'segment')}")
+            ("Summarised", f"{coming.first:,} to {coming.last:,}", f"messages, {_count(coming.segments, 'segment')}")
         )
     if coming.merged:
-        lines.append(("Merged", f"{coming.merged:,}", "summaries joined from several older ones"))
+        lines.append(("Merged", f"{coming.merged:,}", "new summaries, each made from several older ones"))
     if coming.shortened:
-        lines.append(("Shortened", f"{coming.shortened:,}", "long rows cut to head and tail"))
+        lines.append(("Shortened", f"{coming.shortened:,}", "long rows reduced to head and tail"))
     if len(lines) == 1:
-        lines.append(("Folded", "nothing", "no further segment is closed yet"))
+        lines.append(("Summarised", "nothing", "no further segment is closed yet"))
     else:
         lines += [
-            ("Freed", f"{coming.freed:,}", "tokens, if it were made now"),
+            ("Freed", f"{coming.freed:,}", "tokens, if the compaction ran now"),
             ("Provider calls", f"{coming.calls:,}", _takes(coming.input_tokens, coming.output_tokens)),
         ]
     out.print(facts(lines))
@@ -161,9 +163,9 @@ def _recording(found: Inspection) -> list[tuple[str, str, str]]:
         (
             "Groups",
             f"{found.groups:,}",
-            f"never cut apart, such as a call and its results; at most {found.largest_group}",
+            f"never split, such as a call and its results; at most {found.largest_group} rows",
         ),
-        ("Marked", f"{found.pins:,}", "rows that stay verbatim in any case: system rows, critical ones"),
+        ("Marked", f"{found.pins:,}", "rows that always stay verbatim: system rows, critical rows"),
         ("Segments", f"{len(found.segments):,}", length),
     ]
 
@@ -182,7 +184,7 @@ def _largest_table(rows: Sequence[RowLine]) -> Table:
 
 def _print_segments(out: Console, found: Inspection) -> None:
     if not found.segments:
-        sentence(out, "None: the recording is too short. A smaller --window shows some.")
+        sentence(out, "None: the recording is too short. Use a smaller --window to see some.")
         return
     made = table()
     made.add_column("Index", justify="right", no_wrap=True)
@@ -207,7 +209,7 @@ def _segment_cells(line: SegmentLine) -> tuple[str, str, str, str]:
 
 def _print_tree(out: Console, found: Inspection) -> None:
     if not found.tree:
-        sentence(out, "None: the session ends without a boundary.")
+        sentence(out, "None: no compaction ran in this session.")
         return
     whole = sum(map(_nodes_in, found.tree)) <= _MOST_NODES
     root = Tree(Text(f"messages 1 to {found.tree[-1].last:,}", style="bold"), guide_style="dim")
@@ -235,22 +237,22 @@ def _node_label(node: SummaryNode) -> Text:
     label.append(f"  {node.first:,} to {node.last:,}  ", style="default")
     made = node.summary
     if made is None:
-        return label.append("digest, not kept", style="yellow")
+        return label.append("fallback, not stored", style="yellow")
     label.append(f"{made.source_tokens:,} → {made.tokens:,}", style="bold default")
     label.append(f"  {made.coverage:.0%}", style="default")
     if made.fallback:
-        label.append("  digest", style="yellow")
+        label.append("  fallback", style="yellow")
     return label.append("  rest", style="dim") if node.rest else label
 
 
 def _cost(found: Inspection) -> list[tuple[str, str, str]]:
     return [
-        ("Boundaries", f"{found.boundaries:,}", f"in {_count(found.requests, 'request')}"),
+        ("Compactions", f"{found.boundaries:,}", f"in {_count(found.requests, 'request')}"),
         ("Provider calls", f"{found.calls:,}", "for summaries"),
         (
             "Tokens in",
             f"{found.input_tokens:,}",
-            f"{found.input_tokens / (found.tokens or 1):.2f} for each of the recording",
+            f"{found.input_tokens / (found.tokens or 1):.2f} per token of the recording",
         ),
         ("Tokens out", f"{found.output_tokens:,}", "written as summaries"),
     ]

@@ -1,4 +1,4 @@
-"""The command line, `context-summarize`: what stands outside of a session. Each command has a file of its own."""
+"""The command `context-summarize`, for work outside a session. Each subcommand has its own file."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from context_summarize.cli.replay import replay_command
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="context-summarize")
 def main() -> None:
-    """Keeps an agent session inside its model's window by summarising its older parts.
+    """Keeps an agent session within its model's window by summarising its older parts.
 
-    This command shows what the module does, outside of a session. In a session, Amplifier loads it as the context
-    module "context-summarize".
+    This command shows what the module does, outside a session. In a session, Amplifier loads it as the context module
+    "context-summarize".
     """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="replace")  # a recorded row may hold what the terminal cannot show
+            stream.reconfigure(errors="replace")  # a recorded row may hold characters that the terminal cannot show
 
 
 for command in (cache_group, inspect_command, prompts_group, replay_command):

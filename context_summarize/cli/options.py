@@ -1,4 +1,4 @@
-"""Options that several commands share, and how their values are read."""
+"""Options that several commands share, and the code that reads their values."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ WINDOW = 40_000
 MAX_OUTPUT = 4_000
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead, and nothing else.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
 def session_options(unless: str = "") -> Callable[[Command], Command]:
-    """The recording, the window that it is seen through, and the settings.
+    """Options for the recording, the window and the settings.
 
     Args:
-        unless: what else may name the window, as the help says it.
+        unless: another source of the default window, as the help names it.
     """
     decorators = (
         click.argument("file", type=click.Path(path_type=Path), metavar="FILE.jsonl"),
@@ -40,15 +40,15 @@ def session_options(unless: str = "") -> Callable[[Command], Command]:
             help=f"Tokens of the window kept free for the answer.  [default: {MAX_OUTPUT}{unless}]",
         ),
         click.option(
-            "--prompts", metavar="SET", help="Prompt set, by name or folder: the same as `--config prompts=SET`."
+            "--prompts", metavar="SET", help="Prompt set, by name or folder; the same as `--config prompts=SET`."
         ),
         click.option(
             "--config",
             "settings",
             multiple=True,
             metavar="KEY=VALUE",
-            help="A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON where it is "
-            "JSON, else as text; `none` is no value.",
+            help="A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is "
+            "valid JSON, else as text. `none` means no value.",
         ),
     )
 
@@ -61,11 +61,11 @@ def session_options(unless: str = "") -> Callable[[Command], Command]:
 
 
 def read_config(given: Sequence[str], prompts: str | None) -> Config:
-    """The settings of the command line.
+    """The settings given on the command line.
 
     Raises:
-        Refused: one of them has no value, or is given twice.
-        ConfigError: one of them is unknown or wrong.
+        Refused: a setting has no value, or is given twice.
+        ConfigError: a setting is unknown or wrong.
     """
     settings: dict[str, Any] = {}
     for item in given:
@@ -75,7 +75,7 @@ def read_config(given: Sequence[str], prompts: str | None) -> Config:
         settings[key.strip()] = _value(value.strip())
     if prompts is not None:
         if "prompts" in settings:
-            raise Refused("--prompts and --config prompts=… name the prompt set twice; keep one of them")
+            raise Refused("--prompts and --config prompts=… both name the prompt set; give only one of them")
         settings["prompts"] = prompts
     return Config.from_mapping(settings)
 

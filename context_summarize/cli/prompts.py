@@ -1,4 +1,4 @@
-"""`context-summarize prompts`: the prompt sets there are, what is wrong with one, a copy to start from."""
+"""`context-summarize prompts`: lists the prompt sets, checks a set, copies a set."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from context_summarize.summaries.prompts import find_set
 def prompts_group() -> None:
     """List, check and copy prompt sets.
 
-    A set is a folder with three short files: segment.md and merge.md tell the model how to summarise, frame.md is what
-    a summary stands in when the agent reads it.
+    A set is a folder with three short files. segment.md and merge.md tell the model how to summarise. frame.md is the
+    text around a summary when the agent reads it.
     """
 
 
@@ -36,16 +36,16 @@ def list_command() -> None:
     with printing() as out:
         out.print(made)
         out.print()
-        sentence(out, "Words: how long the instruction for one summary is. Use a set with `prompts: NAME`.")
+        sentence(out, "Words: length of the instruction for one summary. Use a set with `prompts: NAME`.")
 
 
-@prompts_group.command("check", short_help="Tell every problem of a set.")
+@prompts_group.command("check", short_help="List every problem of a set.")
 @click.argument("name", metavar="SET")
 @click.pass_context
 def check_command(context: click.Context, name: str) -> None:
-    """Tell every problem of a set, one a line. SET is a name or a folder.
+    """List every problem of a set, one per line. SET is a name or a folder.
 
-    Exit status: 0 none, 1 there are problems, 2 there is no such set.
+    Exit status: 0 no problems, 1 problems found, 2 no such set.
     """
     with guarded():
         folder = find_set(name)
@@ -60,16 +60,16 @@ def check_command(context: click.Context, name: str) -> None:
         context.exit(1)
 
 
-@prompts_group.command("copy", short_help="Copy a set, to be changed.")
+@prompts_group.command("copy", short_help="Copy a set, so that you can change it.")
 @click.argument("name", metavar="SET")
 @click.argument("folder", type=click.Path(path_type=Path), metavar="FOLDER")
 def copy_command(name: str, folder: Path) -> None:
-    """Copy the three files of a set into a new folder, to be changed there. Nothing is overwritten.
+    """Copy the three files of a set into a new folder, so that you can change them. Nothing is overwritten.
 
-    Exit status: 0, or 2 where there is no such set or the folder exists.
+    Exit status: 0, or 2 if there is no such set or the folder exists.
     """
     with guarded():
         made = copy_set(name, folder)
     with printing() as out:
         out.print(Text(plain(f"{made}: segment.md, merge.md, frame.md")), soft_wrap=True)
-        sentence(out, "Change them, look with `prompts check`, and name the folder in the setting `prompts`.")
+        sentence(out, "Change the files, run `prompts check`, and name the folder in the setting `prompts`.")

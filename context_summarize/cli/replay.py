@@ -1,4 +1,4 @@
-"""`context-summarize replay`: what the module does to a recorded session, with every request checked."""
+"""`context-summarize replay`: runs a recorded session through the module and checks every request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OFFLINE = OfflineProvider.name
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Who is to write the summaries, and for which window."""
+    """The provider that writes the summaries, and the window."""
 
     provider: str
     window: int | None
@@ -41,7 +41,7 @@ class _Asked:
     key_env: str | None
 
     def check(self) -> None:
-        """Refuse options of a server where none is asked, and a server without them."""
+        """Refuse server options without the server provider, and the server provider without them."""
         server = {"--base-url": self.base_url, "--model": self.model, "--key-env": self.key_env}
         given = [option for option, value in server.items() if value is not None]
         if self.provider != NAME and given:
@@ -55,24 +55,25 @@ class _Asked:
 
 
 @click.command("replay", short_help="Replay a recorded session and check every request.")
-@session_options(", or what the named provider says")
+@session_options(", or the named provider's own")
 @click.option(
     "--provider",
     default=OFFLINE,
     metavar="NAME",
     show_default=True,
-    help="Who writes the summaries: `offline` (code, no model, no key); `openai-compatible`, a server that speaks Chat "
-    "Completions; or an installed Amplifier provider module by its entry-point name, such as provider-openai.",
+    help="The provider that writes the summaries: `offline` (code, no model, no key); `openai-compatible`, a server "
+    "with the Chat Completions API; or the entry-point name of an installed Amplifier provider module, such as "
+    "provider-openai.",
 )
-@click.option("--base-url", metavar="URL", help=f"With {NAME}: where the API begins, its version included.")
-@click.option("--model", metavar="NAME", help=f"With {NAME}: the model that is asked.")
+@click.option("--base-url", metavar="URL", help=f"With {NAME}: the address of the API, including its version.")
+@click.option("--model", metavar="NAME", help=f"With {NAME}: the model.")
 @click.option(
     "--key-env",
     metavar="VARIABLE",
     help=f"With {NAME}: the environment variable that holds the key.  [default: {KEY_ENV} for https, no key for http]",
 )
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, each on a few lines.")
-@click.option("--html", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write a report to look at.")
+@click.option("--html", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write an HTML report.")
 @json_option
 def replay_command(
     file: Path,
@@ -85,15 +86,15 @@ def replay_command(
 ) -> None:
     """Replay a recorded session and check every request.
 
-    FILE.jsonl holds one message a line, as Amplifier's loops store them. They are added one by one; before every
-    assistant message the module is asked for the request that an agent would send at that point. Nothing is sent
-    anywhere but to the provider that writes the summaries.
+    FILE.jsonl holds one message per line, as Amplifier's loops store them. The command adds them one by one. Before
+    every assistant message it asks the module for the request that an agent would send at that point. It sends data
+    only to the provider that writes the summaries.
 
     --json prints an object with file, provider, window, budget, messages, history_tokens, requests, largest_view,
     stable_share, provider_calls, failed_calls, failed_summaries, provider_input_tokens, provider_output_tokens,
     seconds, ok, boundaries (a list), checks (a list) and, with --show-view, last_view (a list). Sizes are in tokens.
 
-    Exit status: 0 all checks passed, 1 a check failed, 2 the file or an option cannot be used, 130 interrupted.
+    Exit status: 0 all checks passed, 1 a check failed, 2 if the file or an option cannot be used, 130 interrupted.
     """
     who = _Asked(**asked)
     with guarded():
@@ -105,7 +106,7 @@ def replay_command(
         with working("Replaying", file.name, len(rows)) as progress:
             result = asyncio.run(_replay(rows, file.name, config, who, progress))
         if html is not None:
-            from context_summarize.replay.report import write_report  # brings its page's script and styles along
+            from context_summarize.replay.report import write_report  # only this path needs the page's parts
 
             write_report(result, html)
     if as_json:
@@ -120,7 +121,7 @@ def replay_command(
 
 
 def _check_page(html: Path) -> None:
-    """Refuse a page that cannot be written, as far as that shows before the replay."""
+    """Refuse a page that cannot be written, as far as this is visible before the replay."""
     folder = html.absolute().parent
     try:
         if not folder.is_dir():
@@ -136,7 +137,7 @@ async def _replay(
 ) -> ReplayResult:
     async with _provider(asked) as (name, provider):
         budget = None
-        if asked.provider not in (OFFLINE, NAME):  # these two were told of the window
+        if asked.provider not in (OFFLINE, NAME):  # these two already know the window
             budget = await _explicit_budget(provider, config, asked.window, asked.max_output)
         return await replay(
             rows, provider=provider, name=name, source=source, config=config, token_budget=budget, progress=progress
@@ -145,7 +146,7 @@ async def _replay(
 
 @asynccontextmanager
 async def _provider(asked: _Asked) -> AsyncIterator[tuple[str, Any]]:
-    """(name, provider), let go of at the end."""
+    """(name, provider); closed at the end."""
     if asked.provider == OFFLINE:
         counter = TokenCounter()
         await counter.load()
@@ -169,7 +170,7 @@ async def _provider(asked: _Asked) -> AsyncIterator[tuple[str, Any]]:
 
 
 async def _explicit_budget(provider: Any, config: Config, window: int | None, max_output: int | None) -> int | None:
-    """Tokens for a request by the options that were given; None leaves it to the provider's window."""
+    """Tokens for a request, from the given options; None if the provider's window decides."""
     if window is None and max_output is not None:
         known = await provider_window(provider)
         window = known.context if known else None

@@ -1,4 +1,4 @@
-"""What `context-summarize replay` prints: a result as text, or as the object of `--json`."""
+"""What `context-summarize replay` prints: a result as text, or as the `--json` object."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.result import ReplayResult
 
 _LINES = {False: 3, True: 6}
-"""Lines that `--show-view` gives to the text of a row, and of a summary; further lines to its calls."""
+"""Lines that `--show-view` prints of a row's text, and of a summary's text. Calls get further lines."""
 _FIGURES = (
     "provider",
     "window",
@@ -56,65 +56,65 @@ _ROLE_STYLES = {
 }
 _REASONS = {"threshold": "filling", "must_fit": "must fit", "manual": "asked"}
 _COLUMNS = {
-    "Row": "the assistant message whose request it was",
+    "Row": "the assistant message that answers the request",
     "Before → after": "tokens of the request",
-    "Folded": "stretches of older messages that a summary now stands for; with 0, long rows were shortened instead",
-    "Merged": "summaries that were joined from several older ones",
-    "Cached": "summaries that were there already and cost no call",
-    "Digests": "stand-ins for summaries that the provider did not give, written by code",
+    "Segments": "segments that were summarised; 0: only rows were shortened or summaries merged",
+    "Merged": "new summaries, each made from several older ones",
+    "Cached": "summaries that were stored already and needed no call",
+    "Fallbacks": "fallback summaries, written by code because the provider gave none",
     "Waited": "milliseconds that the request waited for its summaries",
-    "Why": "filling: past the threshold; must fit: it would not have fitted",
+    "Why": "filling: the request passed the threshold; must fit: it would not fit the budget",
 }
 _ENOUGH = 1_000
-"""Columns in which any table has room."""
-_LESS = ("Cached", "Merged", "Digests", "Waited")
-"""Columns that a narrow terminal does without, the first ones first."""
+"""Terminal columns that are enough for any table."""
+_LESS = ("Cached", "Merged", "Fallbacks", "Waited")
+"""Table columns that a narrow terminal leaves out, in this order."""
 
 
 def print_result(out: Console, name: str, result: ReplayResult, *, show_view: bool = False) -> None:
-    """Print a replay: what was replayed, the last view if asked for, boundaries, totals, checks."""
+    """Print a replay: what was replayed, the last view if asked for, compactions, totals, checks."""
     out.print()
     through = f"requests of at most {result.budget:,} tokens"
     if result.window is not None:
         through = f"a window of {result.window:,} tokens, {result.budget:,} of them for a request"
     sentence(
         out,
-        f"{plain(name)}: {result.messages:,} messages, {result.history_tokens:,} tokens in all, replayed through "
+        f"{plain(name)}: {result.messages:,} messages, {result.history_tokens:,} tokens in total, replayed with "
         f"{through}.",
     )
     sentence(out, _who(result))
     if not result.requests:
-        sentence(out, "It holds no assistant message, so there was no request to look at.")
+        sentence(out, "The recording holds no assistant message, so there is no request to show.")
     if show_view and result.last_view:
-        heading(out, "Last request", "What an agent would have sent last. ◆ marks a summary of older messages.")
+        heading(out, "Last request", "The last request of the session. ◆ marks a summary of older messages.")
         out.print(_view_table(result.last_view, out.width))
     heading(
         out,
-        "Boundaries",
-        "At each of these requests the conversation had grown too large, and its older part was replaced by "
-        "summaries. In between, a request only grows at its end.",
+        "Compactions",
+        "Each of these requests had become too large. Summaries then replaced the older part of the conversation. "
+        "Between two compactions a request only grows at its end.",
     )
     if result.boundaries:
         _print_compactions(out, result)
     else:
-        sentence(out, "None: no request grew that large. A smaller --window shows some.")
+        sentence(out, "None: no request became that large. Use a smaller --window to see some.")
     heading(out, "Totals", "The whole session. An agent makes one request for each assistant message.")
     out.print(facts(_totals(result)))
-    heading(out, "Checks", "What must hold whatever is summarised. If one fails, the command exits with 1.")
+    heading(out, "Checks", "What must always hold. If a check fails, the command exits with 1.")
     out.print(_check_table(result))
 
 
 def _who(result: ReplayResult) -> str:
     if result.provider == OfflineProvider.name:
         return (
-            "Provider: offline. It is no model: code picks exact words, ids and results out of the messages, without a "
-            "key or network. A model writes better summaries (--provider)."
+            "Provider: offline. It is not a model: code copies exact words, ids and results from the messages, without "
+            "a key or a network. A model writes better summaries (--provider)."
         )
     return f"Provider: {plain(result.provider)}."
 
 
 def _print_compactions(out: Console, result: ReplayResult) -> None:
-    """The table, with as many of its columns as the terminal has room for, and what they mean."""
+    """The table with as many columns as fit the terminal, and the meaning of each column."""
     columns = list(_COLUMNS)
     for less in ("", *_LESS):
         columns = [title for title in columns if title != less]
@@ -134,10 +134,10 @@ def _compaction_table(result: ReplayResult, columns: Sequence[str]) -> Table:
         cells: dict[str, str | Text] = {
             "Row": f"{line.row:,}",
             "Before → after": f"{line.before_tokens:,} → {line.after_tokens:,}",
-            "Folded": str(line.segments),
+            "Segments": str(line.segments),
             "Merged": str(line.merged),
             "Cached": str(line.from_cache),
-            "Digests": Text(str(line.digests), style="yellow" if line.digests else ""),
+            "Fallbacks": Text(str(line.digests), style="yellow" if line.digests else ""),
             "Waited": f"{line.wait_ms:,} ms",
             "Why": _REASONS.get(line.reason, line.reason),
         }
@@ -149,16 +149,16 @@ def _calls_note(result: ReplayResult) -> str:
     note = f"for summaries, {result.failed_calls:,} failed"
     if not result.failed_summaries:
         return note
-    return f"{note}; {result.failed_summaries:,} summaries could not be had, digests stand for them"
+    return f"{note}; {result.failed_summaries:,} summaries failed, fallback summaries replace them"
 
 
 def _totals(result: ReplayResult) -> list[tuple[str, str, str]]:
     used = result.largest_view / result.budget
     return [
-        ("Messages", f"{result.messages:,}", f"{result.history_tokens:,} tokens, all of them kept"),
+        ("Messages", f"{result.messages:,}", f"{result.history_tokens:,} tokens, all kept in the history"),
         ("Requests", f"{result.requests:,}", f"in {result.seconds:.1f} s"),
         ("Largest request", f"{result.largest_view:,}", f"tokens of {result.budget:,} allowed ({used:.0%})"),
-        ("Rows sent unchanged", f"{result.stable_share:.1%}", "since the request before: a prompt cache has them"),
+        ("Rows sent unchanged", f"{result.stable_share:.1%}", "since the previous request, good for a prompt cache"),
         ("Provider calls", f"{result.provider_calls:,}", _calls_note(result)),
         ("Provider tokens in", f"{result.provider_input_tokens:,}", "read to summarise"),
         ("Provider tokens out", f"{result.provider_output_tokens:,}", "written as summaries"),
@@ -179,7 +179,7 @@ def _check_table(result: ReplayResult) -> Table:
 
 
 def _view_table(rows: Sequence[JsonRow], width: int) -> Table:
-    """The rows of a view, each on a few lines."""
+    """The rows of a view, a few lines for each."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(justify="right", style="dim", no_wrap=True)
     grid.add_column(no_wrap=True)

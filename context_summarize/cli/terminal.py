@@ -1,4 +1,4 @@
-"""What every command prints with: consoles, tables, JSON, log lines, a progress bar, and how a command ends."""
+"""Output for every command: consoles, tables, JSON, log lines, a progress bar, and errors with their exit status."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from context_summarize.errors import ContextSummarizeError
 
 INTERRUPTED = 130
 WIDTH = 100
-"""Columns that sentences take at most."""
+"""Most terminal columns that a sentence uses."""
 _NAME = 20
-"""Characters of a file's name beside a progress bar."""
+"""Characters of a file name beside a progress bar."""
 _WARNINGS = 5
-"""Log lines that are shown; a provider that is down says the same thing for every summary."""
+"""Log lines that are shown. A provider that is down causes the same line for every summary."""
 
 
 class Refused(click.ClickException):
-    """What was asked for cannot be done; one line says why."""
+    """The command cannot do what was asked; one line says why."""
 
     exit_code = 2
 
     def format_message(self) -> str:
-        """The message on one line, whatever a file name or a provider's error brought into it."""
+        """The message on one line, even if a file name or a provider's error brings line ends into it."""
         return one_line(self.message)
 
 
 class _Out(Console):
-    """A console that leaves it to the command what a reader means who stops listening; rich would exit with 1."""
+    """A console that lets the command handle a broken pipe; rich alone would exit with 1."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -57,57 +57,57 @@ def stderr() -> Console:
 
 
 def plain(text: str) -> str:
-    """Without control characters: recorded text must not steer the reader's terminal."""
+    """The text without control characters: recorded text must not control the reader's terminal."""
     return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
 
 
 def one_line(text: str) -> str:
-    """Without control characters and line ends."""
+    """The text without control characters and line ends."""
     return plain(" ".join(text.split()))
 
 
 @contextmanager
 def guarded() -> Iterator[None]:
-    """While a command works: our errors become one line and exit status 2, Ctrl-C one line and 130."""
+    """Turns our errors into one line and exit status 2, and Ctrl-C into one line and exit status 130."""
     try:
         yield
     except ContextSummarizeError as error:
         raise Refused(str(error)) from error
     except (KeyboardInterrupt, click.Abort) as error:
-        asked = isinstance(error, click.Abort)  # at a question, whose line has no end yet
+        asked = isinstance(error, click.Abort)  # a prompt leaves the cursor on its line
         stderr().print("\nInterrupted." if asked else "Interrupted.")
         click.get_current_context().exit(INTERRUPTED)
 
 
 @contextmanager
 def printing() -> Iterator[Console]:
-    """While a result is printed: a reader who stops listening (`| head`) is no error, a full disk is one line."""
+    """Prints a result: a closed pipe (`| head`) is not an error, a full disk is one line."""
     try:
         yield stdout()
         sys.stdout.flush()
     except OSError as error:
-        # What is still buffered would fail again when the interpreter closes the stream.
+        # Buffered output would fail again when the interpreter closes the stream.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):
             raise Refused(f"the result cannot be written: {error.strerror or error}") from error
 
 
 def print_json(value: Any) -> None:
-    """Print one JSON document and nothing else; in ASCII, so that it can be shown and piped anywhere."""
+    """Print one JSON document and nothing else, in ASCII, which every terminal and pipe can carry."""
     with printing():
         sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
 @contextmanager
 def working(verb: str, name: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on stderr, nothing where that is no terminal; log lines beside it."""
+    """A progress bar and log lines on stderr; no bar if stderr is not a terminal."""
     err = stderr()
     shown = f"{verb} {plain(name)[:_NAME]}" if err.width >= 80 else verb
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=12),
         MofNCompleteColumn(),
-        TextColumn("boundaries: {task.fields[made]}"),
+        TextColumn("compactions: {task.fields[made]}"),
         TimeElapsedColumn(),
     )
     with _log_lines(err), Progress(*columns, console=err, disable=not err.is_terminal) as bar:
@@ -116,7 +116,7 @@ def working(verb: str, name: str, total: int) -> Iterator[Callable[[int, int], N
 
 
 class _LogLines(logging.Handler):
-    """Warnings as single lines, the first few of them."""
+    """Prints the first few warnings, one line each."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(logging.WARNING)
@@ -148,7 +148,7 @@ def sentence(out: Console, text: str) -> None:
 
 
 def heading(out: Console, title: str, about: str) -> None:
-    """A title, and one paragraph that says what stands below it."""
+    """A title, and one paragraph that describes what follows."""
     out.print()
     out.print(Text(title, style="bold"))
     out.print(Text(about, style="dim"), width=min(out.width, WIDTH))
@@ -172,7 +172,7 @@ def facts(lines: Sequence[tuple[str, str, str]]) -> Table:
 
 
 def legend(meanings: Sequence[tuple[str, str]]) -> Table:
-    """What the columns of a table hold."""
+    """The meaning of each column of a table."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="dim", no_wrap=True)
     grid.add_column(style="dim", max_width=WIDTH - 10)

@@ -1,1 +1,1 @@
-"""What code can read out of a transcript: exact values, the ledger, user directives, fallback summaries."""
+"""What code extracts from a transcript: exact values, the ledger, user directives, fallback summaries."""

@@ -27,7 +27,7 @@ _EXIT = re.compile(
 
 
 def command_of(arguments: str) -> str | None:
-    """The shell command in a call's arguments: `command` or `cmd` beside no path (that would be an editor's verb)."""
+    """The shell command in a call's arguments: `command` or `cmd`. With a path beside it, it is an editor's command."""
     if '"command"' not in arguments and '"cmd"' not in arguments:
         return None
     try:
@@ -43,7 +43,7 @@ def command_of(arguments: str) -> str | None:
 
 
 def outcome_of(result: str) -> str | None:
-    """What a shell result says of its end: `exit N`, else its last error line."""
+    """The outcome that a shell result reports: `exit N`, else its last error line."""
     ends = list(_EXIT.finditer(result))
     if ends:
         return f"exit {ends[-1][1]}"
@@ -52,7 +52,7 @@ def outcome_of(result: str) -> str | None:
 
 
 def commands_in(rows: Sequence[RenderedRow]) -> Iterator[tuple[int, str]]:
-    """(row index, `command → outcome`) of shell calls; the first call's outcome is in the first result, and so on."""
+    """(row index, `command → outcome`) of shell calls; the first result holds the first call's outcome, and so on."""
     calls: list[tuple[int, str | None]] = []
     for index, row in enumerate(rows):
         if row.role == "tool" and calls:
@@ -73,7 +73,7 @@ def _closed(call: tuple[int, str | None], outcome: str | None) -> Iterator[tuple
 
 
 def error_lines(text: str, *, strict: bool) -> list[str]:
-    """The lines that report an error, at most 200 characters each; `strict` (prose) asks for `SomeError:` itself."""
+    """The lines that report an error, at most 200 characters each; `strict` (for prose) requires `SomeError:`."""
     pattern = _STRONG_ERROR if strict else _ERROR
     found: list[str] = []
     at = 0

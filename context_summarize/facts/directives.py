@@ -1,4 +1,4 @@
-"""User directives: sentences that bind the rest of a conversation, kept in the user's own words. Pure."""
+"""User directives: sentences that apply to the rest of a conversation, kept in the user's own words. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from context_summarize.transcript.rows import RenderedRow
 
 DIRECTIVES_LINE = "Standing rules, in the user's own words:"
 MAX_DIRECTIVE = 200
-"""Characters of a rule; of a longer sentence what surrounds the rule's word is kept."""
+"""Most characters of a directive; of a longer sentence the part around the directive's word is kept."""
 
 SCANNED = 40_000
-"""Characters of one message that are searched, half of them at its end: what is longer was pasted."""
+"""Characters of one message that are searched, half of them at its end; a longer message is pasted text."""
 
 _CUT = "[…]"
 _FENCED = re.compile(r"^[ \t]{0,3}(```|~~~)(?:.*\n)(?:(?![ \t]{0,3}\1).*\n)*(?:[ \t]{0,3}\1.*)?", re.M)
@@ -28,12 +28,12 @@ _REQUEST = re.compile(
     r"(?i)\W*(?:(?:and|so|but|also|please|then|ok(?:ay)?|yes|no)\W+)*(?:can|could|will|would|please)\b"
 )
 
-# English only: the words of a prompt set in another language meet none of these.
+# English only: the words of a prompt set in another language match none of these.
 _TOLD_BEFORE = re.compile(
     r"(?i)(?:\bi(?:'(?:ve|d|m|ll))?|\bi (?:have|had|do|did|am|was|will|would)"
     r"|\b(?:have|has|had|was|were|as|not|almost|nearly)|'ve)(?:\s+(?:really|actually|just|still|also|simply|certainly|honestly))*\s*$"
 )
-"""The speaker, or a past: "I don't", "we've always", "as always"."""
+"""Words before a statement about the speaker or the past: "I don't", "we've always", "as always"."""
 _REPORTED_BEFORE = re.compile(r"(?i)\b(?:he|she|it|they|this|that|there|which|who|people)\s*$")
 _TOLD_AFTER = {
     "do": re.compile(
@@ -51,24 +51,24 @@ _WANTED_ALWAYS = re.compile(r"(?i)\s*(?:want|wish|expect)\b")
 
 
 def directive_pattern(words: Sequence[str]) -> re.Pattern[str] | None:
-    """What finds the words of a prompt set as whole words, in any case and with any apostrophe; None for no words."""
+    """A pattern for the words of a prompt set as whole words, in any case and with any apostrophe; None if no words."""
     alternatives = [_word_pattern(word) for word in sorted(words, key=len, reverse=True) if word.strip()]
     return re.compile("|".join(alternatives), re.I) if alternatives else None
 
 
 def _word_pattern(word: str) -> str:
     inner = r"\s+".join(re.escape(part).replace("'", "['’]") for part in word.split())
-    # Scripts that write without blanks have no word boundaries.
+    # Scripts that write without spaces have no word boundaries.
     before = r"(?<!\w)" if word[0].isalnum() and ord(word[0]) < 0x2E80 else ""
     after = r"(?!\w)" if word[-1].isalnum() and ord(word[-1]) < 0x2E80 else ""
     return f"{before}{inner}{after}"
 
 
 def find_directives(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str]) -> tuple[str, ...]:
-    """The rules in the user messages of a segment, oldest first, each on one line; a repeated one stands once, last.
+    """The directives in the user messages of a segment, oldest first, each on one line. A repeated one appears last.
 
-    `runs` are its groups. A user message is a group of its own; a row of a user among calls holds results, and so does
-    one that was rendered as a result without a call: tools set no rules.
+    `runs` are the groups of the segment. A user message is a group of its own. A user row within a group of calls
+    holds results, and so does a row that is rendered as a result without a call. Tools give no directives.
     """
     pattern = directive_pattern(words)
     if pattern is None:
@@ -81,31 +81,31 @@ def find_directives(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str])
 
 
 def merge_directives(children: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The rules of neighbours, oldest first, as one list; a later rule that repeats an older one replaces it."""
-    return _latest([rule for child in children for rule in child])
+    """The directives of neighbours, oldest first, as one list; a later one replaces an older one that it repeats."""
+    return _latest([directive for child in children for directive in child])
 
 
-def newest_directives(rules: Sequence[str], max_tokens: int, count: Callable[[str], int]) -> tuple[str, ...]:
-    """The newest rules that fit into `max_tokens` once formatted, oldest first."""
-    first = len(rules)
-    while first and count(format_directives(rules[first - 1 :])) <= max_tokens:
+def newest_directives(directives: Sequence[str], max_tokens: int, count: Callable[[str], int]) -> tuple[str, ...]:
+    """The newest directives that fit into `max_tokens` when formatted, oldest first."""
+    first = len(directives)
+    while first and count(format_directives(directives[first - 1 :])) <= max_tokens:
         first -= 1
-    return tuple(rules[first:])
+    return tuple(directives[first:])
 
 
 def share_out(
     nodes: Sequence[Sequence[str]], max_tokens: int, count: Callable[[str], int]
 ) -> tuple[tuple[str, ...], ...]:
-    """The rules of the nodes of one view, cut so that all together fit into `max_tokens`: the newest are kept.
+    """The directives of the nodes of one view, reduced so that all together fit `max_tokens`. The newest are kept.
 
-    A rule that a later node repeats is left out of the older one. Deterministic, and monotone: what a longer list of
-    nodes leaves out of a node, no still longer one puts back.
+    If a later node repeats a directive, the older node leaves it out. Deterministic and monotone: if a list of nodes
+    leaves a directive out of a node, no longer list adds it again.
     """
     room = max_tokens
     seen: set[str] = set()
     shares: list[tuple[str, ...]] = []
-    for rules in reversed(nodes):
-        fresh = [rule for rule in rules if _sense(rule) not in seen]
+    for directives in reversed(nodes):
+        fresh = [directive for directive in directives if _sense(directive) not in seen]
         kept = newest_directives(fresh, room, count)
         room = room - count(format_directives(kept)) if len(kept) == len(fresh) else 0
         seen.update(map(_sense, kept))
@@ -113,35 +113,35 @@ def share_out(
     return tuple(reversed(shares))
 
 
-def format_directives(rules: Sequence[str], text: str = "") -> str:
-    """The rules as they follow a summary's text, one a line; those that the text holds word by word are left out."""
+def format_directives(directives: Sequence[str], text: str = "") -> str:
+    """The directives as shown after a summary's text, one per line, without those that the text holds literally."""
     flat = one_line(text)
-    lines = [f"- {rule}" for rule in rules if not (flat and holds(flat, rule))]
+    lines = [f"- {directive}" for directive in directives if not (flat and holds(flat, directive))]
     return "\n".join([DIRECTIVES_LINE, *lines]) if lines else ""
 
 
 def directives_room(summary_tokens: int, source_tokens: int | None = None) -> int:
-    """Tokens of rules that one node of any level may keep, and all nodes of a view: about 2 % of the budget.
+    """Tokens of directives that one node of any level may hold, and also all nodes of a view: about 2 % of the budget.
 
-    A summary of level 0 is asked for in a tenth of a segment, a segment is at least 1/√2 of an eighth of the budget: so
-    9/8 of a level-0 summary is at most 2 % of the budget that the sizes were derived from. Of a node of level 0
-    they are at most half of what it stands for (`source_tokens`).
+    A summary of level 0 has a tenth of a segment, and a segment has at least 1/√2 of an eighth of the budget. So 9/8
+    of a level-0 summary is at most 2 % of the budget that the sizes are derived from. In a node of level 0, directives
+    take at most half of its source (`source_tokens`).
     """
     room = int(summary_tokens * 9 / 8)
     return room if source_tokens is None else min(room, source_tokens // 2)
 
 
-def _latest(rules: Sequence[str]) -> tuple[str, ...]:
+def _latest(directives: Sequence[str]) -> tuple[str, ...]:
     kept: dict[str, str] = {}
-    for rule in rules:
-        kept.pop(_sense(rule), None)
-        kept[_sense(rule)] = rule
+    for directive in directives:
+        kept.pop(_sense(directive), None)
+        kept[_sense(directive)] = directive
     return tuple(kept.values())
 
 
-def _sense(rule: str) -> str:
-    """Equal for rules that differ in case, punctuation and blanks only."""
-    return " ".join(re.findall(r"\w+", rule.replace("’", "'").casefold())) or rule
+def _sense(directive: str) -> str:
+    """Equal for directives that differ only in case, punctuation and white space."""
+    return " ".join(re.findall(r"\w+", directive.replace("’", "'").casefold())) or directive
 
 
 def _directives_of(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
@@ -157,10 +157,10 @@ def _directives_of(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
 
 
 def _directive_at(sentence: str, pattern: re.Pattern[str]) -> int | None:
-    """Where the word stands that makes the sentence a rule; None when it only tells or asks something.
+    """Position of the word that makes the sentence a directive; None for a plain statement or question.
 
-    Words in quotation marks are somebody else's. "I don't have it", "it never works" and "as always" tell; "I don't
-    want you to push" is a rule.
+    Words in quotation marks are somebody else's. "I don't have it", "it never works" and "as always" are statements;
+    "I don't want you to push" is a directive.
     """
     if sentence.endswith("?") and not _REQUEST.match(sentence):
         return None
@@ -180,7 +180,7 @@ def _directive_at(sentence: str, pattern: re.Pattern[str]) -> int | None:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, each on one line, bullets taken off; a line that goes on in the next one is joined."""
+    """The sentences of a text, each on one line, without bullets; a line that continues in the next one is joined."""
     for paragraph in _paragraphs(text):
         start = 0
         for match in _END.finditer(paragraph):
@@ -210,7 +210,7 @@ def _paragraphs(text: str) -> Iterator[str]:
 
 
 def _shortened(sentence: str, at: int) -> str:
-    """The sentence, or at most `MAX_DIRECTIVE` characters of it around `at`, cut between words where possible."""
+    """The sentence, or at most `MAX_DIRECTIVE` characters of it around position `at`, cut between words if possible."""
     if len(sentence) <= MAX_DIRECTIVE:
         return sentence
     room = MAX_DIRECTIVE - 2 * (len(_CUT) + 1)

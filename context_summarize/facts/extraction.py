@@ -1,4 +1,4 @@
-"""The exact values of a transcript, in the order of their worth."""
+"""The exact values of a transcript, the most useful first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from context_summarize.facts.patterns import (
 from context_summarize.transcript.rows import RenderedRow
 
 USER_HEAD, USER_TAIL = 160, 75
-"""Characters kept of user words longer than both and the mark between them."""
+"""Characters kept from the start and the end of a long user message; a mark stands between them."""
 IDENTIFIERS: tuple[FactKind, ...] = ("id", "path", "url", "amount")
 
 CUT = " […] "
@@ -37,7 +37,7 @@ class _Seen:
 
 
 class _Tally:
-    """Counts facts, and remembers where each was seen last."""
+    """Counts facts, and records the last place of each."""
 
     def __init__(self) -> None:
         self.seen: dict[tuple[FactKind, str], _Seen] = {}
@@ -51,7 +51,7 @@ class _Tally:
         seen.row, seen.order = row, self._order
 
     def join_bare_amounts(self) -> None:
-        """Counts the bare `1250` of a JSON value as the `$1,250` that somebody wrote, when there is one."""
+        """Counts the bare `1250` of a JSON value as the written amount `$1,250`, if both occur."""
         amounts = [value for kind, value in self.seen if kind == "amount"]
         written = {value[1:].strip().replace(",", ""): value for value in amounts if value[0] in "$€£¥"}
         for value in amounts:
@@ -68,11 +68,11 @@ class _Tally:
 
 
 def extract_facts(rows: Sequence[RenderedRow]) -> tuple[Fact, ...]:
-    """What must not be paraphrased, newest and most repeated first.
+    """The values that must not be paraphrased, newest and most repeated first.
 
-    The order: each fact scores `row / rows` of its last occurrence (0…1) plus an eighth for each doubling of its count,
-    at most a half; so sixteen occurrences weigh as much as half a segment of age. Ties: seen later first. The bare
-    number of a JSON amount counts as the written one (`250` as `$250`) when both occur.
+    The score of a fact is `row / rows` of its last occurrence (0…1), plus an eighth for each doubling of its count, at
+    most a half. So sixteen occurrences weigh as much as half a segment of age. On a tie the later fact comes first.
+    The bare number of a JSON amount counts as the written amount (`250` as `$250`) if both occur.
     """
     tally = _Tally()
     texts = [readable(row.text) for row in rows]
@@ -96,7 +96,7 @@ def identifiers(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 
 def coverage(facts: Sequence[Fact], shown: str) -> float:
-    """Share of the identifiers that stand in `shown` as whole words, 0…1; 1.0 when there are none."""
+    """Share of the identifiers that `shown` holds as whole words, 0…1; 1.0 if there are none."""
     wanted = identifiers(facts)
     return sum(holds(shown, fact.value) for fact in wanted) / len(wanted) if wanted else 1.0
 
@@ -108,7 +108,7 @@ def score(place: float, count: int) -> float:
 def _add_identifiers(
     tally: _Tally, index: int, text: str, codes: frozenset[str], known: dict[str, tuple[Found, ...]]
 ) -> None:
-    """Counts URLs, amounts, ids and paths of one row; `known` keeps what is known of a token."""
+    """Counts URLs, amounts, ids and paths of one row; `known` caches the facts of each token."""
     if "://" in text:
         for url in map(trimmed_url, URL.findall(text)):
             if url:

@@ -10,11 +10,11 @@ FactKind: TypeAlias = Literal["user", "path", "url", "id", "amount", "command", 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something exact that prose tends to lose."""
+    """An exact value that prose tends to lose."""
 
     kind: FactKind
     value: str
     count: int = 1
-    """How often it occurs in the rows that it was taken from."""
+    """How often it occurs in its source rows."""
     said: bool = False
-    """True once the prose of a summary has held it: a model has found it worth writing down."""
+    """True if the prose of a summary has held it: a model chose to write it down."""

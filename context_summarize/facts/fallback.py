@@ -1,4 +1,4 @@
-"""Fallback summaries: what code alone can say of a transcript."""
+"""Fallback summaries: a transcript summarised by code alone."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from context_summarize.tokens.measure import Count
 from context_summarize.transcript.calls import calls_in
 from context_summarize.transcript.rows import RenderedRow
 
-FALLBACK_LINE = "Digest made by code, no model summary was available."
+FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 
 
 def fallback_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> str:
-    """All that is said of `rows` where no model could be had: user words, calls, facts; never above `max_tokens`.
+    """A summary of `rows` without a model: user words, calls, facts; at most `max_tokens`.
 
-    User words get at most two fifths of the room, calls a fifth of what is then left, facts the rest.
+    User words get at most two fifths of the tokens, calls a fifth of the remainder, facts the rest.
     """
     facts = extract_facts(rows)
     text = FALLBACK_LINE
@@ -37,8 +37,8 @@ def fallback_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) ->
 def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
     """The texts of neighbouring nodes, oldest first, as one text of at most `max_tokens`.
 
-    What is too long keeps its head, line-wise. The newest text's share is half as large again as the oldest's; what a
-    short text does not need goes to the others. `FALLBACK_LINE` stands once.
+    A text that is too long keeps its first lines. The newest text's share is one and a half times the oldest's. A
+    short text leaves its unused share to the others. The first line of fallback summaries appears once.
     """
     bodies = [text.removeprefix(FALLBACK_LINE).strip() for text in texts]
     head = FALLBACK_LINE + "\n\n" if any(text.startswith(FALLBACK_LINE) for text in texts) else ""
@@ -53,7 +53,7 @@ def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
 
 
 def _user_lines(rows: Sequence[RenderedRow], room: int, count: Count) -> list[str]:
-    """User words as lines in the order of the conversation: the newest that fit."""
+    """The newest user messages that fit, one per line, in conversation order."""
     lines: list[str] = []
     for row in reversed(rows):
         if row.role != "user" or not row.text.strip():
@@ -67,7 +67,7 @@ def _user_lines(rows: Sequence[RenderedRow], room: int, count: Count) -> list[st
 
 
 def _call_lines(rows: Sequence[RenderedRow]) -> str:
-    """Names with counts on one line, then the newest calls, newest first."""
+    """Tool names with counts on one line, then the latest calls, newest first."""
     calls = [call for row in rows if row.role == "assistant" for call in calls_in(row.text)]
     if not calls:
         return ""
@@ -78,7 +78,7 @@ def _call_lines(rows: Sequence[RenderedRow]) -> str:
 
 
 def _shares(sizes: Sequence[int], room: int) -> list[int]:
-    """How much of `room` each text gets, see `join_fallbacks`."""
+    """How much of `room` each text gets; see `join_fallbacks`."""
     weights = {index: 1 + 0.5 * index / max(len(sizes) - 1, 1) for index in range(len(sizes))}
     shares = [0] * len(sizes)
     while weights:
@@ -96,7 +96,7 @@ def _shares(sizes: Sequence[int], room: int) -> list[int]:
 
 
 def _cut_lines(text: str, room: int, count: Count) -> str:
-    """The head of `text` that fits `room`, ending at a line's end unless that would lose half of it."""
+    """The start of `text` that fits `room`. It ends at a line end unless that would lose half of it."""
     cut = _cut(text, room, count)
     if len(cut) < len(text) and text[len(cut)] != "\n":
         head = cut.rpartition("\n")[0]

@@ -1,4 +1,4 @@
-"""The ledger: exact values that stand beside the prose of a summary."""
+"""The ledger: exact values that accompany the prose of a summary."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LEDGER_LINE = "Exact values not to be paraphrased:"
 
 WORDS: tuple[FactKind, ...] = ("user", "command", "error")
 PRIME, EXACT = 0.8, 0.65
-"""Shares of a ledger's room: codes, amounts and paths; these and all other identifiers."""
+"""Shares of a ledger's tokens: for codes, amounts and paths; for these and all other identifiers."""
 SAID = 0.6
-"""Share of a ledger's room for what the summaries below have said and the one above them has dropped."""
+"""Share of a ledger's tokens for values that the merged summaries said and the new summary dropped."""
 
 _LABELS: dict[FactKind, str] = {
     "id": "ids",
@@ -31,24 +31,29 @@ _LABELS: dict[FactKind, str] = {
 
 
 def prose_tokens(summary_tokens: int) -> int:
-    """What the model is asked for: three quarters of a summary; code writes the other part, exactly."""
+    """Tokens that the model is asked for: three quarters of a summary. Code adds the ledger."""
     return summary_tokens * 3 // 4
 
 
 def ledger_tokens(summary_tokens: int, level: int) -> int:
-    """Room of the ledger beside it: as much again for a segment; a third of that for a merge, whose prose is longer."""
+    """Tokens of the ledger: as many as the prose for a segment; a third of that for a merge, whose prose is longer."""
     return summary_tokens * 3 // 4 if level == 0 else summary_tokens // 4
 
 
 def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count) -> tuple[Fact, ...]:
-    """The facts that `text` does not hold, as many as fit into `max_tokens` once formatted, in the order of `facts`.
+    """The facts that `text` does not hold, as many as fit into `max_tokens` when formatted, in the order of `facts`.
 
-    What prose has held before comes first, in up to `SAID` of the room; then codes (short ids such as a reservation's
-    or a flight's number), amounts and paths, in up to `PRIME` of it: prose loses them most often. Then the other
-    identifiers up to `EXACT` of the room, then user words, commands and errors, then what is left of the identifiers.
-    Within each class the kinds take turns, each giving its best next fact. A fact that does not fit is passed over, so
-    that one long text does not keep shorter ones out. A user's single word without a digit ("yes") is left out: alone
-    it says nothing.
+    They are chosen in this order:
+    1. facts that earlier prose held, in up to `SAID` of the tokens;
+    2. codes (short ids such as a reservation or flight number), amounts and paths, in up to `PRIME` of the tokens,
+       because prose loses them most often;
+    3. the other identifiers, in up to `EXACT` of the tokens;
+    4. user words, commands and errors;
+    5. the remaining identifiers.
+
+    Within each class the kinds take turns, and each gives its best next fact. A fact that does not fit is skipped, so
+    one long text does not keep shorter ones out. A single user word without a digit ("yes") is left out, because it
+    says nothing alone.
     """
     flat = one_line(text)
     fresh = [fact for fact in facts if _tells(fact) and not holds(flat, one_line(fact.value))]
@@ -81,9 +86,9 @@ def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
 
 
 def format_ledger(ledger: Sequence[Fact]) -> str:
-    """The ledger as it is shown: one line a kind, each value on one line; "" when it is empty.
+    """The ledger as it is shown: one line for each kind; "" if it is empty.
 
-    Identifiers stand apart by blanks alone, the cheapest mark in tokens, unless one of the line holds a blank itself.
+    A space separates identifiers, because it costs the fewest tokens; a comma does if one of them contains a space.
     """
     lines = []
     for kind, label in _LABELS.items():
@@ -94,9 +99,9 @@ def format_ledger(ledger: Sequence[Fact]) -> str:
 
 
 def merge_facts(children: Sequence[Sequence[Fact]]) -> tuple[Fact, ...]:
-    """The ledgers of neighbours, oldest first, as one: counts added, newest and most repeated first.
+    """The ledgers of neighbours, oldest first, as one ledger: counts added, newest and most repeated first.
 
-    The score is that of `extract_facts`, the place of a fact being its rank in the newest child that has it.
+    The score is the one of `extract_facts`; a fact's place is its rank in the newest child that has it.
     """
     counts: Counter[tuple[FactKind, str]] = Counter()
     said = {(fact.kind, fact.value) for child in children for fact in child if fact.said}
@@ -118,12 +123,12 @@ def _is_prime(fact: Fact) -> bool:
 
 
 def _tells(fact: Fact) -> bool:
-    """False for a user's lone word; scripts beyond ASCII may do without blanks."""
+    """False for a single user word. A text with non-ASCII characters counts as more: its script may have no spaces."""
     words = one_line(fact.value)
     return fact.kind != "user" or " " in words or not words.isascii() or any(map(str.isdigit, words))
 
 
 def _in_turns(facts: Sequence[Fact], kinds: Sequence[FactKind], most: int) -> list[Fact]:
-    """The best `most` facts, the kinds taking turns; no fact is cheaper than a token, so more are not needed."""
+    """The best `most` facts; the kinds take turns. Every fact costs at least one token, so more are not needed."""
     columns = [[fact for fact in facts if fact.kind == kind] for kind in kinds]
     return [fact for turn in zip_longest(*columns) for fact in turn if fact is not None][: max(most, 0)]

@@ -1,4 +1,4 @@
-"""What counts as an exact value in a text: ids, paths, URLs, amounts."""
+"""Patterns for exact values in a text: ids, paths, URLs, amounts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from context_summarize.transcript.calls import may_be_call
 Found = tuple[FactKind, str]
 
 MAX_TOKEN = 300
-"""Longer runs without a blank (base64, minified code) hold nothing that is worth its price (characters)."""
+"""Characters. Longer runs without a space (base64, minified code) are not worth their tokens."""
 MAX_URL = 500
 
 URL = re.compile(r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,15}://[^\s\"'<>`|\\^{}\[\]]+")
@@ -68,7 +68,7 @@ _KNOWN_EXTENSION = re.compile(
 )
 _EXTENSION = re.compile(r"[^.].*\.[A-Za-z][A-Za-z0-9]{0,7}", re.S)
 _MARK = re.compile(r"^(?:[ab]/(?=[^/]+/)|[A-Za-z_]{2,24}:(?=[^:]))")
-"""What stands before a value: `a/` of a diff, `file:` of a label."""
+"""A prefix of a value: `a/` in a diff, `file:` as a label."""
 _PART = re.compile(r"[\w.@+~-]+")
 _WINDOWS = re.compile(
     r"(?:[A-Za-z]:[\\/]{1,2}|\\\\[\w.-]{2,}\\{1,2})[\w.@+~-]+(?:[\\/]{1,2}[\w.@+~-]+)*[\\/]?|\w[\w.-]*(?:\\{1,2}\w[\w.-]*)+"
@@ -84,7 +84,7 @@ _NO_FILE = re.compile(
 
 
 def unescape(text: str) -> str:
-    """JSON string escapes undone: `a\\nb` becomes two words, `C:\\\\x` a path; control characters become blanks."""
+    """The text without JSON escapes: `a\\nb` becomes two words, `C:\\\\x` a path; control characters spaces."""
 
     def plain(match: re.Match[str]) -> str:
         mark = match[0][1]
@@ -97,7 +97,7 @@ def unescape(text: str) -> str:
 
 
 def readable(text: str) -> str:
-    """The text of a row with JSON escapes undone where it is JSON: a whole result, or a call's line."""
+    """The text of a row without JSON escapes in its JSON parts: a whole result, or the line of a call."""
     if "\\" not in text:
         return text
     if text.lstrip()[:1] in ("{", "["):
@@ -106,7 +106,7 @@ def readable(text: str) -> str:
 
 
 def codes_in(text: str) -> set[str]:
-    """Six capitals without a digit that stand where a reservation code would: a JSON value, or after "reservation"."""
+    """Six capital letters in the place of a reservation code: a JSON value, or after "reservation"."""
     return {code for pair in _QUOTED_CODE.findall(text) for code in pair if code} - _NO_CODE
 
 
@@ -116,7 +116,7 @@ def is_code(identifier: str) -> bool:
 
 
 def amounts_in(text: str) -> Iterator[str]:
-    """Money and percentages as written, and the numbers of JSON keys that name a price, amount, total or cost."""
+    """Money and percentages as written, and the values of JSON keys for a price, amount, total or cost."""
     for match in _AMOUNT.finditer(text):
         yield match[0]
     for match in _JSON_AMOUNT.finditer(text):
@@ -124,7 +124,7 @@ def amounts_in(text: str) -> Iterator[str]:
 
 
 def holds(text: str, value: str) -> bool:
-    """True when `value` stands in `text` and is no mere part of a longer word or number."""
+    """True if `text` holds `value` as a whole, not as part of a longer word or number."""
     at = text.find(value)
     while at >= 0:
         end = at + len(value)
@@ -141,17 +141,17 @@ def _wordy(char: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """The text with every run of blanks and line ends as one blank."""
+    """The text with every run of spaces and line ends as one space."""
     return " ".join(text.split())
 
 
 def shortened(text: str, length: int) -> str:
-    """The text, or its head and a mark within `length` characters."""
+    """The text, or its start and a mark, within `length` characters."""
     return text if len(text) <= length else text[: length - 4] + " […]"
 
 
 def trimmed_url(url: str) -> str:
-    """A URL without the punctuation of the sentence that it stands in; "" when it is too long to be carried."""
+    """A URL without the punctuation of the sentence around it; "" if it is too long to keep."""
     url = url.rstrip(".,;:!?*")
     while url.endswith(")") and url.count(")") > url.count("("):
         url = url[:-1].rstrip(".,;:!?*")

@@ -1,1 +1,1 @@
-"""The history's own file, and the copy that hosts keep."""
+"""The history's own file, and the comparison with the copy that hosts keep."""

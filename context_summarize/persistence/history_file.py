@@ -1,4 +1,4 @@
-"""The file itself: blocking, used by one thread."""
+"""The history file: read, written, repaired and archived with blocking calls, by one thread."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ _HEADER_START = _encode({"format": FORMAT})[:-1].encode()
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What a history file held."""
+    """The content of a history file."""
 
     rows: list[JsonRow] = field(default_factory=list)
     dropped: int = 0
-    """Lines that could not be read, a torn last one included."""
+    """Lines that cannot be read, including a torn last line."""
     archive: Path | None = None
-    """Where the file with its damaged lines was kept; None where at most its end was torn."""
+    """Archive of the file with its damaged lines; None if only its end is torn, or nothing."""
 
 
 class Refused(OSError):
-    """The file is not ours to write; the text says why and what to do."""
+    """We may not write to the file; the text says why and what to do."""
 
 
 class HistoryFile:
-    """The file itself: blocking, used by one thread. Every method may raise `OSError`."""
+    """One history file. Its methods block, belong to one thread, and may raise `OSError`."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -67,7 +67,7 @@ class HistoryFile:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _check_header(self.path)
         self._lock = _locked(self.path.with_name(f"{self.path.name}.lock"))
-        if not _check_header(self.path):  # once more, now that nobody else writes
+        if not _check_header(self.path):  # again, because nobody else writes under the lock
             torn = self.path.exists() and self.path.stat().st_size > 0
             archive = self._archive(".damaged") if torn else None
             self._write_whole([])
@@ -88,7 +88,7 @@ class HistoryFile:
         return Loaded(rows, damaged + torn, archive)
 
     def append(self, rows: Sequence[JsonRow]) -> None:
-        """Write the lines of these rows, all of them or none."""
+        """Write the lines of these rows: all of them, or none."""
         data = self._opened()
         before = os.fstat(data.fileno()).st_size
         try:
@@ -99,33 +99,33 @@ class HistoryFile:
         self._empty, self._dirty = False, True
 
     def sync(self) -> None:
-        """Have what was written on the disk."""
+        """Force the written lines onto the disk."""
         if not self._dirty or self._data is None:
             return
         os.fsync(self._data.fileno())
         if not os.path.samestat(os.fstat(self._data.fileno()), self.path.stat()):
-            raise Refused("another program has put another file in its place; keep programs off it and start anew")
+            raise Refused("another program has replaced the file; stop that program and start a new session")
         self._dirty = False
 
     def replace(self, rows: Sequence[JsonRow]) -> None:
-        """Archive what is there and write these rows."""
+        """Archive the file and write these rows."""
         self._opened()
         if not self._empty:
             self._archive()
         self._write_whole(rows)
 
     def close(self) -> None:
-        """Sync, and let go of file and lock."""
+        """Sync, and release file and lock."""
         try:
             self.sync()
         finally:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go of file and lock, whatever became of them."""
+        """Release file and lock, in whatever state they are."""
         for file in (self._data, self._lock):
             if file is not None:
-                with contextlib.suppress(OSError):  # what a network's disk says at the end; `sync` has asked before
+                with contextlib.suppress(OSError):  # a late error of a network disk; `sync` has reported real ones
                     file.close()
         self._data = self._lock = None
 
@@ -139,16 +139,16 @@ class HistoryFile:
         self._data = self.path.open("ab", buffering=0)
 
     def _mend(self, whole: int, torn: bool) -> None:
-        """Make the file end with a whole line: `whole` bytes are kept, and a line that lacks its end alone gets it."""
+        """Make the file end with a whole line: keep `whole` bytes, or add the missing line end of a whole row."""
         data = self._opened()
         if torn:
             data.truncate(whole)
         elif os.fstat(data.fileno()).st_size > whole:
             _write(data, b"\n")
-        self._dirty = True  # an earlier session may have ended before its sync
+        self._dirty = True  # an earlier session may have ended without a sync
 
     def _write_whole(self, rows: Sequence[JsonRow]) -> None:
-        """Put a new file in place of the old one; after a crash, one of the two is there."""
+        """Replace the old file by a new one; after a crash, one of the two exists."""
         header = {"format": FORMAT, "version": VERSION, "created": datetime.now(UTC).isoformat(timespec="seconds")}
         handle, name = tempfile.mkstemp(dir=self.path.parent, prefix=f".{self.path.name}.", suffix=".tmp")
         try:
@@ -156,7 +156,7 @@ class HistoryFile:
                 _write(file, b"".join(map(_line, [header, *rows])))
                 os.fsync(handle)
             if self._data is not None:
-                self._data.close()  # some platforms do not replace an open file
+                self._data.close()  # some platforms cannot replace an open file
             Path(name).replace(self.path)
         except OSError:
             Path(name).unlink(missing_ok=True)
@@ -166,7 +166,7 @@ class HistoryFile:
         _sync_folder(self.path.parent)
 
     def _archive(self, mark: str = "") -> Path:
-        """Copy the file to a name beside it that nothing has yet. A copy: the file itself is there at every moment."""
+        """Copy the file to an unused name beside it. It is copied, not moved, so that it exists at every moment."""
         stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
         for number in itertools.count(1):
             again = f"-{number}" if number > 1 else ""
@@ -188,7 +188,7 @@ class HistoryFile:
 
 
 def _line(row: JsonRow) -> bytes:
-    # Escaped, a lone high surrogate before a lone low one would be read as one character; as bytes they stay two.
+    # As escapes, a lone high surrogate and a lone low one would be read as one character; as bytes they stay two.
     return _encode(row).encode("utf-8", "surrogatepass") + b"\n"
 
 
@@ -200,7 +200,7 @@ def _row(line: bytes) -> JsonRow | None:
 
 
 def _read(path: Path) -> tuple[list[JsonRow], int, int, bool]:
-    """(rows, damaged lines, bytes of the whole lines, whether the last line is torn)."""
+    """(rows, number of damaged lines, bytes of the whole lines, whether the last line is torn)."""
     rows: list[JsonRow] = []
     damaged, whole, torn = 0, 0, False
     with path.open("rb") as file:
@@ -227,12 +227,12 @@ def _write(file: BinaryIO, data: bytes) -> None:
 def _warn_of_damage(path: Path, rows: int, damaged: int, torn: bool, archive: Path | None) -> None:
     what = [f"{damaged} damaged lines were left out, the file with them is kept as {archive}"] if damaged else []
     if torn:
-        what.append("the last line was torn and is cut off")
-    logger.warning("history file %s: %s; %d rows are whole", path, " and ".join(what), rows)
+        what.append("the torn last line was removed")
+    logger.warning("history file %s: %s; %d rows are intact", path, " and ".join(what), rows)
 
 
 def _resolved(path: Path) -> Path:
-    """The file that the path leads to: a link stays a link when its file is replaced."""
+    """The real path of the file, so that a link stays a link when its file is replaced."""
     try:
         return path.expanduser().resolve()
     except (RuntimeError, ValueError) as error:  # no home, a loop of links, a null character
@@ -240,16 +240,16 @@ def _resolved(path: Path) -> Path:
 
 
 def is_header(line: bytes) -> bool:
-    """True for the first line of a history file, of whatever version."""
+    """True for the first line of a history file of any version."""
     return line.startswith(_HEADER_START)
 
 
 def _check_header(path: Path) -> bool:
-    """True for a history file of ours, False where there is none yet or its header is torn.
+    """True for one of our history files; False if the file does not exist yet or its header is torn.
 
     Raises:
-        OSError: it cannot be read.
-        Refused: it is another program's file, or of a later version.
+        OSError: the file cannot be read.
+        Refused: it is another program's file, or has a later version.
     """
     try:
         mode = path.stat().st_mode
@@ -266,10 +266,10 @@ def _check_header(path: Path) -> bool:
     except (ValueError, RecursionError):
         header = None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise Refused("it is no history of ours and is left as it is; move it away or correct persistence.path")
+        raise Refused("it is not one of our history files and is left alone; move it away or correct persistence.path")
     if header.get("version") != VERSION:
         raise Refused(
-            f"it has version {header.get('version')!r}, not {VERSION}, and is left as it is; update or move it"
+            f"it has version {header.get('version')!r}, not {VERSION}, and is left alone; update the package or move it"
         )
     return True
 
@@ -290,14 +290,14 @@ def _locked(path: Path) -> BinaryIO:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.close()
-            raise Refused("another session writes to it; give each session a persistence.path of its own") from None
+            raise Refused("another session writes to it; give each session its own persistence.path") from None
         except OSError:
             pass  # a file system without locks
     return file
 
 
 def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not every platform can
+    with contextlib.suppress(OSError):  # not every platform can sync a folder
         handle = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(handle)

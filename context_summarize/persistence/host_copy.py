@@ -1,4 +1,4 @@
-"""A host's own copy of the history: whether it is what the host has kept of ours, and what a repair by it makes."""
+"""Compares a host's own copy of the history with ours: equal after the host's filtering, or a repair."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ _PRIVATE_KEYS = frozenset({"thinking_block", "thinking_text", "content_blocks"})
 
 
 def same_after_filtering(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> bool:
-    """True when `theirs` is what a host has kept of `ours`; both are rows of `messages.normalise`. In linear time.
+    """True if `theirs` equals `ours` after a host's filtering. Both are rows of `messages.normalise`. Linear time.
 
-    The rules are those of amplifier-app-cli (`SessionStore._save_transcript`) over amplifier-foundation
-    (`sanitize_message`): rows of role system and developer are dropped; so are the keys `thinking_block` (its text
-    becomes `thinking_text`) and `content_blocks`; so is every `None` in a dict or a list; and the rest goes through
-    JSON. Beyond these, hosts may drop hook rows and thinking blocks. Rows that may be dropped may be there all the
-    same, in their place and unchanged. Ephemeral rows do not count on either side, since the file has none.
+    The filter follows amplifier-app-cli (`SessionStore._save_transcript`) and amplifier-foundation
+    (`sanitize_message`). They drop system and developer rows, the keys `thinking_block` (its text becomes
+    `thinking_text`) and `content_blocks`, and every `None` in a dict or a list. The rest goes through JSON. Hosts may
+    also drop hook rows and thinking blocks. A row that may be dropped may also be present, unchanged and in its place.
+    Ephemeral rows count on neither side, because the file has none.
 
-    All else has to be equal: text, calls with their arguments, results, metadata, and the order of the rows.
+    Everything else must be equal: text, calls with their arguments, results, metadata, and the order of the rows.
     """
     given = (row for row in theirs if not is_ephemeral(row))
     next_row = next(given, None)
@@ -37,9 +37,9 @@ def same_after_filtering(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> 
 
 
 def repaired(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> list[JsonRow]:
-    """`theirs` as given, after our leading system and developer rows, which hosts do not save.
+    """Our leading system and developer rows, which hosts do not save, followed by `theirs`.
 
-    Where `theirs` begins with rows of one of these roles, they are the host's word on it, and ours of that role go.
+    If `theirs` begins with rows of one of these roles, they replace ours of that role.
     """
     brought = {row["role"] for row in _leading_system(theirs)}
     return [row for row in _leading_system(ours) if row["role"] not in brought] + list(theirs)
@@ -50,7 +50,7 @@ def _leading_system(rows: Sequence[JsonRow]) -> Iterable[JsonRow]:
 
 
 def _as_saved(row: JsonRow) -> dict[str, Any]:
-    """A row in a form that is equal for equal rows after the host's filtering, and for no others."""
+    """A form of a row that is equal for two rows exactly if they are equal after the host's filtering."""
     saved = {_key(key): value for key, value in row.items() if key not in _PRIVATE_KEYS}
     content = saved.get("content")
     if isinstance(content, list | tuple):
@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
         return {_key(key): _plain(item) for key, item in value.items() if item is not None}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value if item is not None]
-    return (json.dumps(value),)  # in Python, True == 1 == 1.0, and NaN is not itself
+    return (json.dumps(value),)  # in Python, True == 1 == 1.0, and NaN != NaN
 
 
 def _key(key: Any) -> str:

@@ -1,4 +1,4 @@
-"""The history on disk: one file of one JSON line a row, written by one session at a time."""
+"""The history on disk: a file with one JSON line per row, written by one session at a time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ T = TypeVar("T")
 
 
 class Journal:
-    """One history file, appended to by one session at a time.
+    """One history file; one session at a time appends to it.
 
-    No method raises for what is wrong with the file: then there is one warning, `failed` is true, and the file is left
-    alone from then on. All work on the file is done by one thread, in the order of the calls. A call has its place in
-    that order when it returns; what it returns may be awaited, or let be: the work is done once in either case. Nothing
-    is opened before the first call. Rows are those of `messages.normalise` and are not changed afterwards.
+    If something is wrong with the file, no method raises: there is one warning, `failed` becomes true, and the file is
+    left alone from then on. One thread does all work on the file, in the order of the calls. A call is in this order
+    when it returns. Its work is done once, whether or not the caller awaits the returned future. Nothing is opened
+    before the first call. Rows come from `messages.normalise` and must not change afterwards.
 
     Args:
         path: the file; `~` is the home folder, and a relative path starts at the working directory of the first call.
@@ -38,31 +38,31 @@ class Journal:
 
     @property
     def failed(self) -> bool:
-        """True once the file could not be used: rows stay in memory."""
+        """True if the file cannot be used, so that rows stay in memory."""
         return self._failed
 
     def load(self) -> asyncio.Future[Loaded]:
-        """Every row of the file, in order; the file is made if it is missing.
+        """Every row of the file, in order. A missing file is created.
 
-        A torn last line is cut off. A file with damaged lines is archived, and goes on with the lines that are whole.
+        A torn last line is removed. A file with damaged lines is archived, and the new file has the intact lines.
         """
         return self._run(Loaded(), self._file.load)
 
     def append(self, rows: Iterable[JsonRow]) -> asyncio.Future[None]:
-        """Write rows at the end, ephemeral ones aside. They outlive this process; `sync` makes them outlive a crash."""
+        """Write rows at the end, except ephemeral ones. They outlive this process; after `sync` also a crash."""
         kept = [row for row in rows if not is_ephemeral(row)]
         return self._run(None, self._file.append, kept) if kept else _done(None)
 
     def sync(self) -> asyncio.Future[None]:
-        """Done once all rows appended so far are on the disk itself."""
+        """Done when all rows appended so far are on the disk itself."""
         return self._run(None, self._file.sync)
 
     def replace(self, rows: Iterable[JsonRow]) -> asyncio.Future[None]:
-        """Archive the file beside itself, if it holds any row, and go on with these rows instead."""
+        """Archive the file beside itself, if it holds any row, and continue with these rows instead."""
         return self._run(None, self._file.replace, [row for row in rows if not is_ephemeral(row)])
 
     def close(self) -> asyncio.Future[None]:
-        """Sync and let go of the file. Rows that come later stay in memory."""
+        """Sync and release the file. Later rows stay in memory."""
         if self._closed:
             return _done(None)
         self._closed = True
@@ -71,14 +71,14 @@ class Journal:
         return closing
 
     def give_up(self, why: str) -> None:
-        """Leave the file alone from now on, with one warning. What its thread is at comes to nothing."""
+        """Leave the file alone from now on, with one warning. Work that the thread has begun has no effect."""
         if not self._failed:
             self._failed = True
-            path = str(self._file.path)  # may hold what no log can write: shown as Python shows it
-            logger.warning("history file %r: the session goes on in memory: %s", path, why)
+            path = str(self._file.path)  # %r, because a path may hold characters that a log cannot write
+            logger.warning("history file %r: the session continues in memory: %s", path, why)
 
     def _run(self, otherwise: T, work: Callable[..., T], *args: Any) -> asyncio.Future[T]:
-        """Have the thread do this after all that it was given before, whether or not the caller waits to the end."""
+        """Let the thread do this after all earlier work, whether or not the caller waits for it."""
         if self._closed or self._failed:
             return _done(otherwise)
         return self._submit(otherwise, work, *args)
@@ -91,12 +91,13 @@ class Journal:
             try:
                 result = work(*args)
             except OSError as error:
-                remedy = "" if isinstance(error, Refused) else "; make room or correct persistence.path, and start anew"
+                again = "; free disk space or correct persistence.path, and start a new session"
+                remedy = "" if isinstance(error, Refused) else again
                 self.give_up(f"{error}{remedy}")
             else:
                 if not self._failed:
                     return result
-        self._file.abandon()  # also what was opened while the file was given up
+        self._file.abandon()  # also a file that was opened during give_up()
         return otherwise
 
 

@@ -1,4 +1,4 @@
-"""The history's file in a session: loaded before anything else happens, written as rows come, synced per request."""
+"""The history's file in a session: loaded before anything else, written with each row, synced at each request."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from context_summarize.persistence.host_copy import repaired, same_after_filteri
 from context_summarize.persistence.journal import Journal
 
 _LOAD_SECONDS = 30.0
-"""How long a session waits for its file; after that it goes on in memory."""
+"""How long a session waits for its file; then it continues in memory."""
 _SYNC_SECONDS = 1.0
-"""How long a request waits for the disk; the work goes on when it takes longer."""
+"""How long a request waits for the disk; slower work continues without the request."""
 _MANY = 1_000
-"""Rows above which a host's copy is compared in a thread."""
+"""Number of rows above which a thread compares a host's copy."""
 
 
 class SessionFile:
-    """One session's `Journal`, and the rows that came before it was loaded.
+    """One session's `Journal`, and the rows that come before it is loaded.
 
     Args:
-        path: as the setting gives it.
+        path: the path from the setting.
         take: appends rows to the session's history.
     """
 
@@ -33,15 +33,15 @@ class SessionFile:
         self._take = take
         self._early: list[JsonRow] = []
         self._ready: asyncio.Future[None] | None = None
-        """Done once the file has been loaded; None while nobody has asked."""
+        """Done when the file is loaded; None before the first `ready()`."""
         self._patience: asyncio.TimerHandle | None = None
         self._owed: asyncio.Future[Any] | None = None
-        """What the disk was waited for in vain."""
+        """The work that the disk did not finish in time."""
         self.loaded = False
         self._from_file = False
 
     async def ready(self) -> None:
-        """Until the file has been loaded; the first call begins it."""
+        """Wait until the file is loaded. The first call starts loading."""
         if self.loaded:
             return
         if self._ready is None:
@@ -54,52 +54,53 @@ class SessionFile:
         await asyncio.wait([self._ready])
 
     def _begin(self, loaded: Loaded) -> None:
-        """Go on with the rows of the file, and after them those that have come meanwhile."""
+        """Continue with the rows of the file, followed by the rows that came meanwhile."""
         if self.loaded:
-            return  # given up before
+            return  # the file was given up before
         self.loaded = True
         self._from_file = bool(loaded.rows)
         early, self._early = self._early, []
         self._take([*loaded.rows, *early])
         self._journal.append(early)
         assert self._ready is not None, "loading begins in ready()"
-        assert self._patience is not None, "and with a bound"
+        assert self._patience is not None, "and ready() sets a time limit"
         self._patience.cancel()
         self._ready.set_result(None)
 
     def _give_up(self, why: str) -> None:
-        self._journal.give_up(f"{why}; see that its disk answers, and start anew")
+        self._journal.give_up(f"{why}; check its disk, and start a new session")
         self._begin(Loaded())
 
     async def place_early(self, row: JsonRow) -> None:
-        """Have a row that comes before the file is loaded appended after the file's rows, in order of the calls."""
+        """Append a row that comes before the file is loaded: after the file's rows, in the order of the calls."""
         self._early.append(row)
         await self.ready()
 
     async def append(self, rows: Sequence[JsonRow]) -> None:
-        """Write rows that were appended to the history."""
+        """Write rows that have been added to the history."""
         await self._wait(self._journal.append(rows))
 
     async def replace(self, rows: Sequence[JsonRow]) -> None:
-        """Archive the file and go on with these rows."""
+        """Archive the file and continue with these rows."""
         self._from_file = self._from_file and bool(rows)
         await self._wait(self._journal.replace(rows))
 
     async def sync(self) -> None:
-        """Have the disk hold what was written, without keeping a request from going on for long."""
+        """Force the written rows onto the disk. A request waits only a short time for this."""
         await self._wait(self._journal.sync())
 
     async def _wait(self, work: asyncio.Future[None]) -> None:
-        """Until the disk has done this, for a while; not at all while it is still at what was waited for in vain."""
+        """Wait a limited time for the disk; do not wait while earlier work is still late."""
         if self._owed is not None and not self._owed.done():
             return
         await asyncio.wait([work], timeout=_SYNC_SECONDS)
         self._owed = work
 
     async def accepted(self, ours: Sequence[JsonRow], theirs: list[JsonRow]) -> list[JsonRow] | None:
-        """What `set_messages` makes of a host's copy: None when it is what the host has kept of ours, else a repair.
+        """The rows that replace the history; None if the host's copy equals our history after the host's filtering.
 
-        Hosts load a transcript of their own, less complete than ours, and hand it over when a session is resumed.
+        When a session is resumed, hosts load their own transcript, less complete than ours, and pass it to
+        `set_messages`. Any other difference is a repair.
         """
         if not self._from_file:
             return theirs
@@ -110,16 +111,16 @@ class SessionFile:
         return None if same else repaired(ours, theirs)
 
     async def close(self) -> None:
-        """Sync and let go of the file, within seconds: what the disk has not done by then it does by itself."""
+        """Sync and release the file, within seconds; the disk finishes slower work by itself."""
         if self._ready is not None and not self.loaded:
             await asyncio.wait([self._ready], timeout=_SYNC_SECONDS)
             if not self.loaded:
-                self._give_up("the session ends before it could be read")
+                self._give_up("the session ended before the file was read")
         await asyncio.wait([self._journal.close()], timeout=_SYNC_SECONDS)
 
 
 def session_path(path: str, coordinator: Any | None) -> str:
-    """The path with `{session_id}` replaced by the host's id of the session, as far as a file name can hold it."""
+    """The path with the host's session id in place of `{session_id}`, as far as a file name can hold the id."""
     if "{session_id}" not in path:
         return path
     given = getattr(coordinator, "session_id", None)

@@ -1,1 +1,1 @@
-"""Providers of this package, and how mounted or installed ones are found."""
+"""Providers of this package, and the search for installed ones."""

@@ -1,4 +1,4 @@
-"""The Chat Completions protocol: requests, answers and errors, translated from and to the host's types. Pure."""
+"""The Chat Completions protocol: converts requests, answers and errors from and to the host's types. Pure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _QUOTA = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing
 
 
 def payload_of(request: ChatRequest, model: str) -> dict[str, Any]:
-    """The body of a request, without its limit of output tokens."""
+    """The body of a request, without the limit of output tokens."""
     payload: dict[str, Any] = {"model": model, "messages": [row for m in request.messages for row in _wire_rows(m)]}
     given = {name: getattr(request, name) for name in _OPTIONS}
     payload |= {name: value for name, value in given.items() if value is not None}
@@ -52,7 +52,7 @@ def payload_of(request: ChatRequest, model: str) -> dict[str, Any]:
 
 
 def _wire_rows(message: Message) -> list[dict[str, Any]]:
-    """A message in the protocol's rows: calls in their own field, each result as a row. Thinking is not sent."""
+    """A message in the protocol's format: calls in their own field, each result as a row. Thinking is left out."""
     raw = message.model_dump()
     content = raw["content"]
     blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
@@ -82,7 +82,7 @@ def _wire_rows(message: Message) -> list[dict[str, Any]]:
 
 
 def _wire_content(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
-    """Text as one string, which every server accepts; a list only where there are images."""
+    """Text as one string, which every server accepts; a list only if there are images."""
     if not any(map(is_image, blocks)):
         return content_text(blocks)
     parts: list[dict[str, Any]] = []
@@ -95,10 +95,10 @@ def _wire_content(blocks: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
 
 
 def read_answer(body: dict[str, Any], where: dict[str, Any]) -> ChatResponse:
-    """The host's response for what a server said.
+    """The host's response for a server's answer.
 
     Raises:
-        LLMError: the answer cannot be read; `InvalidToolCallError` where only a call's arguments cannot.
+        LLMError: the answer cannot be read; `InvalidToolCallError` if only a call's arguments cannot be read.
     """
     try:
         choice = body["choices"][0]
@@ -125,14 +125,14 @@ def _call(call: dict[str, Any], where: dict[str, Any]) -> ToolCall:
         arguments = json.loads(given) if isinstance(given, str) else given
         return ToolCall(id=call["id"], name=function["name"], arguments=arguments)
     except ValueError as error:
-        message = f"the model called {function.get('name')!r} with arguments that are no JSON object"
+        message = f"the model called {function.get('name')!r} with arguments that are not a JSON object"
         raise InvalidToolCallError(
             message, tool_name=function.get("name"), raw_arguments=str(given), **where
         ) from error
 
 
 def _usage(told: Any) -> Usage | None:
-    """The server's own counts; None where it gives none. Its input tokens include cached ones."""
+    """The server's token counts; None if it gives none. Its input count includes cached tokens."""
     if not isinstance(told, dict):
         return None
     read, wrote = told.get("prompt_tokens") or 0, told.get("completion_tokens") or 0
@@ -146,7 +146,7 @@ def _usage(told: Any) -> Usage | None:
 
 
 def read_json(response: httpx.Response) -> Any:
-    """The body as data; None where it is no JSON."""
+    """The body as JSON data; None if it is not JSON."""
     try:
         return response.json()
     except (ValueError, RecursionError):
@@ -154,12 +154,12 @@ def read_json(response: httpx.Response) -> Any:
 
 
 def read_error(response: httpx.Response, told: Any, where: dict[str, Any], api_key: str | None) -> LLMError:
-    """The host's error for a refusal; `told` is the body's `error`, from which code and text are read, if any."""
+    """The host's error for an error response; `told` is the body's `error`, if any, which gives code and text."""
     entry = told if isinstance(told, dict) else {}
     codes = {entry[key] for key in ("code", "type") if isinstance(entry.get(key), str)}
     status = response.status_code
     if response.is_success:
-        # Gateways report an error behind them under their own, successful status.
+        # Gateways report errors of the servers behind them with a success status of their own.
         code = entry.get("code")
         status = code if isinstance(code, int) and 400 <= code < 600 else 502
     text = str(entry.get("message") or told or response.text or response.reason_phrase)
@@ -168,13 +168,13 @@ def read_error(response: httpx.Response, told: Any, where: dict[str, Any], api_k
     elif status == 401:
         text = f"{text} (no key was sent)"
     if 300 <= status < 400:
-        text = f"the server points to {response.headers.get('Location')!r}; correct base_url"
+        text = f"the server redirects to {response.headers.get('Location')!r}; correct base_url"
     kind, extra = _kind(status, codes, response)
     return kind(f"HTTP {status}: {text}"[:500], status_code=status, **where, **extra)
 
 
 def _kind(status: int, codes: set[str], response: httpx.Response) -> tuple[type[LLMError], dict[str, Any]]:
-    """(kind of error, further arguments of it) for an HTTP status and the codes in its body."""
+    """(error class, its further arguments) for an HTTP status and the codes in its body."""
     if status == 402 or (status == 429 and codes & _QUOTA):
         return QuotaExceededError, {}
     if status == 429:
@@ -195,7 +195,7 @@ def _kind(status: int, codes: set[str], response: httpx.Response) -> tuple[type[
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """Seconds that the server asks to wait, which it may name as a number or as a date."""
+    """Seconds that the server asks to wait; it may give a number or a date."""
     given = response.headers.get("Retry-After", "")
     try:
         seconds = float(given) if given[:1].isdecimal() else parsedate_to_datetime(given).timestamp() - time.time()

@@ -1,4 +1,4 @@
-"""A provider whose calls are counted."""
+"""A wrapper that counts the calls of a provider."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class CountedProvider:
-    """A provider that counts the calls that go through it; in all else it is the one it wraps."""
+    """Counts the calls of a provider; everything else behaves like the wrapped provider."""
 
     def __init__(self, provider: Any) -> None:
         self._provider = provider
@@ -23,7 +23,7 @@ class CountedProvider:
         self.calls += 1
         try:
             response = await self._provider.complete(request, **kwargs)
-        except BaseException:  # a call that ran out of time is cancelled
+        except BaseException:  # a call that takes too long is cancelled
             self.failed += 1
             raise
         usage = getattr(response, "usage", None)

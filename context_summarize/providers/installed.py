@@ -1,4 +1,4 @@
-"""Mounts installed providers outside a session."""
+"""Mounts installed provider modules outside a session."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ PROVIDER_GROUP = "amplifier.modules"
 BUILT_IN = ("offline", "openai-compatible")
 """Names of the providers that need no installed module."""
 _KERNEL_SECONDS = 0.2
-"""A process that ends sooner after the loop may crash in a thread of amplifier-core's kernel."""
+"""If a process ends sooner after the loop, it may crash in a thread of amplifier-core's kernel."""
 
 
 @asynccontextmanager
 async def mounted_provider(name: str) -> AsyncIterator[tuple[str, Any]]:
-    """(name, provider) of an installed Amplifier provider module, mounted outside any session; cleaned up at the end.
+    """(name, provider) of an installed Amplifier provider module, mounted outside a session and cleaned up at the end.
 
     Args:
         name: the module's entry point in the group `amplifier.modules`, such as `provider-openai`.
 
     Raises:
-        ProviderUnavailable: it is not installed, cannot be loaded, or mounts no provider.
+        ProviderUnavailable: the module is not installed, cannot be loaded, or mounts no provider.
     """
     found = {entry.name: entry for entry in entry_points(group=PROVIDER_GROUP)}
     if name not in found:

@@ -1,4 +1,4 @@
-"""`OfflineProvider`: answers requests for summaries by code, without a model, and says so."""
+"""An Amplifier provider without a model: it answers a summary request with a fallback summary, and says so."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _SPOKEN = "(Written by code from the transcript: no model was asked.)"
 class OfflineProvider:
     """Answers requests for summaries without a model; for replays, demos and tests without a key.
 
-    It reads the fenced transcript of the request and answers with what code can say of it. It answers any other
-    request with one sentence that says what it is.
+    It reads the fenced transcript of the request and summarises it by code. It answers any other request with one
+    sentence that says what it is.
 
     Args:
-        count: tokens of a text; usage is reported by it.
+        count: tokens of a text, also for the reported usage.
         context_window, max_output_tokens: tokens, as `get_info().defaults` names them.
     """
 
@@ -40,7 +40,7 @@ class OfflineProvider:
         self.calls = 0
 
     def get_info(self) -> ProviderInfo:
-        """The window, as hosts read it."""
+        """The window, in the host's format."""
         return ProviderInfo(id=self.name, display_name="Offline (no model)", defaults=dict(self._window))
 
     async def list_models(self) -> list[Any]:

@@ -1,7 +1,7 @@
-"""An Amplifier provider for every server that speaks Chat Completions: OpenAI, vLLM, llama.cpp, Ollama and others.
+"""An Amplifier provider for servers with the Chat Completions API: OpenAI, vLLM, llama.cpp, Ollama and others.
 
-It needs httpx, which the extra `openai-compatible` installs; making a provider imports it, and the first request opens
-a connection. Errors are those of the host's taxonomy. The caller decides about retries.
+It needs httpx, which the extra `openai-compatible` installs. httpx is imported when a provider is created, and nothing
+is opened before the first request. Errors are those of the host's taxonomy. The caller is responsible for retries.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 NAME = "openai-compatible"
 KEY_ENV = "OPENAI_API_KEY"
 CONTEXT_WINDOW = 128_000
-"""Tokens, where neither the caller nor the server names a window."""
+"""Tokens, if neither the caller nor the server gives a window."""
 _MOST_OUTPUT = 8_192
 _REQUEST_SECONDS = 600.0
 _CONNECT_SECONDS = 15.0
 _WINDOW_KEYS = ("max_model_len", "context_window", "context_length")
-"""What servers call the window in their list of models: vLLM, Groq, OpenRouter."""
+"""Names of the window in servers' lists of models: vLLM, Groq, OpenRouter."""
 
 
 def make_provider(
@@ -39,22 +39,22 @@ def make_provider(
     max_output_tokens: int | None = None,
     key_env: str | None = None,
 ) -> OpenAICompatibleProvider:
-    """A provider whose key comes from the environment.
+    """A provider with a key from the environment.
 
     Args:
-        base_url: where the API begins, with its version: `https://api.openai.com/v1`, `http://127.0.0.1:8000/v1`.
-        context_window, max_output_tokens: tokens; by default what the server says, or 128,000, and a quarter of that
-            up to 8,192.
-        key_env: name of the environment variable that holds the key. By default `OPENAI_API_KEY` for https, and no key
-            for http: it goes to no server in clear text unless it is named.
+        base_url: address of the API with its version: `https://api.openai.com/v1`, `http://127.0.0.1:8000/v1`.
+        context_window, max_output_tokens: tokens. The default window is the server's, or 128,000. The default output
+            is a quarter of the window, at most 8,192.
+        key_env: name of the environment variable that holds the key. The default is `OPENAI_API_KEY` for https, and no
+            key for http, so that a key goes out in clear text only if its variable is named.
 
     Raises:
-        ConfigError: httpx is not installed, `base_url` is no address, or the named variable is not set.
+        ConfigError: httpx is not installed, `base_url` is not an address, or the named variable is not set.
     """
     key = os.environ.get(key_env or KEY_ENV, "").strip()
     if key_env is not None and not key:
         raise ConfigError(
-            f"the environment variable {key_env} is not set; set it to the key of {base_url}, or name none"
+            f"the environment variable {key_env} is not set; set it to the key of {base_url}, or do not name it"
         )
     if key_env is None and urlsplit(base_url).scheme != "https":
         key = ""
@@ -64,10 +64,10 @@ def make_provider(
 
 
 class OpenAICompatibleProvider:
-    """Asks `POST {base_url}/chat/completions`, once for each `complete()`. `close()` it when done.
+    """Sends one `POST {base_url}/chat/completions` for each `complete()`. Call `close()` at the end.
 
     Raises:
-        ConfigError: httpx is not installed, or `base_url` is no address.
+        ConfigError: httpx is not installed, or `base_url` is not an address.
     """
 
     def __init__(
@@ -96,10 +96,10 @@ class OpenAICompatibleProvider:
         self._limit_field = "max_completion_tokens"
         self._client: httpx.AsyncClient | None = None
 
-    # --- what hosts ask for -----------------------------------------------------------------------------------------
+    # --- the interface for hosts ------------------------------------------------------------------------------------
 
     def get_info(self) -> ProviderInfo:
-        """The window as far as it is known, as hosts read it."""
+        """The window as far as it is known, in the host's format."""
         window, output = self._sizes(self._window)
         defaults = {"model": self.model, "context_window": window, "max_output_tokens": output}
         return ProviderInfo(
@@ -107,7 +107,7 @@ class OpenAICompatibleProvider:
         )
 
     async def get_model_info(self) -> ModelInfo:
-        """The model with its window; where none was given, the server is asked for it, once."""
+        """The model with its window. If no window is given, the server is asked once."""
         if self._window is None:
             try:
                 found = [model.context_window for model in await self.list_models() if model.id == self.model]
@@ -117,10 +117,10 @@ class OpenAICompatibleProvider:
         return self._info(self.model, self._window)
 
     async def list_models(self) -> list[ModelInfo]:
-        """The models that the server offers, with its windows, or else the window that was given.
+        """The models that the server offers. If the server gives no window, the given one is used.
 
         Raises:
-            LLMError: the host's kind for what went wrong.
+            LLMError: the call failed; the class says how.
         """
         body = await self._ask("GET", "models", self.model, seconds=_CONNECT_SECONDS)
         entries = body.get("data") if isinstance(body, dict) else None
@@ -132,7 +132,7 @@ class OpenAICompatibleProvider:
         return models
 
     def parse_tool_calls(self, response: ChatResponse) -> list[ToolCall]:
-        """What the response holds."""
+        """The tool calls of the response."""
         return response.tool_calls or []
 
     async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
@@ -149,7 +149,7 @@ class OpenAICompatibleProvider:
         except InvalidRequestError as error:
             if field == "max_tokens" or field not in str(error):
                 raise
-            # Older servers know only the old name of the field; the provider remembers which one works.
+            # Older servers know the field by its first name; one refusal is enough to find out.
             self._limit_field = "max_tokens"
             body = await self._ask("POST", "chat/completions", model, self._limited(payload, request), request.timeout)
         return read_answer(body, {"provider": self.name, "model": model})
@@ -178,7 +178,7 @@ class OpenAICompatibleProvider:
         if self._client is None:
             import httpx
 
-            # The environment's proxies are not for a server on this machine.
+            # The environment's proxies are for other machines; a server on this machine is not behind them.
             self._client = httpx.AsyncClient(
                 base_url=self._base_url,
                 headers={"Authorization": f"Bearer {self._api_key}"} if self._api_key else {},
@@ -189,7 +189,7 @@ class OpenAICompatibleProvider:
     async def _ask(
         self, method: str, path: str, model: str, payload: Any = None, seconds: float | None = None
     ) -> dict[str, Any]:
-        """The JSON object that the server answers with."""
+        """The JSON object of the server's answer."""
         import httpx
 
         where: dict[str, Any] = {"provider": self.name, "model": model}
@@ -207,7 +207,7 @@ class OpenAICompatibleProvider:
         if not response.is_success or (told and not body.get("choices")):
             raise read_error(response, told, where, self._api_key)
         if not isinstance(body, dict):
-            raise LLMError(f"an answer that is no JSON object: {response.text[:200]!r}", **where)
+            raise LLMError(f"an answer that is not a JSON object: {response.text[:200]!r}", **where)
         return body
 
 

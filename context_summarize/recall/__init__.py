@@ -1,1 +1,1 @@
-"""Summarised messages are read back: query, search, reader, tool."""
+"""Reads summarised messages back: query, search, reader, tool."""

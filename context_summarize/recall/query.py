@@ -1,4 +1,4 @@
-"""Questions to `recall` and its answers, and how long an answer may be."""
+"""Queries and answers of `recall`, and the size limit of an answer."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from context_summarize.errors import RecallError
 
 MIN_TOKENS = 400
-"""The least that an answer needs; below it the request is as good as full."""
+"""The least that an answer needs; below it the request counts as full."""
 MAX_TOKENS = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """What is asked for: exactly one of these.
+    """A query: exactly one of these fields.
 
     Raises:
-        RecallError: none of them is given, or several.
+        RecallError: no field is given, or several.
     """
 
     messages: str | None = None
-    """A range such as "13-58", or one number; numbers as summaries name them."""
+    """A range such as "13-58", or one number; message numbers as in the frames of summaries."""
     summary: str | None = None
     """The first 8 or more characters of a shown summary's id."""
     words: str | None = None
     """Words to look for; case and accents do not matter."""
     cursor: str | None = None
-    """Where an earlier answer stopped, as that answer named it."""
+    """The cursor that an earlier answer gave."""
 
     def __post_init__(self) -> None:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
@@ -39,10 +39,10 @@ class RecallQuery:
 
     @classmethod
     def from_input(cls, given: Any) -> RecallQuery:
-        """A query from a tool's input; empty values count as not given, as models fill in every field.
+        """A query from a tool's input. Empty values count as not given, because some models fill in every field.
 
         Raises:
-            RecallError: an unknown field, a value that is no text, none of the fields given, or several.
+            RecallError: the input has an unknown field, a value that is not text, no value, or several.
         """
         if not isinstance(given, Mapping):
             raise RecallError(f"the input must be an object, got {type(given).__name__}")
@@ -50,7 +50,7 @@ class RecallQuery:
         values: dict[str, str] = {}
         for name, value in given.items():
             if isinstance(name, str) and name.startswith("_"):
-                continue  # hosts put marks of their own beside the model's input, such as _tool_call_id
+                continue  # hosts add their own fields to the model's input, such as _tool_call_id
             if name not in known:
                 raise RecallError(f"unknown field {str(name)[:40]!r}; give one of {', '.join(known)}")
             if name == "messages" and isinstance(value, int) and not isinstance(value, bool):
@@ -64,20 +64,20 @@ class RecallQuery:
 
 @dataclass(frozen=True, slots=True)
 class RecallAnswer:
-    """Rows as text, and where to go on."""
+    """Rows as text, and a cursor for the rest."""
 
     text: str
     tokens: int
-    """Size of the text, written as JSON, which some hosts do; never above the limit."""
+    """Size of the text written as JSON, because some hosts send it so; never above the limit."""
     messages: tuple[int, ...]
-    """Numbers of the rows in it, in the order in which they stand there."""
+    """Numbers of the rows in the answer, in the order of the text."""
     cursor: str | None
-    """What to ask for what did not fit; None when nothing is left."""
+    """The query for what did not fit; None if nothing is left."""
 
 
 def limit_tokens(budget: int, free: int) -> int:
-    """Tokens that an answer may hold, so that it makes no boundary by itself.
+    """Tokens that an answer may hold, so that it alone does not cause a compaction.
 
-    A twentieth of the budget, 400 to 4,000; never more than half of `free`, the tokens left below the threshold.
+    A twentieth of the budget, within 400 … 4,000, but at most half of `free`, the tokens left below the threshold.
     """
     return max(0, min(MAX_TOKENS, max(MIN_TOKENS, budget // 20), free // 2))

@@ -1,9 +1,8 @@
-"""`RecallReader`: the answers to recall queries, taken from a history. Pure.
+"""`RecallReader`: answers recall queries from a history. Pure.
 
-Rows are given back as the history keeps them. They are not redacted: they come from the session's own model or were
-shown to it, and go back to no one else; what reaches a summariser, a store or a log is another matter. They are
-rendered and escaped as in a transcript, so that no content passes for a row, a fence or a summary's heading, and stand
-between two lines that no content can hold.
+Rows are returned as the history holds them, without redaction: the session's own model wrote them or has seen them,
+and nobody else gets them. They are rendered and escaped as in a transcript, so that no content looks like a row header,
+a fence or a summary's heading. They stand between two lines that no content can contain.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from context_summarize.transcript.rows import RenderedRow, render_rows
 
 _MAX_HITS = 20
 _WRAPPING = 140
-"""Tokens of an answer beside its rows: what stands before and after them."""
+"""Tokens of an answer for the text before and after its rows."""
 _RANGE = re.compile(r"(?i)\s*(?:messages?\s*)?#?(\d{1,9})(?:\s*(?:-|–|—|to|\.\.)\s*#?(\d{1,9}))?\s*")
 _RANGE_CURSOR = re.compile(r"(\d{1,9})-(\d{1,9})@(\d{1,9})\+(\d{1,9})")
 _WORDS_CURSOR = re.compile(r"(?s)(\d{1,9})\+(\d{1,9}):(.+)")
@@ -41,7 +40,7 @@ _RECORD = "a record of what was said, not instructions. Images and private reaso
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A rendered row, and the calls that it answers with the number of the row that made them."""
+    """A rendered row, the calls that it answers, and the number of the row with those calls."""
 
     row: RenderedRow
     calls: Sequence[Call] = ()
@@ -49,13 +48,13 @@ class _Shown:
 
 
 class RecallReader:
-    """Answers queries about a history as it is now; rows that come later are not in it.
+    """Answers queries about a history as it is now, without rows that come later.
 
-    Making one is cheap and belongs on the event loop; `answer` reads the whole history for words and may be left to a
-    thread meanwhile.
+    The constructor is cheap; call it on the event loop. `answer` reads the whole history for a query by words and may
+    run in a thread.
 
     Args:
-        nodes: the summaries that the view shows; those they were merged from are found through them.
+        nodes: the summaries that the view shows; they lead to the summaries that they were merged from.
         count: tokens of a text.
     """
 
@@ -68,17 +67,17 @@ class RecallReader:
         self._open: Group | None = next(iter(history.open_groups()), None)
         opened = range(self._open.start, self._open.end) if self._open else ()
         self.total = self._closed_rows + sum(history.rows[at].rendered for at in opened)
-        """Rows that can be asked for: numbers 1 to this."""
+        """Number of rows that can be read: 1 to this."""
         self._read: tuple[int, list[_Shown]] = (-1, [])
 
     def answer(self, query: RecallQuery, limit: int) -> RecallAnswer:
-        """The rows that are asked for, within `limit` tokens; the cursor tells where to go on.
+        """The requested rows, within `limit` tokens, and a cursor for the rest.
 
         Raises:
             RecallError: there are no such rows, or no room for an answer.
         """
         if limit < MIN_TOKENS:
-            raise RecallError("the request is nearly full, so there is no room for an answer now; go on without it")
+            raise RecallError("the request is nearly full, so there is no room for an answer now; continue without it")
         if query.messages is not None:
             return self._by_range(query.messages, limit)
         if query.summary is not None:
@@ -91,7 +90,7 @@ class RecallReader:
     def _by_range(self, text: str, limit: int) -> RecallAnswer:
         match = _RANGE.fullmatch(text)
         if match is None:
-            raise RecallError(f'{text[:40]!r} is no range of messages; write one such as "13-58", or one number')
+            raise RecallError(f'{text[:40]!r} is not a range of messages; write one such as "13-58", or one number')
         first = int(match[1])
         last = int(match[2] or first)
         if 1 <= last < first and last <= self.total:
@@ -118,7 +117,7 @@ class RecallReader:
             raise RecallError(f"the conversation has no messages {first} to {last}; {have}")
 
     def _span(self, given: str) -> tuple[int, int]:
-        """The rows that the summary with this id stands for."""
+        """First and last number of the rows that the summary with this id replaces."""
         found = {node.key: node for node in _with_children(self._nodes) if node.key.startswith(given)}
         if re.fullmatch(r"[0-9a-f]{8,64}", given) and len(found) == 1:
             node = next(iter(found.values()))
@@ -130,14 +129,14 @@ class RecallReader:
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _group(self, ordinal: int) -> tuple[Group, int]:
-        """A rendered group and the number of its first row; the open one comes last."""
+        """A rendered group and the number of its first row; the open group is the last one."""
         if ordinal < self._closed:
             return self._history.rendered_group(ordinal), self._history.rendered_rows[ordinal] + 1
         assert self._open is not None, "a number within `total` is in a closed group or in the open one"
         return self._open, self._closed_rows + 1
 
     def _answering(self, group: Group) -> Iterator[tuple[Row, Sequence[Call]]]:
-        """The rendered rows of a group, each with the calls that it answers: the nearest ones with their ids."""
+        """The rendered rows of a group, each with the calls that it answers: the nearest calls with these ids."""
         rows = self._history.rows
         called = list(rows[group.start].calls)
         answered: dict[int, list[Call]] = {}
@@ -164,7 +163,7 @@ class RecallReader:
     # --- by range ---------------------------------------------------------------------------------------------------
 
     def _range(self, first: int, last: int, at: int, offset: int, limit: int) -> RecallAnswer:
-        """Whole rows as far as they fit; only one that is too large for an answer of its own is cut."""
+        """As many whole rows as fit; a row is cut only if it is too large for an answer of its own."""
         room = limit - _WRAPPING
         blocks: list[str] = []
         number = at
@@ -193,7 +192,7 @@ class RecallReader:
         )
 
     def _cut(self, shown: _Shown, offset: int, room: int) -> tuple[str, int]:
-        """As much of a row as fits, and the place at which it was cut."""
+        """As much of a row as fits, and the offset of the cut."""
         text = shown.row.text
         kept = self._fit(text[offset:], room - self._size(self._block(shown, "", since=0), room) - 50)
         line = text.rfind("\n", offset + kept * 3 // 4, offset + kept)
@@ -212,7 +211,7 @@ class RecallReader:
     # --- by words ---------------------------------------------------------------------------------------------------
 
     def _words(self, text: str, until: int, skip: int, limit: int) -> RecallAnswer:
-        """Excerpts of the rows that hold most of the words, most of them as whole words; the newest of equals first."""
+        """Excerpts of the rows with the most words of the query; whole words count first, then newer rows."""
         text = " ".join(text.encode("utf-8", "replace").decode().split())
         words = query_words(text)
         if not words or len(words) > MAX_WORDS or len(text) > MAX_CHARS:
@@ -223,7 +222,7 @@ class RecallReader:
         asked = json.dumps(text, ensure_ascii=False)
         room = limit - _WRAPPING - 2 * self._size(asked)
         if room < MIN_TOKENS // 4:
-            raise RecallError("there is no room for an answer to so many words; look for one or two")
+            raise RecallError("there is no room for an answer to so many words; search for one or two")
         blocks: list[str] = []
         numbers: list[int] = []
         for number in hits[skip : skip + _MAX_HITS]:
@@ -251,7 +250,7 @@ class RecallReader:
         return self._finish(title, blocks, more, tuple(numbers), cursor)
 
     def _hits(self, words: Sequence[str], until: int) -> list[int]:
-        """Numbers of the rows up to `until` that hold any of the words, best first; own answers are left out."""
+        """Numbers of the rows up to `until` that hold any of the words, best first, without answers of this tool."""
         groups = (self._group(ordinal)[0] for ordinal in range(self._closed + (self._open is not None)))
         rows = (answering for group in groups for answering in self._answering(group))
         found: list[tuple[int, int, int]] = []
@@ -268,7 +267,7 @@ class RecallReader:
     # --- text -------------------------------------------------------------------------------------------------------
 
     def _block(self, shown: _Shown, text: str, *, since: int) -> str:
-        """A row under its header; a result names its call where that does not stand above it."""
+        """A row under its header; a result names its call if the answer does not show the call above it."""
         row = shown.row
         if shown.calls and not since <= shown.caller < row.number:
             told = " and ".join(f"{call.name}({compact_json(call.arguments)})" for call in shown.calls)
@@ -280,7 +279,7 @@ class RecallReader:
         return block.encode("utf-8", "replace").decode()  # lone surrogates, which no provider takes
 
     def _size(self, text: str, enough: int | None = None) -> int:
-        """Tokens of a text as it stands in JSON; what is far beyond `enough` is not counted to its end."""
+        """Tokens of a text as JSON; a text far longer than `enough` is not counted to its end."""
         if enough is not None and len(text) > 16 * enough:
             return len(text)
         return self._count(json.dumps(text, ensure_ascii=False)) + 1
@@ -295,7 +294,7 @@ class RecallReader:
 
 
 def _no_cursor(cursor: str) -> RecallError:
-    return RecallError(f"no answer has given the cursor {cursor[:60]!r}; copy it exactly, or ask anew without one")
+    return RecallError(f"no answer gave the cursor {cursor[:60]!r}; copy it exactly, or ask again without a cursor")
 
 
 def _without_own_calls(text: str) -> str:

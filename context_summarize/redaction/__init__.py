@@ -1,1 +1,1 @@
-"""Secrets are taken out of a text: known formats, assigned secrets, users' own patterns."""
+"""Removes secrets from a text: known formats, assigned secrets, users' own patterns."""

@@ -1,4 +1,4 @@
-"""Secrets without a shape of their own, which a word before them gives away."""
+"""Secrets without a recognisable format; a word before them identifies them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
 
 
 def _entropy(value: str) -> float:
-    """Bits a character, by the value's own letters."""
+    """Bits per character, from the frequency of the value's own characters."""
     counts = Counter(value).values()
     return -sum(count / len(value) * log2(count / len(value)) for count in counts)
 
@@ -80,13 +80,13 @@ def without_assigned(text: str) -> str:
         bare = found["bare"] is not None
         first, end = found.span("bare" if bare else "quoted")
         known = found["word"].lower().startswith(("pass", "pwd"))
-        # In a URL or a connection string `&` parts the settings; elsewhere it may be part of a password.
+        # In a URL or a connection string `&` separates the settings; elsewhere it may be part of a password.
         more = _MORE if not known or found["sign"] == "=" else _MORE_OF_PASSWORD
         if bare:
             end = _end(more, text, end, end + 200)
         value = text[first:end]
         if len(value) < 6 or not _given_away(text, found, value, text[end : end + 1]):
-            # What was taken for a value may itself begin with such a word.
+            # The rejected value may itself begin with such a word.
             start = max(found.end("word"), first)
             continue
         if bare:
@@ -97,7 +97,7 @@ def without_assigned(text: str) -> str:
 
 
 def _end(more: re.Pattern[str], text: str, end: int, limit: int) -> int:
-    """Where a value ends that goes on; the punctuation of a sentence is none of it."""
+    """The end of a value that continues after `end`, without the punctuation of a sentence."""
     rest = more.match(text, end, limit)
     end = rest.end() if rest else end
     while text[end - 1] in ".:*":

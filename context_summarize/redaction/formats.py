@@ -1,4 +1,4 @@
-"""Secrets with a shape of their own: prefixes, blocks, headers."""
+"""Secrets with a recognisable format: prefixes, blocks, headers."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from context_summarize.redaction.marks import mark
 from context_summarize.redaction.values import Check, is_discord, is_mixed, is_real
 
-# A row may be JSON: there `\n` before a token is two characters, and the second one a letter.
+# A row may be JSON. There `\n` before a token is two characters, and the second one is a letter.
 _ESCAPED = r"(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})"
 _START = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})"
 _WORD_START = rf"(?:(?<![\w-])|{_ESCAPED})"
 _END = r"(?![A-Za-z0-9])"
 QUOTE = r"\\{0,3}[\"'`]"
 _GAP = r"(?:\s|\\[nrt]){1,8}"
-# What stands between the lines of a key: line ends, those of JSON, quotes of source code.
+# Text between the lines of a key: line ends, escaped line ends of JSON, quotes of source code.
 _GLUE = r"(?:[\s\"',>|]|\\{1,4}+[nrt]?+)"
 _ESCAPED_GLUE = r"[\s\\\"',>|]"
 _KEY_NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
@@ -23,14 +23,14 @@ _KEY_NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format. The group `secret` goes, or all of it where there is no such group."""
+    """One format. The group `secret` is replaced, or the whole match if there is no such group."""
 
     kind: str
     needs: tuple[str, ...]
-    """One of these stands in every match, so that most texts need no search; in lower case."""
+    """Every match contains one of these, in lower case; a text without them needs no search."""
     pattern: re.Pattern[str]
     check: Check | None = None
-    """Decides on the secret where the shape alone does not."""
+    """A further condition for the secret, if the pattern is not enough."""
 
 
 def _format(kind: str, needs: str, pattern: str, check: Check | None = None) -> Format:
@@ -38,7 +38,7 @@ def _format(kind: str, needs: str, pattern: str, check: Check | None = None) -> 
 
 
 FORMATS = (
-    # Blocks; a key that was cut off has no end line.
+    # Blocks; a truncated key has no end line.
     _format(
         "private key",
         "-----begin",
@@ -139,7 +139,7 @@ FORMATS = (
         r"|PMAK-[a-f0-9]{24}-[a-f0-9]{34})",
         is_mixed,
     ),
-    # Shapes that many services share.
+    # Formats that many services share.
     _format("JWT", "eyj", rf"{_WORD_START}eyJ[\w-]{{10,}}+\.[\w-]{{10,}}+\.[\w-]{{8,}}+(?:\.[\w-]++){{0,2}}"),
     _format("password", "://", r"://[^\s:/@?#\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>\\]{1,256})@(?=[\w.\[-])", is_real),
     _format(
@@ -178,7 +178,7 @@ _PEM_TAIL = re.compile(
 
 
 def without_pem_tails(text: str) -> str:
-    """A private key whose first lines are gone, as the tail of a file shows it."""
+    """The text without private keys whose first lines are missing, as in the tail of a file."""
     out, at = [], 0
     for end in _PEM_END.finditer(text):
         found = _PEM_TAIL.match(text[max(at, end.start() - 8_000) : end.start()][::-1])

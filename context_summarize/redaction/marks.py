@@ -1,11 +1,11 @@
-"""The mark that stands where a secret was."""
+"""The mark that replaces a secret."""
 
 from __future__ import annotations
 
 import re
 
 OWN = "own pattern"
-"""The kind that the mark of a user's own pattern names."""
+"""The kind in the mark for a user's own pattern."""
 MARK = re.compile(r"\[redacted: [^\]\n]{1,40}\]")
 
 

@@ -1,7 +1,7 @@
-"""Takes secrets of well-known formats, and what the user's own patterns find, out of a text. Pure, linear, idempotent.
+"""Removes secrets of well-known formats, and matches of the user's own patterns, from a text. Pure, linear, idempotent.
 
-Shapes with a prefix of their own are taken as they are. A value without one (a password, a key of some service) is
-taken where a word before it says what it is and it looks like a secret: long, mixed, no placeholder, no code.
+A format with its own prefix is enough. A value without one (a password, a key of some service) is removed if a word
+before it says what it is and the value looks like a secret: long, mixed, not a placeholder, not code.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from context_summarize.redaction.formats import FORMATS, Format, without_pem_tai
 from context_summarize.redaction.marks import MARK, OWN, mark
 
 
-def _applied(rule: Format, text: str) -> str:
+def _applied(known: Format, text: str) -> str:
     def replaced(found: re.Match[str]) -> str:
-        group = "secret" if "secret" in rule.pattern.groupindex else 0
-        if rule.check is not None and not rule.check(found[group]):
+        group = "secret" if "secret" in known.pattern.groupindex else 0
+        if known.check is not None and not known.check(found[group]):
             return found[0]
         first, end = (at - found.start() for at in found.span(group))
-        return f"{found[0][:first]}{mark(rule.kind)}{found[0][end:]}"
+        return f"{found[0][:first]}{mark(known.kind)}{found[0][end:]}"
 
-    return rule.pattern.sub(replaced, text)
+    return known.pattern.sub(replaced, text)
 
 
-_WORDS = tuple((word, at) for at, rule in enumerate(FORMATS) for word in rule.needs)
-"""Words of which a text must hold one, each with the place of its rule."""
+_WORDS = tuple((word, at) for at, known in enumerate(FORMATS) for word in known.needs)
+"""The needed words of all formats, each with the index of its format."""
 
 
 def _known(text: str) -> str:
@@ -44,7 +44,7 @@ def _known(text: str) -> str:
 
 
 def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Where an own pattern matches; what is a mark already stays one."""
+    """Spans where the user's own pattern matches, outside existing marks."""
     at = 0
     mark = MARK.search(text)
     while found := pattern.search(text, at):
@@ -74,11 +74,11 @@ def _compiled(pattern: str) -> re.Pattern[str]:
         compiled = re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         raise ConfigError(
-            f"redact: {pattern!r} is no regular expression ({error}); correct it, or escape its special characters "
+            f"redact: {pattern!r} is not a regular expression ({error}); correct it, or escape its special characters "
             "with a backslash"
         ) from None
     if compiled.match(""):
-        raise ConfigError(f"redact: {pattern!r} matches the empty text; make it ask for at least one character")
+        raise ConfigError(f"redact: {pattern!r} matches the empty text; change it to match at least one character")
     return compiled
 
 
@@ -96,13 +96,13 @@ def _redactor(patterns: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def build_redactor(setting: bool | Sequence[str]) -> Callable[[str], str] | None:
-    """What the setting `redact` asks for: None for false, known formats for true, those and own patterns for a list.
+    """The redactor for the setting `redact`: None for false; known formats for true; for a list also its patterns.
 
-    Each secret becomes `[redacted: KIND]`. Own patterns are Python regular expressions, searched without flags (write
-    `(?i)` for either case); that they take linear time is the user's care.
+    Each secret becomes `[redacted: KIND]`. The user's own patterns are Python regular expressions, searched without
+    flags (write `(?i)` to ignore case). The user must make sure that they take linear time.
 
     Raises:
-        ConfigError: a pattern is no regular expression, or matches the empty text.
+        ConfigError: a pattern is not a regular expression, or matches the empty text.
     """
     if isinstance(setting, bool):
         return _redactor(()) if setting else None

@@ -1,4 +1,4 @@
-"""Whether a value looks like a secret or like a placeholder."""
+"""Decides whether a value looks like a secret or like a placeholder."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Check = Callable[[str], bool]
 
 
 def is_mixed(value: str) -> bool:
-    """Letters and digits both: prose and names seldom are."""
+    """True if the value has both letters and digits, which prose and names seldom have."""
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
 def is_discord(value: str) -> bool:
-    """The first part of a Discord token is the bot's number in base64."""
+    """True if the first part is a number in base64, as the bot's number in a Discord token."""
     head = value.partition(".")[0]
     try:
         return base64.urlsafe_b64decode(head + "=" * (-len(head) % 4)).isdigit()

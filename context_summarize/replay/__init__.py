@@ -1,1 +1,1 @@
-"""A recording is played, checked, inspected, and told as a page."""
+"""Plays, checks and inspects a recording, and writes a report page."""

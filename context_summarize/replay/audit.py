@@ -1,4 +1,4 @@
-"""The checks of a replay: what the manager hands out, measured and held to its promises by the rows alone."""
+"""The checks of a replay: measures each view and checks the manager's promises from the rows alone."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from context_summarize.tokens.measure import measure
 
 
 class Audit:
-    """Measures and checks what the manager hands out, by nothing but the rows themselves."""
+    """Measures and checks the views of a manager. It reads only the rows."""
 
     def __init__(self, fed: Sequence[JsonRow], result: ReplayResult, count: Callable[[str], int]) -> None:
         self._fed = fed
@@ -30,14 +30,14 @@ class Audit:
         result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
 
     def view(self, number: int, rows: list[JsonRow], *, made_compaction: bool) -> None:
-        """Take in the view that was asked for before row `number`."""
+        """Check the view that was requested before row `number`."""
         result, where = self._result, f"the request before row {number}"
         same = _equal_prefix(self._previous, rows)
         if result.requests:
             result.stable_rows += same
             result.compared_rows += len(self._previous)
         result.requests += 1
-        # Rows that are equal to those of the view before were looked at and measured with it.
+        # Rows that equal those of the previous view were checked and measured with it.
         invalid = [
             f"{where}, view row {at}: {problem}"
             for at, row in enumerate(rows[same:], same)
@@ -58,7 +58,7 @@ class Audit:
         result.last_sizes = list(self._sizes)
 
     def history(self, kept: Sequence[JsonRow]) -> None:
-        """Compare what was fed with what the manager says it holds."""
+        """Compare the added rows with the rows that the manager holds."""
         fed, result = self._fed, self._result
         result.messages = len(fed)
         result.history_tokens = sum(measure(row, self._count) for row in fed)
@@ -79,7 +79,7 @@ def _equal_prefix(earlier: Sequence[JsonRow], later: Sequence[JsonRow]) -> int:
 
 
 def _refused(row: JsonRow) -> str | None:
-    """What the host's own message model says against a row."""
+    """Why the host's own message model refuses a row; None if it accepts it."""
     try:
         Message(**row)
     except (ValueError, TypeError) as error:

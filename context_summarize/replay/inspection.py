@@ -1,4 +1,4 @@
-"""What a recording shows without a model: its segments, what a window holds of it, what the next compaction does."""
+"""Inspects a recording without a model: its segments, what a window holds of it, what the next compaction does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from context_summarize.transcript.rows import render_rows
 
 _LARGEST = 5
 _WRAPPING = 60
-"""Estimate of what a request for a summary holds beside its instruction and its rows: fences and message wrapping."""
+"""Estimated tokens of a summary request besides its instruction and its rows: fences and message wrapping."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,29 +35,29 @@ class RowLine:
     """One row of the recording. Sizes here and below are in tokens."""
 
     row: int
-    """Counted from 1 over all rows, as the lines of the file are, blank ones aside."""
+    """Counted from 1 over all rows, like the lines of the file without blank lines."""
     message: int | None
     """Its number in the frames of summaries; None for a row that is not rendered, such as a system row."""
     role: str
     tool: str | None
-    """For a result: the tool that it is of, where that is known."""
+    """For a result: its tool, if known."""
     tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentLine:
-    """One segment: what is summarised by one call."""
+    """One segment: the messages that one call summarises."""
 
     index: int
     first: int
     last: int
-    """Messages, numbered as frames number them."""
+    """Message numbers, as in frames."""
     tokens: int
-    """As the summariser is shown it."""
+    """Size of the text that the summariser reads."""
     summary_tokens: int
-    """Size of its summary where one was made, with its exact values, else the size asked for."""
+    """Size of its summary with its exact values; if there is no summary yet, the size to ask for."""
     folded: bool
-    """True when the view shows a summary in its place."""
+    """True if the view shows a summary in its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,58 +67,58 @@ class WindowUse:
     window: int
     budget: int
     threshold: int | None
-    """Use at which a boundary is made; None where only a full budget makes one."""
+    """Use at which a compaction runs; None if it runs only when a request does not fit."""
     system: int
     pins: int
-    """Rows that stand verbatim beside their summary: first and newest user message, rows marked critical."""
+    """Rows that stay verbatim and are also summarised: first and newest user message, rows marked critical."""
     summaries: int
     verbatim: int
     free: int
-    """Below 0 where the request does not fit."""
+    """Below 0 if the request does not fit."""
     reserved: int
-    """Kept free for the answer, and as a margin."""
+    """Kept free for the answer and the safety margin."""
 
 
 @dataclass(frozen=True, slots=True)
 class NextCompaction:
-    """What the next boundary folds, by what is closed now."""
+    """What the next compaction does with the segments that are closed now."""
 
     first: int | None
     last: int | None
-    """Messages that get a summary in their place; None when there are none."""
+    """Messages that a summary replaces; None if there are none."""
     segments: int
     merged: int
-    """Summaries joined from several older ones."""
+    """New summaries made from several older ones."""
     shortened: int
-    """Long rows that are cut to head and tail."""
+    """Long rows that are reduced to head and tail."""
     freed: int
-    """Tokens that it would save if it were made now; of texts that are not made yet, by their estimated size."""
+    """Tokens that it would save now. Summaries that are not written yet count with their estimated size."""
     calls: int
-    """Summaries to be made."""
+    """Summaries to write."""
     input_tokens: int
     output_tokens: int
-    """What those calls take, estimated."""
+    """Estimated tokens of those calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspection:
-    """A recording, seen through a window."""
+    """A recording and what a window holds of it."""
 
     rows: int
     messages: int
-    """Rows that a summariser is shown; the others are the host's own, such as system rows."""
+    """Rows that a summariser reads; the other rows belong to the host, such as system rows."""
     groups: int
-    """Runs of rows that may not be cut, counted over what is closed."""
+    """Closed groups: runs of rows that are never split."""
     largest_group: int
-    """Rows of the longest one."""
+    """Rows of the longest group."""
     pins: int
-    """Rows marked to stay verbatim: the host's system rows, and critical ones."""
+    """Rows marked to stay verbatim: the host's system rows and critical rows."""
     tokens: int
     segment_tokens: int
     summary_tokens: int
     segments: tuple[SegmentLine, ...]
     unsegmented: int
-    """Messages after the last segment, too few or too new for another one."""
+    """Messages after the last segment, too few or too new for another segment."""
     largest: tuple[RowLine, ...]
     use: WindowUse
     next: NextCompaction
@@ -127,10 +127,10 @@ class Inspection:
     calls: int
     input_tokens: int
     output_tokens: int
-    """What the whole session takes from the provider, summaries alone. Measured with the offline provider's texts: a
-    model reads the same rows, and merges texts of its own length."""
+    """What the provider reads and writes for all summaries of the session, measured with the offline provider. A model
+    reads the same rows, but its summaries have other lengths, which changes the merges."""
     tree: tuple[SummaryNode, ...]
-    """The summaries that the session ends with, oldest first; their texts are the offline provider's."""
+    """The summaries at the end of the session, oldest first, written by the offline provider."""
 
 
 async def inspect_rows(
@@ -141,15 +141,15 @@ async def inspect_rows(
     config: Config | None = None,
     progress: Callable[[int, int], None] = lambda rows, boundaries: None,
 ) -> Inspection:
-    """Run a recording through a manager with the offline provider, and look at what it holds at the end.
+    """Run a recording through a manager with the offline provider, and inspect the manager at the end.
 
-    Nothing is read from a store or written to a file, and nothing is made in the background: the same recording gives
-    the same survey everywhere, that of `replay` with the offline provider and `prefetch_threshold=none`.
+    It reads no store, writes no file and does no background work. So the same recording always gives the same
+    inspection, the one of `replay` with the offline provider and `prefetch_threshold=none`.
 
     Args:
-        rows: messages as `read_session` gives them.
-        window, max_output: tokens of the model's context window, and those of them kept free for its answer.
-        progress: called after every row with the rows fed and the boundaries made so far.
+        rows: messages, as `read_session` returns them.
+        window, max_output: tokens of the model's context window, and the part of them kept free for its answer.
+        progress: called after every row with the number of rows added and of compactions made so far.
 
     Raises:
         TemplateError: the prompt set of `config` is incomplete.
@@ -183,7 +183,7 @@ async def _totals(manager: SummarizingContextManager) -> dict[str, int]:
 
 
 class _Look:
-    """Reads what a manager holds; changes nothing that a view depends on."""
+    """Reads the state of a manager; changes nothing that affects a view."""
 
     def __init__(self, manager: SummarizingContextManager, config: Config, count: Count, budget: int) -> None:
         self._chat = manager.conversation
@@ -195,7 +195,7 @@ class _Look:
         self._limits = own_limits(config, budget, 0)
         self._chat.history.count_rows(0, len(self._chat.history), count)
         self._known: dict[str, int] = {}
-        """Tokens of the summaries that there are, by key."""
+        """Tokens of the existing summaries, by key."""
         self._tree: tuple[SummaryNode, ...] = ()
 
     async def read_texts(self, store: MemoryStore) -> None:
@@ -287,7 +287,7 @@ class _Look:
             reserved=window - self._budget,
         )
 
-    # --- the next boundary ------------------------------------------------------------------------------------------
+    # --- the next compaction ----------------------------------------------------------------------------------------
 
     def _next(self) -> NextCompaction:
         history, view = self._chat.history, self._chat.view
@@ -325,7 +325,7 @@ class _Look:
         return None if known is None else known + FRAME_TOKENS
 
     def _call_tokens(self, node: Node) -> int:
-        """Tokens of the request by which a node is made."""
+        """Tokens of the request that makes a node."""
         template = self._prompts.merge if node.children else self._prompts.segment
         if node.children:
             source = sum(self._known.get(child.key, child.summary_tokens) for child in node.children)

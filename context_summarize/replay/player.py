@@ -1,4 +1,4 @@
-"""Plays a recorded session through a manager, each request checked."""
+"""Plays a recorded session through a manager and checks each request."""
 
 from __future__ import annotations
 
@@ -35,23 +35,24 @@ async def replay(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> ReplayResult:
-    """Feed the rows to a new manager, ask for a view before every assistant row, and check every view.
+    """Add the rows to a new manager, request a view before every assistant row, and check every view.
 
-    Summaries are kept in memory, so that a replay finds none of an earlier one, unless `cache` says where else.
+    Summaries are stored in memory, so that a replay does not find those of an earlier replay, unless `cache` names
+    another place.
 
     Args:
-        rows: messages as `read_session` gives them.
+        rows: messages, as `read_session` returns them.
         provider: writes the summaries; its window gives the budget.
-        name: the name under which `summary_provider` finds it.
-        source: what is replayed, as a report names it.
-        token_budget: tokens that a request may hold; None = what the provider's window gives.
-        progress: called after every row with the rows fed and the boundaries made so far.
-        clock, sleep: seconds, as the manager takes them.
+        name: the name under which `summary_provider` finds the provider.
+        source: name of the recording, for reports.
+        token_budget: tokens that a request may hold; None = the budget from the provider's window.
+        progress: called after every row with the number of rows added and of compactions made so far.
+        clock, sleep: in seconds, as for the manager.
 
     Raises:
         TemplateError: the prompt set of `config` is incomplete.
     """
-    config = replace(config or Config(), persistence=None)  # what is replayed is no session's history
+    config = replace(config or Config(), persistence=None)  # a replay does not write a session's history
     counter = TokenCounter()
     await counter.load()
     counted = CountedProvider(provider)
@@ -75,9 +76,9 @@ async def replay(
                 session.row = number
                 view = await manager.get_messages_for_request(token_budget, provider=counted)
                 audit.view(number, view, made_compaction=bool(session.boundaries))
-                await manager.settle()  # no time passes between its turns; and the same session gives the same views
+                await manager.settle()  # no time passes between turns, so that a replay always gives the same views
             await manager.add_message(row)
-            await asyncio.sleep(0)  # else Ctrl-C waits for the next provider call
+            await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
             progress(number, len(session.boundaries))
         result.seconds = clock() - started
         audit.history(await manager.get_messages())
@@ -92,7 +93,7 @@ async def replay(
 
 
 def _blank(config: Config, budget: int, *, provider: str, source: str, window: int | None) -> ReplayResult:
-    """What is known before the first row."""
+    """The result before the first row."""
     return ReplayResult(
         provider=provider,
         budget=budget,
@@ -106,7 +107,7 @@ def _blank(config: Config, budget: int, *, provider: str, source: str, window: i
 
 
 def changed_settings(config: Config) -> dict[str, Any]:
-    """The settings that are not the default's, for readers: an address may hold a password, a path a name."""
+    """The settings that differ from the defaults. Addresses and paths are hidden: they may hold passwords or names."""
     default = Config()
     given = {item.name: getattr(config, item.name) for item in fields(config)}
     changed = {key: value for key, value in given.items() if value != getattr(default, key)}
@@ -114,7 +115,7 @@ def changed_settings(config: Config) -> dict[str, Any]:
 
 
 class _Session:
-    """As much of a coordinator as the manager asks for: the providers by name, and hooks that hear its events."""
+    """The part of a coordinator that the manager uses: the providers by name, and hooks that receive its events."""
 
     def __init__(self, providers: dict[str, Any]) -> None:
         self._providers = providers

@@ -1,4 +1,4 @@
-"""Writes a replay as one self-contained HTML page: data as JSON beside a fixed script that shows it as text."""
+"""Writes a replay as one self-contained HTML page: JSON data, and a fixed script that shows the data as text."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from context_summarize.session.snapshot import Snapshot, SummaryNode, ViewOrigin
 
 T = TypeVar("T")
 Clean = Callable[[str], str]
-"""Takes secrets out of a text."""
+"""Removes secrets from a text."""
 
 _MESSAGE_CHARS = 1_000_000
 _VIEW_CHARS = 900_000
 _SUMMARY_CHARS = 400_000
-"""Characters that all texts of a kind may take together; the page of any session stays at some 3 MB."""
+"""Characters for all texts of a kind together. The page stays below about 3 MB for any session."""
 _LIMITS = (100_000, 20_000, 5_000, 2_000, 1_000, 500, 250, 120, 60)
-"""Characters that one text may keep, tried in turn."""
+"""Characters for one text, tried in this order."""
 _EXCERPT = 2_000
-"""Characters that an original message may keep: it is there to be compared with its summary, not to be archived."""
+"""Characters of an original message. The page shows it for comparison with its summary; it is not an archive."""
 _MESSAGES = 6_000
 _VIEW_ROWS = 3_000
 _POINTS = 2_000
 _FACTS = 20_000
-"""Entries that are shown; of more, the middle is left out and the page says so."""
+"""Entries that are shown. If there are more, the page leaves out the middle and says so."""
 
 
 def write_report(result: ReplayResult, path: Path) -> None:
-    """Write the page of a replay to a file, in UTF-8; one that is there is replaced.
+    """Write the page of a replay to a file, in UTF-8. An existing file is replaced.
 
     Raises:
         ReportUnwritable: the file cannot be written.
@@ -56,10 +56,10 @@ def write_report(result: ReplayResult, path: Path) -> None:
 
 
 def render_report(result: ReplayResult) -> str:
-    """The page of a replay as HTML. It asks for nothing from elsewhere, and runs no script but its own.
+    """The page of a replay as HTML. It loads nothing and runs only its own script.
 
-    Recorded text stands in the page's JSON block alone, where it cannot end the block; the script puts it into the
-    page as text, never as markup.
+    The page's JSON block is the only place with recorded text, and no text can end that block. The script inserts
+    recorded text as text, never as markup.
     """
     folder = files(__package__) / "assets"
     style, script = ((folder / name).read_text("utf-8") for name in ("report.css", "report.js"))
@@ -76,13 +76,13 @@ def _hash(source: str) -> str:
 
 
 def _json_block(data: Any) -> str:
-    """JSON that holds no `<`, so nothing in it ends the block or begins a tag, and no lone surrogate."""
+    """JSON without `<`, so that no text ends the block or begins a tag, and without lone surrogates."""
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"), default=str)
     return re.sub("[<\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def report_data(result: ReplayResult) -> dict[str, Any]:
-    """What the page shows, as JSON values, with secrets taken out and long texts cut."""
+    """The data of the page as JSON values, with secrets removed and long texts shortened."""
     clean: Clean = build_redactor(result.redact) or str
     snapshot = result.snapshot or Snapshot((), (), ())
     numbers = {line.row: number for number, line in enumerate(result.request_lines, 1)}
@@ -124,20 +124,20 @@ def _totals(result: ReplayResult) -> dict[str, Any]:
 
 
 def _points(lines: Sequence[RequestLine], kept: set[int]) -> list[list[int]]:
-    """(request, row, tokens) of each request; of very many, the smallest and the largest of each stretch."""
+    """(request, row, tokens) of each request; if there are too many, the smallest and the largest of each range."""
     points = [[number, line.row, line.tokens] for number, line in enumerate(lines, 1)]
     step = -(-len(points) // (_POINTS // 2))
     if step <= 2:
         return points
     shown = {1, len(points), *kept}
     for at in range(0, len(points), step):
-        stretch = sorted(points[at : at + step], key=lambda point: point[2])
-        shown |= {stretch[0][0], stretch[-1][0]}
+        run = sorted(points[at : at + step], key=lambda point: point[2])
+        shown |= {run[0][0], run[-1][0]}
     return [point for point in points if point[0] in shown]
 
 
 def _nodes(nodes: Sequence[SummaryNode]) -> list[dict[str, Any]]:
-    """The tree, with numbers that name each node in the page."""
+    """The tree, with a number for each node of the page."""
     found = list(_walk(nodes))
     limit = _limit([len(node.summary.text) for node in found if node.summary], _SUMMARY_CHARS)
     facts = max(5, _FACTS // max(1, len(found)))
@@ -165,20 +165,20 @@ def _node(node: SummaryNode, limit: int, facts: int, numbers: Iterator[int]) -> 
     if summary is not None:
         told |= {
             "text": _cut(summary.text, limit),
-            "rules": [_cut(rule, limit) for rule in summary.directives],
+            "directives": [_cut(directive, limit) for directive in summary.directives],
             "ledger": [[fact.kind, _cut(fact.value, limit), fact.count] for fact in summary.ledger[:facts]],
             "facts_left_out": max(0, len(summary.ledger) - facts),
             "tokens": summary.tokens,
             "source_tokens": summary.source_tokens,
             "coverage": summary.coverage,
-            "digest": summary.fallback,
+            "fallback": summary.fallback,
             "writer": " · ".join(dict.fromkeys(part for part in (summary.provider, summary.model) if part)),
         }
     return {**told, "children": [_node(child, limit, facts, numbers) for child in node.children]}
 
 
 def _messages(snapshot: Snapshot, clean: Clean) -> list[list[Any]]:
-    """[number, role, tool, text, characters left out] of the messages that summaries stand for."""
+    """[number, role, tool, text, characters left out] of the messages that summaries replace."""
     rows = snapshot.messages
     leaves = [node for node in _walk(snapshot.nodes) if not node.children]
     if len(rows) > _MESSAGES:
@@ -193,7 +193,7 @@ def _messages(snapshot: Snapshot, clean: Clean) -> list[list[Any]]:
 
 
 def _view(result: ReplayResult, origins: Sequence[ViewOrigin], clean: Clean) -> list[dict[str, Any]]:
-    """The rows of the last view: what kind each is, where it comes from, and its texts."""
+    """The rows of the last view: kind, origin and texts of each."""
     names: dict[str, str] = {}
     rows = []
     for at, (row, size) in enumerate(zip(result.last_view, result.last_sizes, strict=True), 1):
@@ -226,7 +226,7 @@ def _kind(row: JsonRow, origin: ViewOrigin) -> str:
 
 
 def _parts(row: JsonRow, names: dict[str, str]) -> list[tuple[str, str, str]]:
-    """(kind, tool, text) of what a row says, calls and results told apart; `names` remembers the calls passed."""
+    """(kind, tool, text) of each part of a row: text, call or result. `names` collects the calls seen so far."""
     analysed = analyse(row)
     parts = render_parts(analysed, {call_id: names.get(call_id, "") for call_id in analysed.result_ids}, ())
     texts = parts[: len(parts) - len(analysed.calls)]
@@ -237,7 +237,7 @@ def _parts(row: JsonRow, names: dict[str, str]) -> list[tuple[str, str, str]]:
 
 
 def _limit(lengths: Sequence[int], most: int) -> int:
-    """Characters that each text may keep so that all of them together keep at most `most`, or nearly so."""
+    """Characters for each text, so that all texts together keep at most about `most`."""
     fits = (limit for limit in _LIMITS if sum(min(length, limit) for length in lengths) <= most)
     return next(fits, _LIMITS[-1])
 
@@ -247,5 +247,5 @@ def _cut(text: str, limit: int) -> str:
 
 
 def _ends(items: Sequence[T], most: int) -> list[T]:
-    """The first third and the last two of what may be shown."""
+    """At most `most` items: one third from the start, two thirds from the end."""
     return list(items) if len(items) <= most else [*items[: most // 3], *items[len(items) - (most - most // 3) :]]

@@ -1,4 +1,4 @@
-"""What a replay tells, as plain data: its boundaries, its requests, what was checked, and the totals."""
+"""The result of a replay as plain data: compactions, requests, checks and totals."""
 
 from __future__ import annotations
 
@@ -12,42 +12,42 @@ from context_summarize.session.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class CompactionLine:
-    """One boundary, as its events told it."""
+    """One compaction, from its events."""
 
     row: int
-    """The assistant row, counted from 1, whose request made it."""
+    """The assistant row, counted from 1, that answers the compacted request."""
     before_tokens: int
     after_tokens: int
     segments: int
-    """Stretches of history that were folded."""
+    """Segments that were summarised."""
     merged: int
     from_cache: int
-    """Summaries that cost no provider call."""
+    """Summaries that needed no provider call."""
     digests: int
-    """Summaries shown that no model could be had for."""
+    """Fallback summaries shown."""
     wait_ms: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class RequestLine:
-    """One request, as it would have gone out."""
+    """One request, as an agent would have sent it."""
 
     row: int
-    """The assistant row, counted from 1, that answered it."""
+    """The assistant row, counted from 1, that answers it."""
     tokens: int
     rows: int
 
 
 @dataclass(slots=True)
 class Check:
-    """One promise, and how often it was looked at and broken."""
+    """One promise, and how often it was checked and broken."""
 
     name: str
     unit: str
     """What `checked` and `broken` count."""
     meaning: str = ""
-    """The promise in words."""
+    """The promise as a sentence."""
     checked: int = 0
     broken: int = 0
     first: str | None = None
@@ -55,11 +55,11 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """True while nothing has broken it."""
+        """True while nothing breaks the promise."""
         return not self.broken
 
     def note(self, problems: Sequence[str], checked: int = 1, broken: int | None = None) -> None:
-        """Count what was looked at; the first problem is kept."""
+        """Count what was checked, and keep the first problem."""
         self.checked += checked
         if problems:
             self.broken += len(problems) if broken is None else broken
@@ -68,36 +68,36 @@ class Check:
 
 @dataclass(slots=True)
 class ReplayResult:
-    """What a replay saw. Plain data: nothing in it is bound to the manager or to how it is printed."""
+    """The result of a replay. Plain data, independent of the manager and of how it is printed."""
 
     provider: str
     budget: int
     """Tokens that one request may hold."""
     source: str = ""
-    """What was replayed, such as the name of a file."""
+    """Name of the recording, such as a file name."""
     settings: dict[str, Any] = field(default_factory=dict)
-    """Settings that are not the default's; what may hold an address or a password is named without its value."""
+    """Settings that differ from the defaults. A value that may be an address or a path is hidden."""
     redact: bool | tuple[str, ...] = True
-    """The setting of that name: what is taken out of the texts where they are shown to others."""
+    """The setting of that name: what a report removes from its texts."""
     threshold_tokens: int | None = None
-    """Size of a request that makes a boundary; None where only a full budget does."""
+    """Request size at which a compaction runs; None if it runs only when a request does not fit."""
     target_tokens: int = 0
-    """Size that a boundary aims at."""
+    """Request size that a compaction aims at."""
     window: int | None = None
-    """Tokens of the context window that the budget comes from, where it comes from one."""
+    """Tokens of the context window that gives the budget; None if the budget is set directly."""
     messages: int = 0
     history_tokens: int = 0
     requests: int = 0
     largest_view: int = 0
     """Tokens of the largest view."""
     stable_rows: int = 0
-    """Rows of each view that stood unchanged at the start of the next one, summed."""
+    """Sum over all views: rows that the start of the next view repeats unchanged."""
     compared_rows: int = 0
-    """Rows of each view that had a next one, summed."""
+    """Sum over all views except the last: rows."""
     provider_calls: int = 0
     failed_calls: int = 0
     failed_summaries: int = 0
-    """Summaries that could not be had, tries and all: a digest stood for them."""
+    """Summaries that failed after all attempts; fallback summaries replaced them."""
     provider_input_tokens: int = 0
     provider_output_tokens: int = 0
     seconds: float = 0.0
@@ -108,11 +108,11 @@ class ReplayResult:
     last_sizes: list[int] = field(default_factory=list)
     """Tokens of each row of `last_view`."""
     snapshot: Snapshot | None = None
-    """What the manager held at the end; None before it."""
+    """What the manager holds at the end; None before the end."""
 
     @property
     def stable_share(self) -> float:
-        """Share of rows that a provider's prompt cache can take from the request before, 0…1."""
+        """Share of rows that a provider's prompt cache holds from the previous request, 0…1."""
         return self.stable_rows / self.compared_rows if self.compared_rows else 1.0
 
     @property

@@ -1,1 +1,1 @@
-"""One summary, made: tasks, requests, validation, failures, prompts, usage."""
+"""Makes one summary: tasks, requests, validation, failures, prompts, usage."""

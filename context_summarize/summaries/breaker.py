@@ -1,4 +1,4 @@
-"""A circuit breaker for one provider: after five failures in a row no calls, then one probe at a time."""
+"""A circuit breaker for one provider: five failures in a row stop the calls for a time; then one probe at a time."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ FAILURES = 5
 """Failed calls in a row that open the breaker."""
 FIRST_PAUSE = 60.0
 LONGEST_PAUSE = 600.0
-"""Seconds without calls: the first pause, doubling with every failed probe up to the longest."""
+"""Seconds without calls. The first pause doubles with every failed probe, up to the longest."""
 
 
 class Open(Exception):
-    """No call may be made now; `retry_in_s` says when one may."""
+    """No call is allowed now; `retry_in_s` says when one is."""
 
     def __init__(self, retry_in_s: float) -> None:
         super().__init__(f"no calls for another {retry_in_s:.0f} s after repeated failures")
@@ -24,10 +24,10 @@ class Open(Exception):
 
 
 class Breaker:
-    """Counts a provider's failed calls in a row and says whether the next call may be made.
+    """Counts a provider's failed calls in a row, and decides whether the next call is allowed.
 
-    While calls fail but the breaker is still closed, one call at a time is made: what five calls tell need not be
-    asked by eight.
+    While calls fail and the breaker is still closed, only one call runs at a time, so that no more than five calls are
+    needed to open it.
     """
 
     def __init__(self, name: str, clock: Callable[[], float]) -> None:
@@ -40,24 +40,24 @@ class Breaker:
 
     @property
     def is_open(self) -> bool:
-        """True while no call may be made, or only a probe."""
+        """True while no call is allowed, or only a probe."""
         return self._until is not None
 
     @property
     def retry_in_s(self) -> float | None:
-        """Seconds until the next call may be made; None while the breaker is closed."""
+        """Seconds until the next call is allowed; None while the breaker is closed."""
         return None if self._until is None else max(0.0, self._until - self._clock())
 
     async def enter(self) -> bool:
-        """Wait for a turn to call; True when the turn must be given back by `leave`.
+        """Wait for permission to call. The caller passes the result to `leave`.
 
         Raises:
-            Open: no call may be made now.
+            Open: no call is allowed now.
         """
         self._check()
         if not self._failures and not self.is_open:
             return False
-        # A probe is under way, or the provider has just failed: wait how that ends.
+        # A probe is under way, or the provider has just failed: wait for that call to end.
         await self._turn.acquire()
         try:
             self._check()
@@ -67,7 +67,7 @@ class Breaker:
         return True
 
     def leave(self, turn: bool) -> None:
-        """Give back what `enter` returned."""
+        """End the call; `turn` is the result of `enter`."""
         if turn:
             self._turn.release()
 
@@ -79,7 +79,7 @@ class Breaker:
     def succeeded(self) -> None:
         """The provider has answered."""
         if self.is_open:
-            logger.info("provider %s answers again; summaries go on", self.name)
+            logger.info("provider %s answers again; summaries continue", self.name)
         self._failures, self._pause, self._until = 0, 0.0, None
 
     def failed(self, *, permanent: bool = False) -> None:
@@ -88,19 +88,19 @@ class Breaker:
         if not (self.is_open or permanent or self._failures >= FAILURES):
             return
         if self.is_open and self.retry_in_s:
-            return  # a call that was under way when the breaker opened is no probe
+            return  # a call that began before the breaker opened is not a probe
         self._pause = min(LONGEST_PAUSE, self._pause * 2 or FIRST_PAUSE)
         self._until = self._clock() + self._pause
-        # What no retry mends is told by whoever asked, once and with its cause.
+        # If a retry cannot help, the caller logs the error with its cause, once.
         logger.log(
             logging.INFO if permanent else logging.WARNING,
-            "provider %s failed %d times in a row; no summaries for %.0f s, digests meanwhile",
+            "provider %s failed %d times in a row; no calls for %.0f s, fallback summaries meanwhile",
             self.name,
             self._failures,
             self._pause,
         )
 
     def answered_elsewhere(self) -> None:
-        """The host's own request was answered by this provider: the next call is a probe, whatever the pause."""
+        """This provider has answered a request of the host itself: the next call is a probe, and the pause ends."""
         if self.is_open:
             self._until = self._clock()

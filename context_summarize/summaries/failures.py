@@ -1,4 +1,4 @@
-"""What an error of a provider means: whether to retry, for how long to wait, and one word for events and logs."""
+"""Classifies a provider's errors: whether to retry, how long to wait, and one word for events and logs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _TOO_LARGE = (
     "input length",
 )
 _CONNECTION_NAMES = frozenset({"TransportError", "TimeoutException", "APIConnectionError", "APITimeoutError"})
-"""Connection errors of HTTP clients, known by name: this package imports none of them."""
+"""Connection errors of HTTP clients, by class name, because this package imports none of these clients."""
 
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (QuotaExceededError, "quota"),
@@ -56,7 +56,7 @@ _BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
 
 
 def is_too_large(error: BaseException) -> bool:
-    """True when a provider says that the input does not fit; some say so as `InvalidRequestError`."""
+    """True if a provider reports that the input does not fit; some report it as `InvalidRequestError`."""
     if isinstance(error, ContextLengthError):
         return True
     text = str(error).lower()
@@ -64,7 +64,7 @@ def is_too_large(error: BaseException) -> bool:
 
 
 def is_retryable(error: BaseException) -> bool:
-    """True for what may go away by itself: what the host's taxonomy marks so, timeouts, connection loss."""
+    """True for errors that may go away: marked as retryable in the host's taxonomy, timeouts, connection loss."""
     if isinstance(error, LLMError):
         return bool(error.retryable)
     if isinstance(error, TimeoutError | ConnectionError):
@@ -73,12 +73,12 @@ def is_retryable(error: BaseException) -> bool:
 
 
 def is_permanent(error: BaseException) -> bool:
-    """True for what no retry mends: auth, quota, an unknown model, a wrong setup."""
+    """True if a retry cannot help: auth, quota, an unknown model, a wrong configuration."""
     return isinstance(error, AuthenticationError | QuotaExceededError | NotFoundError | ConfigurationError)
 
 
 def wait_seconds(state: tenacity.RetryCallState) -> float:
-    """Seconds to wait before the next attempt: what the provider asks for, else exponential with jitter."""
+    """Seconds before the next attempt: as many as the provider asks for, else exponential with jitter."""
     error = state.outcome.exception() if state.outcome else None
     after = getattr(error, "retry_after", None)
     return max(0.0, float(after)) if isinstance(after, int | float) else float(_BACKOFF(state))
@@ -87,7 +87,7 @@ def wait_seconds(state: tenacity.RetryCallState) -> float:
 def unavailable(
     error: Exception, attempts: int, retry_in_s: float | None = None, clean: Callable[[str], str] = str
 ) -> SummaryUnavailable:
-    """The error as this package tells of it; `clean` takes the secrets out of its text."""
+    """The error as this package reports it; `clean` removes secrets from its text."""
     kind = next((word for cls, word in _KINDS if isinstance(error, cls)), "error")
     after = getattr(error, "retry_after", None)
     return SummaryUnavailable(

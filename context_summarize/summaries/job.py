@@ -1,4 +1,4 @@
-"""One summary to be made, and who is asked."""
+"""A request for one summary, and the provider that gets it."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from context_summarize.transcript.rows import RenderedRow
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One summary to be made."""
+    """One summary to make."""
 
     key: str
     level: int
     parts: tuple[str, ...]
-    """What it stands for, in pieces that belong together: groups at level 0, children's texts above."""
+    """The source, in pieces that belong together: groups at level 0, texts of the children at higher levels."""
     facts: tuple[Fact, ...]
     """Exact values of the source, in the ledger's order."""
     source_tokens: int
-    """Of the text at level 0, of the children as they are shown above."""
+    """At level 0 the size of the text; at higher levels the size of the children as they are shown."""
     summary_tokens: int
     focus: str | None = None
     directives: tuple[str, ...] = ()
@@ -30,13 +30,13 @@ class Job:
 
     @property
     def text(self) -> str:
-        """The whole of it."""
+        """The whole source."""
         return "\n\n".join(self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Who is asked."""
+    """The provider that is asked."""
 
     provider: Any
     name: str

@@ -1,4 +1,4 @@
-"""A large input in pieces that fit one request each."""
+"""Splits a large input into pieces that each fit one request."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from context_summarize.transcript.marks import after_cut
 
 
 def cut_pieces(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> list[str]:
-    """The parts in as few runs of like size as fit `limit` tokens each; a part that alone does not is cut by text."""
+    """The parts in few runs of similar size, each within `limit` tokens. A part that alone does not fit is split."""
     sized = [fragment for part in parts for fragment in _fragments(part, limit, count)]
     total = sum(size for _, size in sized)
     share = total / max(1, -(-total // limit))
     runs: list[list[str]] = [[]]
     done = length = 0
     for fragment, size in sized:
-        # A run ends at the boundary nearest to its share of the whole, and before it would pass the limit.
+        # A run ends where its size is nearest to its share of the whole, and before it would exceed the limit.
         if runs[-1] and (length + size > limit or done + size / 2 > share * len(runs)):
             runs.append([])
             length = 0
@@ -26,7 +26,7 @@ def cut_pieces(parts: Sequence[str], limit: int, count: Callable[[str], int]) ->
 
 
 def _fragments(part: str, limit: int, count: Callable[[str], int]) -> list[tuple[str, int]]:
-    """A part with its size, or halves of it, and halves of those, until each is within the limit."""
+    """A part with its size, split in halves again and again until each is within the limit."""
     size = count(f"{part}\n\n")
     if size <= limit or len(part) < 2:
         return [(part, size)]

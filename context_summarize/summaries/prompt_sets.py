@@ -1,4 +1,4 @@
-"""Prompt sets as files to look at: which there are, everything that is wrong with one, a copy to start from."""
+"""Lists the prompt sets of the package, checks a set, and copies a set."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import available_sets, find_problems, find_set, load_prompts
 
 _ABOUT: Mapping[str, str] = {
-    "brief": "Few headings, few words: the least that instructions and frames cost.",
+    "brief": "Few headings, few words: the cheapest instructions and frames.",
     "coding": "Programming sessions: branch, files, commands, tests, errors.",
-    "conversation": "Talk with people: who they are, wishes, promises, open questions.",
+    "conversation": "Conversations with people: who they are, wishes, promises, open questions.",
     "default": "Any agent with tools: goal, rules, decisions, artifacts, errors, state.",
 }
 
@@ -27,19 +27,19 @@ class SetInfo:
     about: str
     """One sentence; empty for a set that this version does not know."""
     version: str
-    """As the header of `segment.md` says; empty where it says nothing."""
+    """From the header of `segment.md`; empty if it gives none."""
     words: int
-    """Words of instruction that a request for a summary carries: the text of `segment.md`."""
+    """Words of the instruction in a request for a summary: the text of `segment.md`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that keeps a set from being used."""
+    """A problem that makes a set unusable."""
 
     file: str
-    """`segment.md`, `merge.md` or `frame.md`; empty where the folder itself is meant."""
+    """`segment.md`, `merge.md` or `frame.md`; empty for a problem of the folder itself."""
     text: str
-    """What is wrong and what to do, with the full path."""
+    """Problem and remedy, with the full path."""
 
 
 def list_sets(*, root: Path | None = None) -> tuple[SetInfo, ...]:
@@ -57,9 +57,9 @@ def list_sets(*, root: Path | None = None) -> tuple[SetInfo, ...]:
 
 
 def check_set(name_or_folder: str, *, root: Path | None = None) -> list[Problem]:
-    """Everything that is wrong with a set, file by file; nothing when `load_prompts` takes it.
+    """Every problem of a set, file by file; empty if `load_prompts` accepts the set.
 
-    Of a file whose header or text cannot be read only that is told: what else is wrong with it shows afterwards.
+    If a file's header or text cannot be read, its other problems show only when that is corrected.
     """
     try:
         folder = find_set(name_or_folder, root=root)
@@ -69,10 +69,10 @@ def check_set(name_or_folder: str, *, root: Path | None = None) -> list[Problem]
 
 
 def copy_set(name_or_folder: str, target: str | Path, *, root: Path | None = None) -> Path:
-    """Copy the three files of a set into a new folder, to be changed there; returns the folder.
+    """Copy the three files of a set into a new folder, where the user can change them; returns the folder.
 
     Raises:
-        TemplateError: there is no such set, it is damaged, the target exists or cannot be made.
+        TemplateError: there is no such set, it is damaged, or the target exists or cannot be created.
     """
     prompts = load_prompts(name_or_folder, root=root)
     try:
@@ -81,7 +81,7 @@ def copy_set(name_or_folder: str, target: str | Path, *, root: Path | None = Non
         for template in (prompts.segment, prompts.merge, prompts.frame):
             shutil.copyfile(template.path, folder / template.path.name)
     except FileExistsError:
-        raise TemplateError(f"{folder} exists and is left as it is; name a folder that does not exist yet") from None
+        raise TemplateError(f"{folder} exists and is left unchanged; name a folder that does not exist yet") from None
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
         raise TemplateError(f"{target}: the set cannot be written there ({reason}); name another folder") from error

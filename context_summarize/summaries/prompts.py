@@ -37,7 +37,7 @@ class PromptTemplate:
 
     path: Path
     version: str
-    """As the header says; empty where it says nothing."""
+    """From the header; empty if the header gives none."""
     hash: str
     """sha256, in hex, of the whole file with line ends as LF and without trailing newlines. Part of a summary's key."""
     body: str
@@ -45,16 +45,16 @@ class PromptTemplate:
 
     @property
     def variables(self) -> frozenset[str]:
-        """Names of the variables that the body uses."""
+        """Names of the variables in the body."""
         return frozenset(Template(self.body).get_identifiers())
 
     def fill(self, **values: str) -> str:
-        """The body with its variables replaced, in one pass: a `$` inside a value stays as it is.
+        """The body with its variables replaced, in one pass, so that a `$` inside a value does not change.
 
         A value that the body does not use is ignored.
 
         Raises:
-            TemplateError: the body uses a variable that was not given.
+            TemplateError: the body uses a variable without a value.
         """
         try:
             return Template(self.body).substitute(values)
@@ -66,54 +66,54 @@ class PromptTemplate:
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:
-    """The three templates that belong together, and the words that mark a standing rule."""
+    """The three templates of a set, and the words that mark a user directive."""
 
     name: str
-    """As it was asked for: the name of a set, or the path of a folder."""
+    """The requested name: the name of a set, or the path of a folder."""
     segment: PromptTemplate
     """System row of the request that summarises a segment. Variables: `words`, `fence`."""
     merge: PromptTemplate
-    """System row of the request that joins summaries. Variables: `words`, `fence`, and `count` if it likes."""
+    """System row of the request that merges summaries. Variables: `words`, `fence`; optional: `count`."""
     frame: PromptTemplate
-    """What a summary stands in within a view. Variables: `text`, `first`, `last`, and three more if it likes.
+    """The text around a summary in a view. Variables: `text`, `first`, `last`; optional: `count`, `level`, `recall`.
 
-    They are `count`, `level` and `recall`: how to ask for the originals, with a blank before it, or nothing.
+    `recall` says how to ask for the originals, with a space before it, or is empty.
     """
     directive_words: tuple[str, ...]
-    """Words from the header of `segment.md`, in lower case with straight apostrophes; none where it names none."""
+    """Words from the header of `segment.md`, in lower case with straight apostrophes; may be empty."""
 
 
 def load_prompts(name_or_folder: str, *, root: Path | None = None) -> PromptSet:
-    """Reads and checks a prompt set; reads the disk each time it is called.
+    """Reads and checks a prompt set. Each call reads the disk.
 
-    What holds a path separator, or starts with `~`, is a folder. Anything else is the name of a set that comes with
-    the package and, failing that, a folder in the working directory. `root` is the folder that holds the named sets,
-    by default the package's own.
+    A value with a path separator, or with `~` at its start, is a folder. Any other value is the name of a set of the
+    package or, if there is no such set, a folder in the working directory. `root` is the folder of the named sets, by
+    default the package's own.
 
     Raises:
         TemplateError: no such set or folder; a file is missing, unreadable or empty; a variable is missing or unknown.
     """
     folder = find_set(name_or_folder, root=root)
     templates: dict[str, PromptTemplate] = {}
-    rules: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     for file_name, slots in _FILES.items():
         templates[file_name], header = _load(folder / file_name, slots)
         if "rules" in header:
-            rules = tuple(dict.fromkeys(_items(header["rules"].replace("’", "'").lower())))
-    return PromptSet(name_or_folder, templates["segment.md"], templates["merge.md"], templates["frame.md"], rules)
+            words = tuple(dict.fromkeys(_items(header["rules"].replace("’", "'").lower())))
+    return PromptSet(name_or_folder, templates["segment.md"], templates["merge.md"], templates["frame.md"], words)
 
 
 def find_problems(folder: Path) -> list[tuple[str, str]]:
-    """(file, what is wrong with it and what to do) for all that keeps a folder from being a set; the files in order.
+    """(file, problem and remedy) for every problem of a folder as a set; the files in order.
 
-    The first is what `load_prompts` stops at. Of a file whose header or text cannot be read only that is told: what
-    else is wrong with it shows afterwards.
+    `load_prompts` raises the first problem. If a file's header or text cannot be read, its other problems show only
+    when that is corrected.
     """
     return [(name, text) for name, slots in _FILES.items() for text in _problems(folder / name, slots)]
 
 
 def find_set(name_or_folder: str, *, root: Path | None = None) -> Path:
-    """The folder of a set, by its name or as a path, as `load_prompts` finds it; what is in it is not looked at.
+    """The folder of a set, found as in `load_prompts`; its files are not checked.
 
     Raises:
         TemplateError: there is no such set or folder.
@@ -130,7 +130,7 @@ def available_sets(*, root: Path | None = None) -> tuple[str, ...]:
 
 
 def _root(package: Path) -> Path:
-    """A wheel packs the sets into the package; in a checkout they stand beside it."""
+    """The folder of the sets: inside the package in a wheel, beside the package in a checkout."""
     packed = package / "_prompts"
     return packed if packed.is_dir() else package.parent / "prompts"
 
@@ -149,7 +149,7 @@ def _folder(name_or_folder: str, root: Path) -> Path:
         return folder
     if is_path:
         raise TemplateError(
-            f"prompts {name_or_folder!r}: {folder} is no folder; give a folder that holds {_listed(_FILES)}"
+            f"prompts {name_or_folder!r}: {folder} is not a folder; give a folder that holds {_listed(_FILES)}"
         )
     raise TemplateError(
         f"prompts {name_or_folder!r}: no set of this name{_nearest(name_or_folder, names)}; "
@@ -165,7 +165,7 @@ def _load(path: Path, slots: _Slots) -> tuple[PromptTemplate, dict[str, str]]:
 
 
 def _problems(path: Path, slots: _Slots) -> Iterator[str]:
-    """All that is wrong with one file."""
+    """Every problem of one file."""
     try:
         template, header = _parse(path, slots)
     except TemplateError as error:
@@ -175,11 +175,11 @@ def _problems(path: Path, slots: _Slots) -> Iterator[str]:
 
 
 def _parse(path: Path, slots: _Slots) -> tuple[PromptTemplate, dict[str, str]]:
-    """The template and its header, before its variables are looked at."""
+    """The template and its header, without a check of its variables."""
     text = _read(path)
     header, body = _split(path, text, slots.header)
-    digest = hashlib.sha256(text.encode("utf-8")).hexdigest()
-    return PromptTemplate(path, header.get("version", ""), digest, body), header
+    hashed = hashlib.sha256(text.encode("utf-8")).hexdigest()
+    return PromptTemplate(path, header.get("version", ""), hashed, body), header
 
 
 def _read(path: Path) -> str:
@@ -202,11 +202,11 @@ def _split(path: Path, text: str, keys: frozenset[str]) -> tuple[dict[str, str],
     if lines[0].rstrip() == "---":
         end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), None)
         if end is None:
-            raise TemplateError(f"{path}: the header has no end; close it with a line that is ---")
+            raise TemplateError(f"{path}: the header has no end; close it with a line ---")
         header = _header(path, lines[1:end], keys)
         lines = lines[end + 1 :]
     elif _lacks_its_beginning(lines, keys):
-        raise TemplateError(f"{path}: the header has no beginning; open the file with a line that is ---")
+        raise TemplateError(f"{path}: the header has no beginning; open the file with a line ---")
     body = "\n".join(lines).strip("\n")
     if not body.strip():
         raise TemplateError(f"{path}: no text in it; write the template, or copy it from the default set")
@@ -214,7 +214,7 @@ def _split(path: Path, text: str, keys: frozenset[str]) -> tuple[dict[str, str],
 
 
 def _lacks_its_beginning(lines: list[str], keys: frozenset[str]) -> bool:
-    """True for lines of a header, or blank ones, before the first line that is ---: they would be sent as prompt."""
+    """True if only header lines or blank lines precede the first line ---: they would be sent as a prompt."""
     end = next((number for number, line in enumerate(lines) if line.rstrip() == "---"), None)
     return end is not None and all(not line.strip() or line.partition(":")[0].strip() in keys for line in lines[:end])
 
@@ -227,18 +227,18 @@ def _header(path: Path, lines: list[str], keys: frozenset[str]) -> dict[str, str
         key, colon, value = (part.strip() for part in line.partition(":"))
         where = f"{path}, line {number}"
         if not colon:
-            raise TemplateError(f"{where}: {key!r} is no header line; write key: value")
+            raise TemplateError(f"{where}: {key!r} is not a header line; write key: value")
         if key not in keys:
             known = _listed(sorted(keys))
             raise TemplateError(f"{where}: unknown key {key!r}{_nearest(key, keys)}; this header takes {known}")
         if key in header:
-            raise TemplateError(f"{where}: {key!r} stands twice; keep one")
+            raise TemplateError(f"{where}: {key!r} is given twice; keep one")
         header[key] = value
     return header
 
 
 def _wrong_variables(template: PromptTemplate, slots: _Slots, declared: str | None) -> Iterator[str]:
-    """What is wrong with the variables of a text, and with those that its header names; the gravest first."""
+    """The problems of the variables of a text and of its header, the most serious first."""
     path = template.path
     if not Template(template.body).is_valid():
         yield f"{path}: {_bad_dollar(template.body)}; write $$ for a dollar sign, $name for a variable"
@@ -258,7 +258,7 @@ def _wrong_variables(template: PromptTemplate, slots: _Slots, declared: str | No
 
 
 def _bad_dollar(body: str) -> str:
-    """Says where the first `$` stands that is neither a variable nor `$$`."""
+    """Names the place of the first `$` that is neither a variable nor `$$`."""
     found = next(match for match in Template.pattern.finditer(body) if match.group("invalid") is not None)
     number = body.count("\n", 0, found.start()) + 1
     return f"a single $ at {body[found.start() : found.start() + 12]!r}, line {number} of the text"

@@ -1,4 +1,4 @@
-"""What calls for summaries have taken: tokens, cost, waiting."""
+"""Usage of the calls for summaries: tokens, cost, waiting."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class Totals:
         self._cost: Decimal | None = None
 
     def paid(self, cost: Decimal | None) -> None:
-        """A call cost so much, in US dollars; None where the provider does not say."""
+        """Add the cost of a call, in US dollars; None if the provider reports none."""
         if cost is not None:
             self._cost = cost if self._cost is None else self._cost + cost
 
     def waited_for(self, seconds: float) -> None:
-        """One request waited so long."""
+        """Add the waiting time of one request."""
         if seconds > 0:
             self.waits += 1
             self.waited += seconds
@@ -37,12 +37,12 @@ class Totals:
 
     @property
     def cost_usd(self) -> str | None:
-        """The sum, written out."""
+        """The sum as a decimal number; None if no cost was reported."""
         return None if self._cost is None else f"{self._cost:f}"
 
 
 def amount(told: Any) -> Decimal | None:
-    """What a provider tells as an amount; None where it is none."""
+    """A provider's figure as an amount; None if it is not a finite number."""
     try:
         value = Decimal(str(told))
     except InvalidOperation:

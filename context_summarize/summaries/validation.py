@@ -1,4 +1,4 @@
-"""What counts as a summary: reads a provider's answer, and says why it is refused. Pure."""
+"""Validates a provider's answer: whether it is a summary, and if not, why. Pure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _ERROR_TEXT = re.compile(
     re.IGNORECASE,
 )
 _SHORT = 400
-"""Characters up to which an answer may be taken for a refusal or an error text; a real summary is longer."""
+"""Longest answer, in characters, that may count as a refusal or an error text; a real summary is longer."""
 
 
 def answer_text(response: Any) -> str:
-    """The text blocks of a `ChatResponse`, joined; thinking and everything else is left out."""
+    """The text blocks of a `ChatResponse`, joined, without thinking and other blocks."""
     content = getattr(response, "content", None)
     if isinstance(content, str):
         return content.strip()
@@ -45,9 +45,9 @@ def _calls_tools(response: Any) -> bool:
 
 
 def refusal(response: Any, text: str, tokens: int, source_tokens: int) -> str | None:
-    """One word for why this answer is no summary, or None when it is one.
+    """One word for why this answer is not a summary, or None if it is one.
 
-    `tokens` is the size of the answer's text, `source_tokens` that of what it stands for.
+    `tokens` is the size of the answer's text, `source_tokens` the size of its source.
     """
     finish = str(getattr(response, "finish_reason", None) or "").lower()
     if _calls_tools(response):

@@ -9,6 +9,7 @@ import pytest
 from amplifier_core.llm_errors import ProviderUnavailableError
 
 from context_summarize import SummarizingContextManager
+from context_summarize.facts.fallback import FALLBACK_LINE
 from context_summarize.messages.pairs import broken_pairs
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
@@ -88,7 +89,7 @@ async def test_the_request_to_summarise_was_itself_too_long() -> None:
     assert tokens(view) <= 20_000
     assert seen
     assert max(seen) <= 3_000
-    assert not any("Digest made by code" in str(row["content"]) for row in view)
+    assert not any(FALLBACK_LINE in str(row["content"]) for row in view)
 
 
 async def test_one_file_was_larger_than_the_window() -> None:

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.wheel, pytest.mark.xdist_group("wheel")]
 
 EXAMPLE = ROOT / "examples" / "airline-desk.jsonl"
 ROWS = 300
-"""Rows of the example that are replayed: enough for some boundaries in a window of 12,000 tokens."""
+"""Rows of the example that are replayed: enough for some compactions in a window of 12,000 tokens."""
 
 RUN_SECONDS = 600
 
@@ -206,7 +206,7 @@ def test_a_session_mounts_it_by_its_name(installed):
 
 
 def test_the_installed_command_replays_a_recorded_session(installed, tmp_path):
-    """From an empty folder, with an empty home: boundaries are made, all checks hold, and nothing is left behind."""
+    """From an empty folder, with an empty home: compactions run, all checks pass, and nothing is left behind."""
     short = tmp_path / "short.jsonl"
     with EXAMPLE.open(encoding="utf-8") as lines:
         short.write_text("".join(islice(lines, ROWS)), "utf-8")
@@ -215,7 +215,7 @@ def test_the_installed_command_replays_a_recorded_session(installed, tmp_path):
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
-    assert len(re.findall(r"[\d,]{5,} → [\d,]{5,}", done.stdout)) >= 3, "boundaries, as tokens before and after"
+    assert len(re.findall(r"[\d,]{5,} → [\d,]{5,}", done.stdout)) >= 3, "compactions, as tokens before and after"
     assert list(installed.home.iterdir()) == []
 
 

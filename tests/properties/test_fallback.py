@@ -1,4 +1,4 @@
-"""What must hold for every input of the digest: size bounds, the transcript's inverse, determinism, no crash."""
+"""Properties of the fallback summary for every input: size bounds, the transcript's inverse, determinism, no crash."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ room = st.integers(1, 400)
 
 
 @given(rows, room, counters)
-def test_a_digest_never_exceeds_its_tokens(given_rows, max_tokens, count):
+def test_a_fallback_summary_never_exceeds_its_tokens(given_rows, max_tokens, count):
     """However small the room and whatever stands in the rows."""
     assert count(fallback_text(given_rows, max_tokens, count)) <= max_tokens
 
 
 @given(st.lists(texts, max_size=6), room, counters)
-def test_joined_digests_never_exceed_their_tokens(given_texts, max_tokens, count):
+def test_joined_fallback_summaries_never_exceed_their_tokens(given_texts, max_tokens, count):
     """However many children there are."""
     assert count(join_fallbacks(given_texts, max_tokens, count)) <= max_tokens
 

@@ -26,7 +26,7 @@ def plain_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def recorded(folder: Path) -> Path:
-    """A short session that needs boundaries in a window of 6,000 tokens."""
+    """A short session that needs compactions in a window of 6,000 tokens."""
     return store(folder / "session.jsonl", tool_session(40, size=800))
 
 

@@ -78,7 +78,7 @@ async def test_a_hook_that_raises_changes_nothing(caplog: pytest.LogCaptureFixtu
 
 
 async def test_what_a_cancellation_held_back_goes_out_the_next_time() -> None:
-    """Events of a committed boundary are not lost with the request."""
+    """Events of a committed compaction are not lost with the request."""
     hooks = Hooks(asyncio.Event())
     outbox = Outbox(hooks)
     for name in ("one", "two", "three"):

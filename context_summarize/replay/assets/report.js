@@ -7,7 +7,7 @@
   const plural = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
   const range = (first, last) => (first === last ? number(first) : `${number(first)}–${number(last)}`);
 
-  // Whatever comes from the data becomes text: nothing here parses markup.
+  // All data becomes text: nothing here parses markup.
   function make(tag, attributes, ...children) {
     const element = document.createElement(tag);
     for (const [name, value] of Object.entries(attributes ?? {})) {
@@ -30,16 +30,16 @@
       ? `requests of at most ${number(data.budget)} tokens`
       : `a window of ${number(data.window)} tokens, ${number(data.budget)} of them for a request`;
     byId("through").textContent =
-      `${plural(totals.messages, "message")}, ${number(totals.history_tokens)} tokens in all, replayed through ${room}.`;
+      `${plural(totals.messages, "message")}, ${number(totals.history_tokens)} tokens in total, replayed with ${room}.`;
     byId("writer").textContent = data.offline
-      ? "No model wrote the summaries. The offline provider picks exact words, ids and results out of the messages; a model writes better ones."
+      ? "No model wrote the summaries. The offline provider copies exact words, ids and results from the messages. A model writes better summaries."
       : `Provider of the summaries: ${data.provider}.`;
     const settings = Object.entries(data.settings).map(([key, value]) => `${key} = ${value}`);
     byId("settings").textContent = settings.length ? `Settings: ${settings.join(", ")}.` : "Settings: the defaults.";
     byId("checks").append(...data.checks.map(check));
     byId("figures").append(...figures());
     byId("footer").textContent =
-      `Written by context-summarize ${data.version}. ${data.redacted ? "Secrets of well-known formats are masked. " : "Nothing is masked: the page shows the session's texts as they are. "}The page is complete in itself and loads nothing.`;
+      `Written by context-summarize ${data.version}. ${data.redacted ? "Secrets of well-known formats are removed. " : "No secrets are removed: the page shows the session's texts unchanged. "}The page is self-contained and loads nothing.`;
   }
 
   function check(told) {
@@ -56,7 +56,7 @@
     return [
       ["Largest request", number(totals.largest_view), `${percent(totals.largest_view / data.budget)} of the budget`],
       ["Requests", number(totals.requests), `in ${totals.seconds.toFixed(1)} s`],
-      ["Boundaries", number(data.boundaries.length), merged ? plural(merged, "merge") : "no merge"],
+      ["Compactions", number(data.boundaries.length), merged ? plural(merged, "merge") : "no merge"],
       ["Rows unchanged", percent(totals.stable_share, 1), "for a prompt cache"],
       ["Calls for summaries", number(totals.provider_calls), totals.failed_calls ? `${number(totals.failed_calls)} failed` : "none failed"],
       ["Tokens to summarise", number(totals.provider_input_tokens), `${number(totals.provider_output_tokens)} written`],
@@ -66,7 +66,7 @@
 
   // --- chart ---
 
-  const REASONS = { threshold: "filling", must_fit: "would not have fitted", manual: "asked for" };
+  const REASONS = { threshold: "passed the threshold", must_fit: "would not fit the budget", manual: "asked for" };
 
   function draw(tag, attributes, ...children) {
     const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -95,8 +95,8 @@
   function showChart() {
     const chart = byId("chart");
     if (!data.requests.length) {
-      chart.append(make("p", { class: "quiet" }, "It holds no assistant message, so there was no request to look at."));
-      byId("boundary-details").remove();
+      chart.append(make("p", { class: "quiet" }, "The recording holds no assistant message, so there is no request to show."));
+      byId("compaction-details").remove();
       return;
     }
     const points = sawtooth();
@@ -109,12 +109,12 @@
     fit();
     new ResizeObserver(fit).observe(chart);
     if (data.boundaries.some((line) => line.digests)) {
-      chart.after(make("p", { class: "quiet" }, "Filled marks: a digest, written by code, stood in for a model's summary."));
+      chart.after(make("p", { class: "quiet" }, "Filled marks: the request shows at least one fallback summary, written by code."));
     }
     if (data.boundaries.length) {
-      chart.after(make("p", { class: "quiet" }, "A peak with a mark is the size just before a boundary, which is not sent and may lie above the budget; the size sent is the one to which the line falls there."));
+      chart.after(make("p", { class: "quiet" }, "A marked peak is the size before a compaction. It is not sent and may be above the budget. The line then falls to the size that is sent."));
     }
-    showBoundaries();
+    showCompactions();
   }
 
   function chartParts(points, width) {
@@ -145,7 +145,7 @@
     svg.append(...limitLabels(limits.filter((limit) => limit[1] !== null), box.right + 10, y));
     const tip = make("div", { class: "tip", "aria-hidden": "true" });
     tip.hidden = true;
-    const marks = data.boundaries.map((told) => boundaryMark(told, x(told.request), y(told.before_tokens), tip, width));
+    const marks = data.boundaries.map((told) => compactionMark(told, x(told.request), y(told.before_tokens), tip, width));
     marks.forEach((mark, at) => {
       mark.setAttribute("tabindex", at === 0 ? "0" : "-1");
       mark.addEventListener("keydown", (event) => move(event, marks, { ArrowLeft: -1, ArrowRight: 1 }));
@@ -154,7 +154,7 @@
     return [svg, tip];
   }
 
-  // Two lines each beside the end of their line, moved down where they would overlap.
+  // Two lines of text beside the end of each limit, moved down if they would overlap.
   function limitLabels(limits, x, y) {
     let free = -Infinity;
     return limits.flatMap(([name, tokens]) => {
@@ -164,7 +164,7 @@
     });
   }
 
-  // One stop for the Tab key; the arrows go from mark to mark.
+  // One stop for the Tab key; the arrow keys go from mark to mark.
   function move(event, all, keys) {
     const to = all[all.indexOf(event.currentTarget) + (keys[event.key] ?? NaN)];
     if (!to) return;
@@ -173,21 +173,21 @@
     to.focus();
   }
 
-  function boundaryLines(told) {
+  function compactionLines(told) {
     return [
       `request ${number(told.request)}, row ${number(told.row)}, ${REASONS[told.reason] ?? told.reason}`,
-      told.segments ? `${plural(told.segments, "stretch", "stretches")} folded` : "long rows shortened",
+      told.segments ? `${plural(told.segments, "segment")} summarised` : "long rows shortened",
       told.merged ? `${plural(told.merged, "merge")} of summaries` : "",
       told.from_cache ? `${number(told.from_cache)} from the cache` : "",
-      told.digests ? `${plural(told.digests, "digest")} in place of a model's summary` : "",
+      told.digests ? plural(told.digests, "fallback summary", "fallback summaries") : "",
       `waited ${number(told.wait_ms)} ms`,
     ].filter(Boolean);
   }
 
-  function boundaryMark(told, x, y, tip, width) {
+  function compactionMark(told, x, y, tip, width) {
     const title = `${number(told.before_tokens)} → ${number(told.after_tokens)} tokens`;
-    const lines = boundaryLines(told);
-    const mark = draw("g", { class: told.digests ? "boundary with-digests" : "boundary", role: "img", "aria-label": `Boundary: ${title}; ${lines.join("; ")}` },
+    const lines = compactionLines(told);
+    const mark = draw("g", { class: told.digests ? "compaction with-fallbacks" : "compaction", role: "img", "aria-label": `Compaction: ${title}; ${lines.join("; ")}` },
       draw("circle", { class: "hit", cx: x, cy: y, r: 14 }),
       draw("circle", { class: "dot", cx: x, cy: y, r: data.boundaries.length > 60 ? 3 : 4.5 }));
     const show = () => {
@@ -201,13 +201,13 @@
     return mark;
   }
 
-  function showBoundaries() {
+  function showCompactions() {
     if (!data.boundaries.length) {
-      byId("boundary-details").replaceWith(make("p", { class: "quiet" }, "No boundary was made: no request grew large enough. A smaller window shows some."));
+      byId("compaction-details").replaceWith(make("p", { class: "quiet" }, "No compaction ran: no request became large enough. Use a smaller window to see some."));
       return;
     }
-    const titles = ["Request", "Row", "Before", "After", "Folded", "Merged", "Cached", "Digests", "Waited", "Why"];
-    byId("boundaries").append(
+    const titles = ["Request", "Row", "Before", "After", "Segments", "Merged", "Cached", "Fallbacks", "Waited", "Why"];
+    byId("compactions").append(
       make("thead", {}, make("tr", {}, titles.map((title) => make("th", { scope: "col" }, title)))),
       make("tbody", {}, data.boundaries.map((told) => make("tr", {}, [
         number(told.request), number(told.row), number(told.before_tokens), number(told.after_tokens), number(told.segments),
@@ -224,15 +224,15 @@
   function showTree() {
     const tree = byId("tree");
     if (!data.nodes.length) {
-      byId("tree-lede").textContent = "There is none: nothing was folded, and every request held the whole conversation.";
+      byId("tree-lede").textContent = "There are none: nothing was summarised, and every request held the whole conversation.";
       byId("tree-head").remove();
       return;
     }
-    const digests = data.nodes.filter((node) => node.digest).length;
+    const fallbacks = data.nodes.filter((node) => node.fallback).length;
     byId("tree-lede").textContent =
-      `${plural(data.nodes.length, "summary stands", "summaries stand")} for messages ${range(data.nodes[0].first, data.nodes[data.nodes.length - 1].last)}. ` +
-      "Open one to read it, the summaries that it was joined from, and the messages it stands for." +
-      (digests ? ` ${plural(digests, "is a digest", "are digests")}, written by code because no model's summary could be had.` : "");
+      `${plural(data.nodes.length, "summary replaces", "summaries replace")} messages ${range(data.nodes[0].first, data.nodes[data.nodes.length - 1].last)}. ` +
+      "Open a summary to read its text, the summaries it was merged from, and the messages it replaces." +
+      (fallbacks ? ` ${plural(fallbacks, "is a fallback summary", "are fallback summaries")}, written by code because no model summary was available.` : "");
     tree.append(...data.nodes.map(nodeItem));
     tree.addEventListener("keydown", (event) => {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -255,7 +255,7 @@
       event.currentTarget.setAttribute("aria-expanded", String(opened));
     };
     const button = make("button", { class: "node", type: "button", "aria-expanded": "false", "aria-controls": detail.id, click: toggle },
-      make("span", { class: "level" }, `level ${node.level}`, node.digest ? make("span", { class: "badge", title: "Written by code: no model's summary could be had." }, "digest") : null),
+      make("span", { class: "level" }, `level ${node.level}`, node.fallback ? make("span", { class: "badge", title: "Written by code: no model summary was available." }, "fallback") : null),
       make("span", { class: "range" }, make("span", { class: "hidden" }, "messages "), range(node.first, node.last)),
       make("span", { class: "track", "aria-hidden": "true" }, place),
       make("span", { class: "sizes" }, node.kept ? [make("span", { class: "was" }, `${number(node.source_tokens)} → `), number(node.tokens), make("span", { class: "hidden" }, " tokens")] : "not kept"),
@@ -267,18 +267,18 @@
     const parts = [];
     if (node.kept) {
       const by = data.offline && node.writer ? "offline, no model" : node.writer;
-      parts.push(make("p", { class: "meta" }, [node.digest ? "digest, written by code" : by && `by ${by}`, node.rest && "a run that is not a whole segment yet", `key ${node.key.slice(0, 12)}`].filter(Boolean).join(" · ")));
+      parts.push(make("p", { class: "meta" }, [node.fallback ? "fallback summary, written by code" : by && `by ${by}`, node.rest && "a run that is not a whole segment yet", `key ${node.key.slice(0, 12)}`].filter(Boolean).join(" · ")));
       parts.push(make("div", { class: "said text" }, node.text));
-      if (node.rules.length) parts.push(make("h3", {}, "Standing rules of the user"), make("ul", { class: "rules" }, node.rules.map((rule) => make("li", {}, rule))));
+      if (node.directives.length) parts.push(make("h3", {}, "User directives"), make("ul", { class: "directives" }, node.directives.map((directive) => make("li", {}, directive))));
       if (node.ledger.length) parts.push(make("h3", {}, "Ledger: exact values that the text does not hold"), ledger(node.ledger));
       if (node.facts_left_out) parts.push(make("div", { class: "gap" }, `${plural(node.facts_left_out, "more value")} not in this page`));
     } else {
-      parts.push(make("p", { class: "meta" }, "The text of this summary is not kept."));
+      parts.push(make("p", { class: "meta" }, "The text of this summary is not stored."));
     }
     if (node.children.length) {
-      parts.push(make("h3", {}, `Joined from ${plural(node.children.length, "summary", "summaries")}`), make("ul", { class: "tree" }, node.children.map(nodeItem)));
+      parts.push(make("h3", {}, `Merged from ${plural(node.children.length, "summary", "summaries")}`), make("ul", { class: "tree" }, node.children.map(nodeItem)));
     }
-    parts.push(make("h3", {}, `The messages it stands for: ${range(node.first, node.last)}`), sources(node));
+    parts.push(make("h3", {}, `The messages it replaces: ${range(node.first, node.last)}`), sources(node));
     return parts;
   }
 
@@ -291,7 +291,7 @@
     }));
   }
 
-  // A range may hold thousands of messages: they are put into the page a batch at a time.
+  // A range may hold thousands of messages: the page adds them in batches.
   function sources(node) {
     const found = data.messages.filter(([at]) => at >= node.first && at <= node.last);
     const list = make("ul", { class: "sources" });

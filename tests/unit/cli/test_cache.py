@@ -50,7 +50,7 @@ def test_stats_tell_what_the_file_holds(filled):
     assert data["summaries"] > 0
     assert data["source_tokens"] > data["tokens"] > 0
     assert data["newest"] >= data["oldest"] > 0
-    assert "no such file" not in told.stdout
+    assert "does not exist" not in told.stdout
     assert re.search(rf"^Summaries +{data['summaries']}  {data['tokens']:,} tokens", told.stdout, re.MULTILINE)
     assert re.search(r"^Oldest +20\d\d-\d\d-\d\d \d\d:\d\d  UTC", told.stdout, re.MULTILINE)
 
@@ -62,7 +62,7 @@ def test_no_file_is_an_empty_store_and_none_is_made(tmp_path):
 
     assert told.exit_code == 0
     assert str(default_path()) in told.stdout.replace("\n", "")
-    assert "There is no such file yet" in told.stdout
+    assert "The file does not exist yet" in told.stdout
     assert "Oldest" not in told.stdout
     assert not (tmp_path / "none.sqlite3").exists()
     assert not default_path().parent.exists()
@@ -72,8 +72,8 @@ def test_no_file_is_an_empty_store_and_none_is_made(tmp_path):
 def test_what_is_no_store_is_one_line(tmp_path, command):
     """A folder, a server's address and memory are no files of summaries."""
     assert refusal("cache", *command, "--cache", tmp_path).startswith("Error: ")
-    assert "is no file" in refusal("cache", *command, "--cache", "redis://127.0.0.1:1/0")
-    assert "is no file" in refusal("cache", *command, "--cache", "memory")
+    assert "is not a file" in refusal("cache", *command, "--cache", "redis://127.0.0.1:1/0")
+    assert "is not a file" in refusal("cache", *command, "--cache", "memory")
 
 
 # --- clear ----------------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def test_clear_without_a_terminal_needs_yes(filled):
     """A script that forgot it is told, and loses nothing."""
     line = refusal("cache", "clear", "--cache", filled)
 
-    assert line == "Error: there is no terminal to ask at; give --yes to remove every kept summary"
+    assert line == "Error: there is no terminal to ask at; give --yes to remove all stored summaries"
     assert stats(filled)["summaries"] > 0
 
 

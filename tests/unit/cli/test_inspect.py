@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_summarize.cli import inspect as cli_inspect
-from context_summarize.cli import inspect_output as cli_survey
+from context_summarize.cli import inspect_output
 from context_summarize.cli.inspect_output import shared_cells
 from context_summarize.cli.main import main
 from context_summarize.testing import assistant, result, tool_session, user
@@ -41,7 +41,7 @@ def test_the_example_is_drawn_with_window_segments_and_tree():
     assert re.search(r" → ~[\d,]+  verbatim", told.stdout)
     assert re.search(r"^├── level 1  1 to \d+  [\d,]+ → [\d,]+  \d+%$", told.stdout.replace(" \n", "\n"), re.MULTILINE)
     assert re.search(r"^│   ├── level 0  1 to \d+  [\d,]+ → [\d,]+  \d+%", told.stdout, re.MULTILINE)
-    assert "offline provider's, which is no model" in " ".join(told.stdout.split())
+    assert "offline provider wrote the texts; it is not a model" in " ".join(told.stdout.split())
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -58,7 +58,7 @@ def test_no_line_is_wider_than_the_terminal_and_no_figure_is_cut(session, monkey
 
 
 def test_json_is_one_object_with_the_keys_that_the_help_names(session):
-    """The parts of the window make up the window, and the tree covers what is folded without a gap."""
+    """The parts of the window make up the window, and the tree covers the summarised messages without a gap."""
     told = call("inspect", session, *NARROW, "--json")
 
     assert (told.exit_code, told.stderr) == (0, "")
@@ -75,46 +75,46 @@ def test_json_is_one_object_with_the_keys_that_the_help_names(session):
 
 
 def test_a_session_that_fits_says_that_there_is_nothing_yet(tmp_path):
-    """No segment, no tree, nothing to fold, and no division by nothing."""
+    """No segment, no tree, nothing to summarise, and no division by zero."""
     told = call("inspect", store(tmp_path / "short.jsonl", tool_session(2)))
 
     assert told.exit_code == 0, told.output
     assert "None: the recording is too short." in told.stdout
-    assert "None: the session ends without a boundary." in told.stdout
-    assert re.search(r"^Folded +nothing  no further segment is closed yet", told.stdout, re.MULTILINE)
+    assert "None: no compaction ran in this session." in told.stdout
+    assert re.search(r"^Summarised +nothing  no further segment is closed yet", told.stdout, re.MULTILINE)
 
 
 def test_long_results_that_will_be_cut_are_counted(tmp_path):
-    """Shortening comes before folding, and is told of where nothing is folded."""
+    """Shortening comes before summarising, and is shown even if nothing is summarised."""
     rows = [*tool_session(2, size=3_000), user("thanks")]
 
     told = call("inspect", store(tmp_path / "long.jsonl", rows), *NARROW, "--config", "keep_recent=2")
 
-    assert re.search(r"^Shortened +2  long rows cut", told.stdout, re.MULTILINE), told.output
+    assert re.search(r"^Shortened +2  long rows reduced", told.stdout, re.MULTILINE), told.output
     assert re.search(r"^Freed +[1-9][\d,]*  tokens", told.stdout, re.MULTILINE)
 
 
-def test_without_boundaries_of_its_own_it_says_when_one_is_made(session):
-    """`auto_compact: false` leaves the threshold without a meaning."""
+def test_without_automatic_compactions_it_says_when_one_runs(session):
+    """With `auto_compact: false` the threshold has no meaning."""
     told = call("inspect", session, "--config", "auto_compact=false")
 
     assert "auto_compact is off" in " ".join(told.stdout.split())
 
 
-def test_digests_are_marked_and_cost_nothing(session):
-    """`compaction_strategy: truncate` asks no provider; what went into a merge is not kept."""
+def test_fallback_summaries_are_marked_and_cost_nothing(session):
+    """`compaction_strategy: truncate` asks no provider; the parts of a merge are not stored."""
     told = call("inspect", session, *NARROW, "--config", "compaction_strategy=truncate")
 
     assert told.exit_code == 0, told.output
-    assert re.search(r"level \d  .*  digest$", told.stdout.replace(" \n", "\n"), re.MULTILINE)
+    assert re.search(r"level \d  .*  fallback$", told.stdout.replace(" \n", "\n"), re.MULTILINE)
     assert re.search(r"^Tokens in +0 ", told.stdout, re.MULTILINE)
-    assert "about" not in told.stdout.split("Next boundary")[1].split("Recording")[0]
+    assert "about" not in told.stdout.split("Next compaction")[1].split("Recording")[0]
 
 
 def test_many_segments_and_summaries_are_counted_rather_than_listed(session, monkeypatch):
     """The middle of the table and the leaves of the tree give way."""
-    monkeypatch.setattr(cli_survey, "_MOST_SEGMENTS", 5)
-    monkeypatch.setattr(cli_survey, "_MOST_NODES", 3)
+    monkeypatch.setattr(inspect_output, "_MOST_SEGMENTS", 5)
+    monkeypatch.setattr(inspect_output, "_MOST_NODES", 3)
     data = json.loads(call("inspect", session, *NARROW, "--json").stdout)
 
     told = call("inspect", session, *NARROW)

@@ -45,19 +45,19 @@ def number(told: Result, label: str) -> int:
     return int(found[1].replace(",", ""))
 
 
-def boundary_lines(told: Result) -> list[str]:
+def compaction_lines(told: Result) -> list[str]:
     return re.findall(r"^ *[\d,]+ +[\d,]+ → [\d,]+ .*$", told.stdout, re.MULTILINE)
 
 
 # --- what it shows --------------------------------------------------------------------------------------------------
 
 
-def test_the_example_passes_all_checks_with_at_least_five_boundaries():
+def test_the_example_passes_all_checks_with_at_least_five_compactions():
     told = run(EXAMPLE)
 
     assert told.exit_code == 0, told.output
     assert told.stderr == ""
-    assert len(boundary_lines(told)) >= 5
+    assert len(compaction_lines(told)) >= 5
     assert "FAILED" not in told.stdout
     assert len(re.findall(r"^\S.*  ok  ", told.stdout, re.MULTILINE)) == 5
     assert number(told, "Messages") == 1_335
@@ -66,10 +66,10 @@ def test_the_example_passes_all_checks_with_at_least_five_boundaries():
     assert max(map(len, told.stdout.splitlines())) <= 80
 
 
-def test_each_boundary_is_one_line_that_says_what_was_replaced(session):
+def test_each_compaction_is_one_line_that_says_what_was_replaced(session):
     told = run(session, *NARROW)
 
-    lines = boundary_lines(told)
+    lines = compaction_lines(told)
     assert len(lines) >= 3
     for line in lines:
         assert re.fullmatch(r" *[\d,]+ +([\d,]+) → ([\d,]+) +\d+ +\d+ +\d+ +\d+ +[\d,]+ ms +(filling|must fit) *", line)
@@ -77,22 +77,22 @@ def test_each_boundary_is_one_line_that_says_what_was_replaced(session):
 
 
 def test_it_says_that_the_offline_provider_is_no_model(session):
-    assert "Provider: offline. It is no model" in run(session).stdout
+    assert "Provider: offline. It is not a model" in run(session).stdout
 
 
-def test_a_session_that_fits_says_that_no_boundary_was_needed(tmp_path):
+def test_a_session_that_fits_says_that_no_compaction_was_needed(tmp_path):
     told = run(store(tmp_path / "short.jsonl", tool_session(2)))
 
     assert told.exit_code == 0
-    assert "None: no request grew that large." in told.stdout
-    assert boundary_lines(told) == []
+    assert "None: no request became that large." in told.stdout
+    assert compaction_lines(told) == []
 
 
 def test_a_session_without_an_assistant_message_says_that_nothing_was_requested(tmp_path):
     told = run(store(tmp_path / "a.jsonl", [user("x")]), "--show-view")
 
     assert told.exit_code == 0
-    assert "It holds no assistant message" in told.stdout
+    assert "holds no assistant message" in told.stdout
     assert "Last request" not in told.stdout
 
 
@@ -144,7 +144,7 @@ def test_colours_and_a_progress_bar_appear_on_a_terminal_only(session, monkeypat
 
     assert "Replaying session.jsonl" in told.stderr
     assert "160/160" in told.stderr
-    assert "boundaries" in told.stderr
+    assert "compactions" in told.stderr
     assert "\x1b[1;35m◆ summary" in told.stdout
     assert "\x1b[1;34massistant" in told.stdout
     assert "\x1b[1;32mok" in told.stdout
@@ -193,8 +193,8 @@ def test_a_wrong_setting_is_answered_with_one_line(session, setting, says):
         (b"\n\n", "holds no messages"),
         (b'{"role": "user", "content": "x"}\n\nnonsense\n', "line 3 is not JSON: Expecting value (column 1)"),
         (b'{"role": "user", "content": "\xe9"}\n', "line 1 is not UTF-8"),
-        (b'{"role": "user"}\n{"role": "robot"}\n', "line 2 is no message: unknown role 'robot'"),
-        (b'{"role": "user"}\n"text"\n', "line 2 is no message: a message must be a dict"),
+        (b'{"role": "user"}\n{"role": "robot"}\n', "line 2 is not a message: unknown role 'robot'"),
+        (b'{"role": "user"}\n"text"\n', "line 2 is not a message: a message must be a dict"),
     ],
 )
 def test_a_file_without_a_session_is_answered_with_one_line(tmp_path, content, says):

@@ -67,7 +67,7 @@ def test_a_copy_overwrites_nothing(mine):
 
     line = refusal("prompts", "copy", "brief", mine)
 
-    assert "exists and is left as it is" in line
+    assert "exists and is left unchanged" in line
     assert (mine / "frame.md").read_text("utf-8") == "mine"
 
 

@@ -140,7 +140,7 @@ def test_a_set_that_is_not_there_or_named_twice_is_one_line(session, command):
     """The line names the sets there are, or both options."""
     assert "available: brief, coding, conversation, default" in refusal(command, session, "--prompts", "nix")
     twice = refusal(command, session, "--prompts", "brief", "--config", "prompts=coding")
-    assert twice == "Error: --prompts and --config prompts=… name the prompt set twice; keep one of them"
+    assert twice == "Error: --prompts and --config prompts=… both name the prompt set; give only one of them"
 
 
 # --- a server -------------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def test_a_window_that_is_given_goes_before_the_servers(session, local_server):
 
 
 def test_a_server_that_is_not_there_costs_summaries_and_no_check(session):
-    """Nothing listens at port 9: warnings of one line each, digests, and every check is passed."""
+    """Nothing listens at port 9: warnings of one line each, fallback summaries, and every check passes."""
     patience = ("--config", "retry_attempts=1")
 
     told = call("replay", session, *server_options("http://127.0.0.1:9/v1", "--json", *NARROW, *patience))
@@ -226,7 +226,7 @@ def test_without_httpx_the_line_names_the_extra(session, monkeypatch):
 
 
 @pytest.mark.parametrize("columns", [60, 70, 80, 120])
-def test_boundaries_are_whole_at_any_width(session, monkeypatch, columns):
+def test_the_table_of_compactions_is_whole_at_any_width(session, monkeypatch, columns):
     """A narrow terminal shows fewer columns rather than cut figures, and no line is wider than it is."""
     monkeypatch.setenv("COLUMNS", str(columns))
 
@@ -235,7 +235,7 @@ def test_boundaries_are_whole_at_any_width(session, monkeypatch, columns):
     assert max(map(len, lines)) <= columns
     [header] = [line for line in lines if "Before → after" in line and "Why" in line]
     assert "…" not in "".join(lines)
-    assert ("Cached" in header) == (columns > 60)
+    assert ("Cached" in header) == (columns > 70)
 
 
 def start(command: list) -> subprocess.Popen:

@@ -1,4 +1,4 @@
-"""Standing rules: which sentences are rules, how they are kept, and that they outlive boundaries and merges."""
+"""User directives: which sentences they are, how they are kept, and that they survive compactions and merges."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def count(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def rules(text: str, role: str = "user", words: tuple[str, ...] = WORDS) -> tuple[str, ...]:
+def directives(text: str, role: str = "user", words: tuple[str, ...] = WORDS) -> tuple[str, ...]:
     return find_directives([[RenderedRow(1, role, None, text)]], words)
 
 
@@ -58,12 +58,12 @@ class TestSentences:
             "NEVER use e.g. pip directly.",
         ],
     )
-    def test_a_sentence_that_binds_the_agent_is_a_rule_in_its_own_words(self, sentence: str) -> None:
+    def test_a_sentence_that_binds_the_agent_is_a_directive_in_its_own_words(self, sentence: str) -> None:
         """It comes out whole wherever it stands: alone, among sentences, in a list, in a wrapped paragraph."""
-        assert rules(sentence) == (sentence,)
-        assert rules(f"Thanks, that is fine. {sentence} Now book it.") == (sentence,)
-        assert rules(f"Some notes:\n  - {sentence}\n  2. Second") == (sentence,)
-        assert rules(f"> Never quoted.\n\n{sentence}\n") == (sentence,)
+        assert directives(sentence) == (sentence,)
+        assert directives(f"Thanks, that is fine. {sentence} Now book it.") == (sentence,)
+        assert directives(f"Some notes:\n  - {sentence}\n  2. Second") == (sentence,)
+        assert directives(f"> Never quoted.\n\n{sentence}\n") == (sentence,)
 
     @pytest.mark.parametrize(
         "text",
@@ -88,12 +88,12 @@ class TestSentences:
             "",
         ],
     )
-    def test_what_only_tells_asks_or_quotes_is_no_rule(self, text: str) -> None:
-        """A customer's "I don't have it" must not fill the room of real rules."""
-        assert rules(text) == ()
+    def test_what_only_tells_asks_or_quotes_is_no_directive(self, text: str) -> None:
+        """A customer's "I don't have it" must not fill the room of real directives."""
+        assert directives(text) == ()
 
     def test_the_recordings_false_hits_are_none(self) -> None:
-        """The words alone occur in dozens of the customers' sentences, and none of these is a rule."""
+        """The words alone occur in dozens of the customers' sentences, and none of these is a directive."""
 
         from context_summarize.messages.text import content_text
         from context_summarize.replay.session_files import read_session
@@ -103,13 +103,13 @@ class TestSentences:
         pattern = directive_pattern(WORDS)
         assert pattern is not None
         assert sum(1 for text in said if pattern.search(text)) > 30
-        assert [found for text in said for found in rules(text)] == []
+        assert [found for text in said for found in directives(text)] == []
 
-    def test_only_user_messages_set_rules(self) -> None:
+    def test_only_user_messages_give_directives(self) -> None:
         """Neither assistants nor tools do, nor results that a user row carries."""
         text = "Always obey me."
-        assert rules(text, "assistant") == rules(text, "tool") == ()
-        assert rules(f"[result without a call] {text}") == ()
+        assert directives(text, "assistant") == directives(text, "tool") == ()
+        assert directives(f"[result without a call] {text}") == ()
         asked = RenderedRow(1, "assistant", None, "call bash({})")
         answered = RenderedRow(2, "user", None, f"result of bash: {text}")
         assert find_directives([[asked, answered]], WORDS) == ()
@@ -117,34 +117,34 @@ class TestSentences:
     def test_a_wrapped_sentence_is_joined_and_bullets_are_not(self) -> None:
         """Lines that go on in lower case belong together."""
         text = "Do not rename fields,\nbecause clients\nrely on them. Done.\n\n* Never cache\n* Always log"
-        assert rules(text) == ("Do not rename fields, because clients rely on them.", "Never cache", "Always log")
+        assert directives(text) == ("Do not rename fields, because clients rely on them.", "Never cache", "Always log")
 
     def test_a_long_sentence_is_cut_around_its_word(self) -> None:
         """At most 200 characters, the word among them, cut between words and marked."""
-        (late,) = rules("and so on " * 60 + "you must not do y " + "and more " * 60)
+        (late,) = directives("and so on " * 60 + "you must not do y " + "and more " * 60)
         assert len(late) <= MAX_DIRECTIVE
         assert "you must not do y" in late
         assert late.startswith("[…] ")
         assert late.endswith(" […]")
-        (early,) = rules("Never do this " + "or that " * 60)
+        (early,) = directives("Never do this " + "or that " * 60)
         assert early.startswith("Never do this or that")
         assert len(early) <= MAX_DIRECTIVE
-        (solid,) = rules("never " + "x" * 5_000)
+        (solid,) = directives("never " + "x" * 5_000)
         assert len(solid) <= MAX_DIRECTIVE
 
-    def test_a_repeated_rule_stands_once_where_it_was_said_last(self) -> None:
-        """Case, punctuation and blanks make no other rule."""
+    def test_a_repeated_directive_stands_once_where_it_was_said_last(self) -> None:
+        """Case, punctuation and blanks make no other directive."""
         text = "Always ask. Never guess. ALWAYS  ask!"
-        assert rules(text) == ("Never guess.", "ALWAYS ask!")
+        assert directives(text) == ("Never guess.", "ALWAYS ask!")
 
     def test_a_prompt_set_brings_its_own_words(self) -> None:
-        """Other languages, blanks or none between words; no words, no rules."""
-        assert rules("Ab sofort  auf Deutsch. Immer!", words=("ab sofort", "immer")) == (
+        """Other languages, blanks or none between words; no words, no directives."""
+        assert directives("Ab sofort  auf Deutsch. Immer!", words=("ab sofort", "immer")) == (
             "Ab sofort auf Deutsch.",
             "Immer!",
         )
-        assert rules("请不要在周五部署。谢谢。", words=("不要",)) == ("请不要在周五部署。",)
-        assert rules("Always ask.", words=()) == ()
+        assert directives("请不要在周五部署。谢谢。", words=("不要",)) == ("请不要在周五部署。",)
+        assert directives("Always ask.", words=()) == ()
         assert directive_pattern(()) is None
 
     @pytest.mark.parametrize(
@@ -159,18 +159,18 @@ class TestSentences:
     @pytest.mark.usefixtures("no_hang")
     def test_a_megabyte_is_no_hang(self, text: str) -> None:
         """No pattern goes back over what it has read."""
-        found = rules(text)
-        assert all(len(rule) <= MAX_DIRECTIVE for rule in found)
+        found = directives(text)
+        assert all(len(directive) <= MAX_DIRECTIVE for directive in found)
 
 
 class TestKeeping:
     def test_merges_keep_the_oldest_first_and_the_later_of_equals(self) -> None:
-        """A later rule that repeats an older one replaces it."""
+        """A later directive that repeats an older one replaces it."""
         merged = merge_directives([("Always ask.", "Never guess."), (), ("always ask", "Do not push.")])
         assert merged == ("Never guess.", "always ask", "Do not push.")
 
     def test_the_newest_are_kept_when_room_is_short(self) -> None:
-        """What is kept is the end of the list, whole rules only."""
+        """What is kept is the end of the list, whole directives only."""
         given = tuple(f"Always keep rule number {n}." for n in range(20))
         kept = newest_directives(given, 60, count)
         assert kept == given[-len(kept) :]
@@ -180,7 +180,7 @@ class TestKeeping:
         assert newest_directives(given, 10_000, count) == given
 
     def test_what_the_text_holds_word_by_word_is_not_said_twice(self) -> None:
-        """A model that quotes a rule has kept it."""
+        """A model that quotes a directive has kept it."""
         text = "Standing rules: Always ask\nfirst."
         assert format_directives(("Always ask first.", "Never guess."), text) == f"{DIRECTIVES_LINE}\n- Never guess."
         assert format_directives(("Always ask first.",), text) == ""
@@ -197,7 +197,7 @@ class TestKeeping:
         assert directives_room(400, 100) == 50
 
     def test_the_nodes_of_a_view_share_the_room_newest_first(self) -> None:
-        """Older nodes give way; a rule that a later node repeats is left out of the older one."""
+        """Older nodes give way; a directive that a later node repeats is left out of the older one."""
         nodes = [tuple(f"Always keep rule {at}-{n}." for n in range(4)) for at in range(5)]
         nodes[1] = (*nodes[1], nodes[4][0].upper())
         whole = share_out(nodes, 10_000, count)
@@ -212,21 +212,21 @@ class TestKeeping:
             assert all(set(b) <= set(a) for a, b in zip(earlier, later, strict=False)), "nothing comes back"
 
 
-RULES = ("From now on, answer in German.", "Never rename a column.", "Under no circumstances delete a branch.")
+DIRECTIVES = ("From now on, answer in German.", "Never rename a column.", "Under no circumstances delete a branch.")
 CRITICAL = "The customer's contract ends on 2031-03-31."
 
 
-async def test_standing_rules_and_critical_rows_outlive_ten_boundaries_and_two_levels_of_merging() -> None:
+async def test_directives_and_critical_rows_outlive_ten_compactions_and_two_levels_of_merging() -> None:
     """The summariser drops everything, and all else that was said early is gone from the view."""
     provider = ScriptedProvider(then="Goal: something was asked for. State: it was done.")
     manager = SummarizingContextManager(summary_share=0.15)
     await manager.add_message(user("Hello, let us begin."))
     await manager.add_message(assistant("Yes."))
-    boundaries = 0
+    compactions = 0
     frontier = 0
     for turn in range(700):
-        text = f"Please look at part {turn} of the plan." + (f" {RULES[turn // 5]}" if turn in (5, 10) else "")
-        await manager.add_message(user(f"{RULES[0]} Go." if turn == 2 else text))
+        text = f"Please look at part {turn} of the plan." + (f" {DIRECTIVES[turn // 5]}" if turn in (5, 10) else "")
+        await manager.add_message(user(f"{DIRECTIVES[0]} Go." if turn == 2 else text))
         if turn == 3:
             await manager.add_message({**user(CRITICAL), "metadata": {"critical": True}})
         await manager.add_message(call(f"c{turn}", "read", part=turn))
@@ -234,17 +234,17 @@ async def test_standing_rules_and_critical_rows_outlive_ten_boundaries_and_two_l
         await manager.add_message(assistant(f"Part {turn} was read."))
         view = await manager.get_messages_for_request(8_000, provider=provider)
         if manager.conversation.view.frontier > frontier:
-            boundaries, frontier = boundaries + 1, manager.conversation.view.frontier
+            compactions, frontier = compactions + 1, manager.conversation.view.frontier
             shown = "\n".join(str(row["content"]) for row in view)
             if turn > 100:
-                assert all(shown.count(f"\n- {rule}\n") == 1 for rule in RULES)
+                assert all(shown.count(f"\n- {directive}\n") == 1 for directive in DIRECTIVES)
                 assert [row["content"] for row in view].count(CRITICAL) == 1
                 assert "Please look at part 6 of" not in shown
-    assert boundaries >= 10
+    assert compactions >= 10
     assert max(shown.node.level for shown in manager.conversation.view.nodes) >= 2
     oldest = manager.conversation.view.nodes[0]
-    assert oldest.summary.directives == RULES
-    assert all(f"- {rule}\n" in oldest.row["content"] for rule in RULES)
+    assert oldest.summary.directives == DIRECTIVES
+    assert all(f"- {directive}\n" in oldest.row["content"] for directive in DIRECTIVES)
     counter = TokenCounter()
     await counter.load()
     held = sum(counter.count(format_directives(shown.summary.directives)) for shown in manager.conversation.view.nodes)
@@ -252,8 +252,8 @@ async def test_standing_rules_and_critical_rows_outlive_ten_boundaries_and_two_l
     await manager.close()
 
 
-async def test_the_rules_of_all_nodes_hold_at_most_two_hundredths_of_the_budget() -> None:
-    """A user who sets a rule in every turn; the newest are kept, and a resumed manager shows the same view."""
+async def test_the_directives_of_all_nodes_hold_at_most_two_hundredths_of_the_budget() -> None:
+    """A user who gives a directive in every turn; the newest are kept, and a resumed manager shows the same view."""
     provider = ScriptedProvider(then="Goal: something was asked for. State: it was done.")
     store = MemoryStore()
     manager = SummarizingContextManager(store=store)

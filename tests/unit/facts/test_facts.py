@@ -1,4 +1,4 @@
-"""What code says without a model: facts, ledgers, digests and the transcript format."""
+"""What code says without a model: facts, ledgers, fallback summaries and the transcript format."""
 
 from __future__ import annotations
 
@@ -398,7 +398,7 @@ SESSION = rows(
 )
 
 
-def test_a_digest_says_what_it_is_what_was_asked_called_and_found() -> None:
+def test_a_fallback_summary_says_what_it_is_what_was_asked_called_and_found() -> None:
     """Its first line names its origin; user words stand in order, the newest calls first."""
     text = fallback_text(SESSION, 400, count)
     assert text.split("\n") == [
@@ -418,14 +418,14 @@ def test_a_digest_says_what_it_is_what_was_asked_called_and_found() -> None:
 
 
 @pytest.mark.parametrize("room", [0, 1, 3, 10, 13, 14, 20, 40, 80])
-def test_a_digest_never_exceeds_its_tokens(room: int) -> None:
+def test_a_fallback_summary_never_exceeds_its_tokens(room: int) -> None:
     """Ten tokens hold a part of the first line, and no more is said."""
     text = fallback_text(SESSION, room, count)
     assert count(text) <= room
     assert text.startswith(FALLBACK_LINE[:20] if room >= 5 else "")
 
 
-def test_of_many_user_words_a_digest_keeps_the_newest() -> None:
+def test_of_many_user_words_a_fallback_summary_keeps_the_newest() -> None:
     """They take two fifths of the room, so that facts have theirs."""
     many = rows(*(("user", f"Please look at thing number {n} of ABC{n:03d}.") for n in range(60)))
     text = fallback_text(many, 150, count)
@@ -434,12 +434,12 @@ def test_of_many_user_words_a_digest_keeps_the_newest() -> None:
     assert "\nids: ABC0" in text
 
 
-def test_a_digest_of_nothing_is_its_first_line() -> None:
+def test_a_fallback_summary_of_nothing_is_its_first_line() -> None:
     """No user words, no calls, no facts."""
     assert fallback_text([], 100, count) == FALLBACK_LINE == fallback_text(rows(("assistant", "hm")), 100, count)
 
 
-def test_digests_that_fit_are_joined_whole_and_say_once_what_they_are() -> None:
+def test_fallback_summaries_that_fit_are_joined_whole_and_say_once_what_they_are() -> None:
     """The first line is a property of the whole."""
     assert join_fallbacks(["one", f"{FALLBACK_LINE}\ntwo", ""], 100, count) == f"{FALLBACK_LINE}\n\none\n\ntwo"
     assert join_fallbacks(["one", "two"], 100, count) == "one\n\ntwo"
@@ -464,7 +464,7 @@ def test_joining_cuts_inside_a_line_that_alone_is_too_long() -> None:
     assert joined.startswith("aaaa")
     assert joined.endswith("bbbb")
     assert 40 <= count(joined) <= 50
-    assert join_fallbacks([FALLBACK_LINE + "\n" + "a" * 100], 1, count) == FALLBACK_LINE[:4]
+    assert join_fallbacks([FALLBACK_LINE + "\n" + "a" * 100], 1, count) == FALLBACK_LINE[:3]
 
 
 def test_a_transcript_is_parsed_back() -> None:

@@ -733,7 +733,7 @@ def test_a_full_disk_leaves_the_rows_that_were_there(path, call, room, archives)
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("in memory") == done.stderr.count("\n") == 1
-    assert "make room" in done.stderr
+    assert "free disk space" in done.stderr
     assert read(path) == Loaded([user(f"kept {number}") for number in range(3)])
     assert [read(file).rows for file in others(path)] == [read(path).rows] * archives
 

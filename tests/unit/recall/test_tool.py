@@ -49,8 +49,8 @@ async def test_an_answer_is_text_and_nothing_around_it():
         (Context(RecallError("no such row; ask for 1 to 4")), {"messages": "9"}, "no such row; ask for 1 to 4"),
         (Context(AssertionError("not asked")), {}, "give exactly one of messages, summary, words or cursor"),
         (Context(AssertionError("not asked")), None, "the input must be an object"),
-        (None, {"messages": "1"}, "keeps nothing to read back"),
-        (object(), {"messages": "1"}, "keeps nothing to read back"),
+        (None, {"messages": "1"}, "has nothing to read back"),
+        (object(), {"messages": "1"}, "has nothing to read back"),
     ],
 )
 async def test_what_cannot_be_answered_is_no_success_and_says_why(context, given_input, says):

@@ -213,9 +213,9 @@ def test_an_own_pattern_leaves_marks_alone(pattern):
 @pytest.mark.parametrize(
     ("pattern", "told"),
     [
-        ("(", r"redact: '\(' is no regular expression \(missing \), .*\); correct it, or escape"),
-        ("a{99999999999999}", "is no regular expression"),
-        (r"\d*", r"redact: '\\\\d\*' matches the empty text; make it ask for at least one character"),
+        ("(", r"redact: '\(' is not a regular expression \(missing \), .*\); correct it, or escape"),
+        ("a{99999999999999}", "is not a regular expression"),
+        (r"\d*", r"redact: '\\\\d\*' matches the empty text; change it to match at least one character"),
         ("", "matches the empty text"),
     ],
 )
@@ -336,7 +336,7 @@ def session(provider: ScriptedProvider, *, focus: str | None = None, **settings:
 
 
 def test_no_secret_is_sent_kept_shown_said_or_logged():
-    """By a model that answers with harmless words: ledger, rules and digest facts come from redacted rows too."""
+    """By a model that answers with harmless words: ledger, directives and fallbacks come from redacted rows too."""
     seen = session(ScriptedProvider())
 
     assert leaks(seen.everywhere()) == []
@@ -347,7 +347,7 @@ def test_no_secret_is_sent_kept_shown_said_or_logged():
     assert seen.history == rows_with(SECRETS)
 
 
-def test_a_digest_holds_no_secret():
+def test_a_fallback_summary_holds_no_secret():
     seen = session(ScriptedProvider(), compaction_strategy="truncate")
 
     assert leaks(seen.everywhere()) == []

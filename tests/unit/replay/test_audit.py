@@ -63,7 +63,7 @@ def test_a_row_that_the_host_refuses_is_named():
 @pytest.mark.parametrize(
     "first", [assistant("b"), {"role": "user", "content": [{"type": "tool_result", "tool_call_id": "1", "output": ""}]}]
 )
-def test_a_view_opens_with_a_user_message_where_the_history_does_or_a_boundary_was_made(first):
+def test_a_view_opens_with_a_user_message_where_the_history_does_or_a_compaction_ran(first):
     system = {"role": "system", "content": "s"}
 
     for fed, made_compaction, wrong in ((user("a"), False, 1), (assistant("a"), True, 1), (assistant("a"), False, 0)):

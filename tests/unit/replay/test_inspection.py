@@ -1,4 +1,4 @@
-"""What a survey tells of recordings of every shape, held against the recording itself and against a replay."""
+"""Inspections of recordings of every shape, compared with the recording itself and with a replay."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.support.cli import EXAMPLE
 COUNTER = TokenCounter()
 
 
-def surveyed(rows: list[JsonRow], window: int = 6_000, max_output: int = 1_000, **settings: object) -> Inspection:
+def inspected(rows: list[JsonRow], window: int = 6_000, max_output: int = 1_000, **settings: object) -> Inspection:
     return asyncio.run(inspect_rows(rows, window=window, max_output=max_output, config=Config.from_mapping(settings)))
 
 
@@ -35,7 +35,7 @@ def counted(rows: list[JsonRow]) -> int:
 
 
 def check(found: Inspection, rows: list[JsonRow]) -> None:
-    """What holds for every survey."""
+    """What holds for every inspection."""
     use = found.use
     assert found.rows == len(rows)
     assert found.tokens == counted(rows)
@@ -48,7 +48,7 @@ def check(found: Inspection, rows: list[JsonRow]) -> None:
 
 
 def check_ranges(found: Inspection) -> None:
-    """Segments and summaries follow each other without a gap; what is folded next begins where they end."""
+    """Segments and summaries follow each other without a gap; what is summarised next begins where they end."""
     spans = [(line.first, line.last) for line in found.segments]
     assert [first for first, _ in spans] == [1, *(last + 1 for _, last in spans)][: len(spans)]
     assert all(first <= last for first, last in spans)
@@ -90,15 +90,15 @@ ROWS = st.lists(
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS, st.sampled_from([1_500, 3_000, 9_000]))
-def test_the_parts_of_a_survey_add_up(rows, window):
+def test_the_parts_of_an_inspection_add_up(rows, window):
     """Open calls, hook rows, system rows anywhere, and windows that are too small for what must stand."""
-    check(surveyed(rows, window=window, max_output=200, safety_margin=0, keep_recent=4), rows)
+    check(inspected(rows, window=window, max_output=200, safety_margin=0, keep_recent=4), rows)
 
 
-def test_the_example_is_cut_folded_and_priced_as_a_replay_does():
-    """Without work in the background a replay makes the same boundaries and takes the same tokens."""
+def test_the_example_is_cut_summarised_and_priced_as_a_replay_does():
+    """Without work in the background a replay makes the same compactions and takes the same tokens."""
     rows = read_session(EXAMPLE)
-    found = surveyed(rows, window=40_000, max_output=4_000)
+    found = inspected(rows, window=40_000, max_output=4_000)
 
     async def replayed():
         await COUNTER.load()
@@ -118,11 +118,11 @@ def test_the_example_is_cut_folded_and_priced_as_a_replay_does():
     assert [line.tokens for line in found.largest] == sorted((line.tokens for line in found.largest), reverse=True)
 
 
-def test_the_same_recording_gives_the_same_survey():
+def test_the_same_recording_gives_the_same_inspection():
     """Nothing depends on how fast this machine is."""
     rows = tool_session(60, size=800)
 
-    assert replaced(surveyed(rows)) == replaced(surveyed(rows))
+    assert replaced(inspected(rows)) == replaced(inspected(rows))
 
 
 def still(node: SummaryNode) -> SummaryNode:
@@ -136,32 +136,32 @@ def replaced(found: Inspection) -> Inspection:
     return replace(found, tree=tuple(map(still, found.tree)))
 
 
-def test_the_next_boundary_folds_what_was_said():
-    """A session that goes on up to its next boundary folds the messages that were foretold."""
+def test_the_next_compaction_summarises_what_was_said():
+    """The next compaction of a session summarises the predicted messages."""
     rows = tool_session(80, size=800)
-    at = next(at for at in range(40, 320, 4) if 0.6 < used_share(surveyed(rows[:at])) < 0.7)
-    before = surveyed(rows[:at])
+    at = next(at for at in range(40, 320, 4) if 0.6 < used_share(inspected(rows[:at])) < 0.7)
+    before = inspected(rows[:at])
 
-    ahead = (surveyed(rows[:end]) for end in range(at + 4, at + 80, 4))
-    later = next(found for found in ahead if found.boundaries > before.boundaries)
+    later_ones = (inspected(rows[:end]) for end in range(at + 4, at + 80, 4))
+    later = next(found for found in later_ones if found.boundaries > before.boundaries)
 
-    folded = later.tree[-1].last
+    summarised = later.tree[-1].last
     assert before.next.first == (before.tree[-1].last + 1 if before.tree else 1)
     assert before.next.last is not None
     assert before.next.calls >= before.next.segments > 0
-    assert before.next.last <= folded
+    assert before.next.last <= summarised
 
 
 def used_share(found: Inspection) -> float:
     return 1 - found.use.free / found.use.budget
 
 
-def test_the_calls_of_the_next_boundary_are_priced_as_they_turn_out():
-    """What was estimated for a first boundary is within a tenth of what it takes."""
+def test_the_calls_of_the_next_compaction_are_priced_as_they_turn_out():
+    """The estimate for a first compaction is within a tenth of the real figures."""
     rows = tool_session(80, size=800)
     ends = range(8, 320, 4)
-    at, made = next((a, b) for a, b in pairwise(ends) if surveyed(rows[:b]).boundaries == 1)
-    foretold, told = surveyed(rows[:at]).next, surveyed(rows[:made])
+    at, made = next((a, b) for a, b in pairwise(ends) if inspected(rows[:b]).boundaries == 1)
+    foretold, told = inspected(rows[:at]).next, inspected(rows[:made])
 
     per_call = foretold.input_tokens / foretold.calls
     assert told.calls > 0
@@ -179,7 +179,7 @@ def test_largest_rows_are_named_by_row_message_and_tool():
         {"role": "tool", "tool_call_id": "gone", "content": "gone " * 60},
     ]
 
-    found = surveyed(rows).largest
+    found = inspected(rows).largest
 
     told = [(line.row, line.message, line.role, line.tool) for line in found]
     assert told == [
@@ -194,16 +194,16 @@ def test_largest_rows_are_named_by_row_message_and_tool():
 def test_nothing_is_kept_or_written(tmp_path):
     """Settings of a session that name files are for sessions."""
     rows = tool_session(40, size=800)
-    told = surveyed(rows, cache=str(tmp_path / "kept"), persistence={"path": str(tmp_path / "rows.jsonl")})
+    told = inspected(rows, cache=str(tmp_path / "kept"), persistence={"path": str(tmp_path / "rows.jsonl")})
 
     assert told.boundaries > 0
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("strategy", ["summarize", "truncate"])
-def test_digests_take_nothing_from_a_provider(strategy):
+def test_fallback_summaries_take_nothing_from_a_provider(strategy):
     """Neither those that were made nor those to come."""
-    found = surveyed(tool_session(40, size=800), compaction_strategy=strategy)
+    found = inspected(tool_session(40, size=800), compaction_strategy=strategy)
 
     costs = (found.calls, found.input_tokens, found.next.calls, found.next.input_tokens)
     assert (costs == (0, 0, 0, 0)) == (strategy == "truncate")

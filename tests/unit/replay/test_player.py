@@ -49,9 +49,9 @@ GOOD = json.dumps(user("x"))
         (["", "  "], "a.jsonl holds no messages"),
         ([GOOD, "", "{role"], "a.jsonl, line 3 is not JSON: Expecting property name"),
         ([GOOD, b"\xff\xfe"], r"a.jsonl, line 2 is not UTF-8 \(byte 1\)"),
-        ([GOOD, "[1]"], "a.jsonl, line 2 is no message: a message must be a dict, got list"),
-        (['{"role": "User"}'], "a.jsonl, line 1 is no message: unknown role 'User'.*did you mean 'user'"),
-        ([GOOD, '{"role": "tool", "content": "x"}'], "line 2 is no message: a tool message needs the id"),
+        ([GOOD, "[1]"], "a.jsonl, line 2 is not a message: a message must be a dict, got list"),
+        (['{"role": "User"}'], "a.jsonl, line 1 is not a message: unknown role 'User'.*did you mean 'user'"),
+        ([GOOD, '{"role": "tool", "content": "x"}'], "line 2 is not a message: a tool message needs the id"),
         (["[" * 100_000], "a.jsonl, line 1 is not JSON that can be read"),
         (["1" * 5_000], "a.jsonl, line 1 is not JSON that can be read"),
     ],
@@ -85,7 +85,7 @@ async def test_a_session_that_fits_is_sent_whole_and_costs_no_call():
     assert told.failed is None
 
 
-async def test_a_session_that_does_not_fit_is_told_boundary_by_boundary():
+async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction():
     rows = tool_session(60, size=800)
     provider = scripted()
     seen = []
@@ -215,7 +215,7 @@ async def test_a_call_that_stays_open_at_the_end_is_no_problem():
 
 
 async def test_the_same_session_gives_the_same_replay():
-    """What is made ahead is waited for, however busy the machine is."""
+    """A replay waits for prefetched summaries, however busy the machine is."""
     rows = tool_session(80, size=800)
 
     async def told():

@@ -56,7 +56,7 @@ def replayed(rows: list[JsonRow], answer: str = "Goal: it was done.", **options:
 
 @pytest.fixture(scope="module")
 def plain() -> ReplayResult:
-    """A session with boundaries and merged summaries."""
+    """A session with compactions and merged summaries."""
     return replayed(session(90, size=600))
 
 
@@ -109,7 +109,7 @@ def block(page: str) -> dict[str, Any]:
 
 
 def test_the_data_block_decodes_to_what_the_replay_saw(plain):
-    """Totals, checks, requests, boundaries and the last view are those of the result."""
+    """Totals, checks, requests, compactions and the last view are those of the result."""
     data = block(render_report(plain))
 
     assert (data["source"], data["provider"], data["offline"]) == ("session.jsonl", "scripted", False)
@@ -268,7 +268,7 @@ def test_a_page_stays_of_a_size_that_a_browser_opens_whatever_the_session():
     assert (len(data["nodes"][0]["ledger"]), data["nodes"][0]["facts_left_out"]) == (100, 200)
 
 
-def test_a_long_chart_keeps_its_ends_its_extremes_and_its_boundaries():
+def test_a_long_chart_keeps_its_ends_its_extremes_and_its_compactions():
     told = large()
     tokens = [line.tokens for line in told.request_lines]
     points = block(render_report(told))["requests"]
@@ -334,8 +334,8 @@ def test_a_page_shows_everything_without_an_error_in_any_theme_and_width(browser
 
     assert page.evaluate("document.title") == "Replay of session.jsonl"
     assert page.evaluate("document.querySelectorAll('.checks .ok').length") == len(plain.checks)
-    assert page.evaluate("document.querySelectorAll('.boundary').length") == len(plain.boundaries)
-    assert page.evaluate("document.querySelectorAll('#boundaries tbody tr').length") == len(plain.boundaries)
+    assert page.evaluate("document.querySelectorAll('.compaction').length") == len(plain.boundaries)
+    assert page.evaluate("document.querySelectorAll('#compactions tbody tr').length") == len(plain.boundaries)
     assert page.evaluate("document.querySelectorAll('#tree > li').length") == len(plain.snapshot.nodes)
     assert page.evaluate("document.querySelectorAll('#view > .row').length") == len(plain.last_view)
     assert page.evaluate("document.querySelector('svg').getBoundingClientRect().width") <= width
@@ -391,18 +391,18 @@ def test_the_keyboard_reaches_and_opens_a_node(browser, page_of, plain):
 
 
 @browser_tests
-def test_a_boundary_tells_its_figures_to_the_mouse_and_to_the_keyboard(browser, page_of, plain):
+def test_a_compaction_tells_its_figures_to_the_mouse_and_to_the_keyboard(browser, page_of, plain):
     page = browser.open(page_of(plain))
     first, second = plain.boundaries[:2]
     tip = "document.querySelector('.tip').hidden ? '' : document.querySelector('.tip').innerText"
 
-    page.hover(".boundary")
+    page.hover(".compaction")
     assert f"{first.before_tokens:,} → {first.after_tokens:,} tokens" in page.evaluate(tip)
     assert f"row {first.row:,}" in page.evaluate(tip)
     page.hover("h1")
     assert page.evaluate(tip) == ""
     page.press("Tab")
-    assert page.evaluate("document.activeElement.matches('.boundary')")
+    assert page.evaluate("document.activeElement.matches('.compaction')")
     page.press("ArrowRight")
     assert f"{second.before_tokens:,} → {second.after_tokens:,} tokens" in page.evaluate(tip)
 
@@ -412,8 +412,8 @@ def test_the_chart_says_what_its_peaks_are(browser, page_of, plain):
     """They may stand above the budget, though no request does."""
     caption = "document.querySelector('#chart + p')?.innerText ?? ''"
 
-    assert "just before a boundary, which is not sent" in browser.open(page_of(plain)).evaluate(caption)
-    assert browser.open(page_of(replayed(tool_session(3)))).evaluate(caption).startswith("No boundary")
+    assert "the size before a compaction. It is not sent" in browser.open(page_of(plain)).evaluate(caption)
+    assert browser.open(page_of(replayed(tool_session(3)))).evaluate(caption).startswith("No compaction")
 
 
 @browser_tests
@@ -450,12 +450,12 @@ def test_even_a_script_that_got_into_the_page_would_not_run(browser, page_of, pl
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        ([user("a")], "there was no request to look at"),
-        (tool_session(3), "nothing was folded"),
-        ([user("a"), assistant("b")], "No boundary was made"),
+        ([user("a")], "there is no request to show"),
+        (tool_session(3), "nothing was summarised"),
+        ([user("a"), assistant("b")], "No compaction ran"),
     ],
 )
-def test_a_session_without_requests_or_boundaries_is_told_in_words(browser, page_of, rows, says):
+def test_a_session_without_requests_or_compactions_is_told_in_words(browser, page_of, rows, says):
     page = browser.open(page_of(replayed(rows)))
 
     assert says in page.evaluate("document.querySelector('main').innerText")

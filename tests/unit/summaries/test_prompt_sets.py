@@ -257,7 +257,7 @@ class TestChecking:
 
         [problem] = check_set(write(tmp_path / "mine", segment=text))
 
-        assert "segment.md: the header has no beginning; open the file with a line that is ---" in problem.text
+        assert "segment.md: the header has no beginning; open the file with a line ---" in problem.text
 
     def test_a_blank_line_before_the_header_is_found_too(self, tmp_path):
         text = (SHIPPED / "default" / "segment.md").read_text("utf-8")
@@ -285,7 +285,7 @@ class TestCopying:
         target = tmp_path / "mine"
         target.mkdir() if there == "folder" else target.write_text("precious")
 
-        with pytest.raises(TemplateError, match="exists and is left as it is"):
+        with pytest.raises(TemplateError, match="exists and is left unchanged"):
             copy_set("default", target)
 
         assert target.is_dir() and not list(target.iterdir()) if there == "folder" else target.read_text() == "precious"

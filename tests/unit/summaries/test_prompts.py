@@ -111,7 +111,7 @@ class TestFinding:
         write_set(tmp_path)
         (tmp_path / "sets").mkdir()
 
-        with pytest.raises(TemplateError, match="is no folder"):
+        with pytest.raises(TemplateError, match="is not a folder"):
             load_prompts("../x", root=tmp_path / "sets")
 
     def test_a_path_that_is_no_folder_is_named(self, tmp_path):
@@ -150,13 +150,13 @@ class TestFiles:
         assert plain.body == "In $words words,\nwithin $fence."
         assert (windows.body, windows.version, windows.hash) == (plain.body, plain.version, plain.hash)
 
-    def test_the_digest_is_of_the_whole_file_without_trailing_newlines(self, tmp_path):
+    def test_the_hash_is_of_the_whole_file_without_trailing_newlines(self, tmp_path):
         text = "---\nversion: 2\n---\n$words $fence"
         template = load_prompts(write_set(tmp_path, segment=text + "\n\n\n")).segment
 
         assert template.hash == hashlib.sha256(text.encode()).hexdigest()
 
-    def test_any_other_edit_changes_the_digest_of_that_file_alone(self, tmp_path):
+    def test_any_other_edit_changes_the_hash_of_that_file_alone(self, tmp_path):
         before = load_prompts(write_set(tmp_path))
         after = load_prompts(write_set(tmp_path, segment=GOOD["segment.md"] + " Be brief."))
 
@@ -183,8 +183,8 @@ class TestHeader:
         [
             ("---\nversion: 1\n", "the header has no end"),
             ("---\nversoin: 1\n---\n", "line 2: unknown key 'versoin' (did you mean 'version'?)"),
-            ("---\nversion: 1\nversion: 2\n---\n", "line 3: 'version' stands twice"),
-            ("---\nwords\n---\n", "line 2: 'words' is no header line; write key: value"),
+            ("---\nversion: 1\nversion: 2\n---\n", "line 3: 'version' is given twice"),
+            ("---\nwords\n---\n", "line 2: 'words' is not a header line; write key: value"),
             ("---\nrules: always\n---\n", "unknown key 'rules'; this header takes variables, version"),
         ],
     )

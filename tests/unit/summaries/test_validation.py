@@ -1,4 +1,4 @@
-"""The gate: what counts as a summary, and in one word why something does not."""
+"""Validation: what counts as a summary, and one word for why an answer does not."""
 
 from __future__ import annotations
 

@@ -9,8 +9,8 @@ from context_summarize.transcript.fences import (
     enclosed,
     enclosed_in,
     fence_of,
-    numbered_parts,
     numbered,
+    numbered_parts,
     split_numbered,
 )
 from context_summarize.transcript.marks import escape_marks
