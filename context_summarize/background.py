@@ -1,13 +1,48 @@
-"""Ends background tasks in bounded time."""
+"""Work beside the event loop: long work is done in slices, and background tasks end in bounded time."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import Any
+import time
+from collections.abc import Generator, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+Steps: TypeAlias = Generator[None, None, T]
+"""Work that yields after each short step, and returns its result at the end."""
+
+SLICE_SECONDS = 0.005
+"""How long a slice of work keeps the event loop."""
+
+
+def finished(steps: Steps[T]) -> T:
+    """Do all the steps at once; what they return."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+async def in_slices(steps: Steps[T]) -> T:
+    """Do the steps; the event loop has its turn every few milliseconds. What they return.
+
+    A thread would not do: it takes the interpreter's lock from the event loop for as long at every turn.
+    """
+    end = time.perf_counter() + SLICE_SECONDS
+    while True:
+        try:
+            next(steps)
+        except StopIteration as stop:
+            result: T = stop.value
+            return result
+        if time.perf_counter() >= end:
+            await asyncio.sleep(0)
+            end = time.perf_counter() + SLICE_SECONDS
 
 
 async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
+from context_summarize.background import Steps
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.rendering import group_hash, render_group
 from context_summarize.messages.rows import Row
@@ -157,8 +158,8 @@ class History:
 
     # --- hashes -----------------------------------------------------------------------------------------------------
 
-    def hash_groups(self) -> Iterator[None]:
-        """Hash the rendered groups that have come since the last time, one a step."""
+    def hash_groups(self) -> Steps[None]:
+        """Hash the rendered groups that have come since the last time."""
         while len(self._hashes) < len(self.rendered) * _HASH_BYTES:
             self._hash_next()
             yield
@@ -178,9 +179,11 @@ class History:
             self._hash_of(until - 1)
         return hashlib.sha256(seed.encode() + self._hashes[: until * _HASH_BYTES]).hexdigest()
 
-    def running_hashes(self, seed: str, until: int) -> Iterator[str]:
+    def running_hashes(self, seed: str, until: int) -> Steps[list[str]]:
         """The running hash after each of the rendered groups [0, until)."""
-        running = hashlib.sha256(seed.encode())
+        running, found = hashlib.sha256(seed.encode()), []
         for ordinal in range(until):
             running.update(self._hash_of(ordinal))
-            yield running.copy().hexdigest()
+            found.append(running.copy().hexdigest())
+            yield
+        return found

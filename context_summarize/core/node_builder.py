@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
 
+from context_summarize.background import Steps, finished
 from context_summarize.core.history import History
 from context_summarize.core.keys import segment_key
 from context_summarize.core.nodes import Node, merge_node
@@ -47,8 +47,8 @@ class NodeBuilder:
         self.segments, self.leaves, self._newest = [], [], {}
         self._segmenter = Segmenter(segment_tokens, summary_tokens, first_group=first_group, first_index=first_index)
 
-    def advance(self) -> Iterator[None]:
-        """Take in the groups that have closed since the last time, one a step."""
+    def advance(self) -> Steps[None]:
+        """Take in the groups that have closed since the last time."""
         while self._segmenter is not None and self._segmenter.next_group < len(self.history.rendered):
             self._feed(self._segmenter)
             yield
@@ -66,7 +66,7 @@ class NodeBuilder:
     # --- nodes ------------------------------------------------------------------------------------------------------
 
     def _leaf(self, segment: Segment) -> Node:
-        rendered = self._run(segment.first_group, segment.end_group, segment.segment_tokens)
+        rendered = finished(self._run(segment.first_group, segment.end_group, segment.segment_tokens))
         key = segment_key(rendered, self._segment_hash, segment.summary_tokens)
         at = (segment.first_group, segment.end_group)
         return Node(key, 0, segment.index, *at, segment.summary_tokens, segment.segment_tokens)
@@ -77,7 +77,7 @@ class NodeBuilder:
             return None
         segment_tokens, summary_tokens = self._segmenter.segment_tokens, self._segmenter.summary_tokens
         focus = self._redact(focus) if focus and self._redact else focus
-        rendered = self._run(first_group, end_group, segment_tokens)
+        rendered = finished(self._run(first_group, end_group, segment_tokens))
         length = cut_length(rendered) // 4
         tokens = min(summary_tokens, max(48, length // 4))
         if length < 2 * tokens:
@@ -94,7 +94,7 @@ class NodeBuilder:
 
     # --- rows behind them -------------------------------------------------------------------------------------------
 
-    def source(self, node: Node) -> tuple[RenderedRow, ...]:
+    def source(self, node: Node) -> Steps[tuple[RenderedRow, ...]]:
         """The rendered rows that a level-0 node stands for, cut as its key was made, numbered from 1."""
         return self._run(node.first_group, node.end_group, node.segment_tokens)
 
@@ -109,8 +109,11 @@ class NodeBuilder:
             at += size
         return out
 
-    def _run(self, first_group: int, end_group: int, segment_tokens: int) -> tuple[RenderedRow, ...]:
-        rows = chain.from_iterable(self._render(at, segment_tokens) for at in range(first_group, end_group))
+    def _run(self, first_group: int, end_group: int, segment_tokens: int) -> Steps[tuple[RenderedRow, ...]]:
+        rows: list[RenderedRow] = []
+        for ordinal in range(first_group, end_group):
+            rows += self._render(ordinal, segment_tokens)
+            yield
         return tuple(RenderedRow(number, row.role, row.name, row.text) for number, row in enumerate(rows, 1))
 
     def _render(self, ordinal: int, segment_tokens: int) -> list[RenderedRow]:

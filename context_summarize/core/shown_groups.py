@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from context_summarize.background import Steps, finished
 from context_summarize.core.entries import Entry, group_entries, is_hidden
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
@@ -70,8 +71,8 @@ class ShownGroups:
 
     # --- growing ----------------------------------------------------------------------------------------------------
 
-    def advance(self) -> Iterator[None]:
-        """Take in the groups that have closed since the last time, one a step."""
+    def advance(self) -> Steps[None]:
+        """Take in the groups that have closed since the last time."""
         while self._first + len(self._groups) < len(self._history.groups):
             self._take(self._history.groups[self._first + len(self._groups)])
             yield
@@ -80,8 +81,7 @@ class ShownGroups:
 
     def catch_up(self) -> None:
         """Take in all groups that have closed since the last time."""
-        for _ in self.advance():
-            pass
+        finished(self.advance())
 
     def _take(self, group: Group) -> None:
         shown = self._convert(group)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import log2
 
+from context_summarize.background import Steps, finished
 from context_summarize.facts.commands import commands_in, error_lines
 from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.facts.patterns import (
@@ -74,8 +75,16 @@ def extract_facts(rows: Sequence[RenderedRow]) -> tuple[Fact, ...]:
     most a half. So sixteen occurrences weigh as much as half a segment of age. On a tie the later fact comes first.
     The bare number of a JSON amount counts as the written amount (`250` as `$250`) if both occur.
     """
+    return finished(fact_steps(rows))
+
+
+def fact_steps(rows: Sequence[RenderedRow]) -> Steps[tuple[Fact, ...]]:
+    """The same as `extract_facts`, a row a step."""
     tally = _Tally()
-    texts = [readable(row.text) for row in rows]
+    texts: list[str] = []
+    for row in rows:
+        texts.append(readable(row.text))
+        yield
     codes = frozenset().union(*map(codes_in, texts))
     known: dict[str, tuple[Found, ...]] = {}
     for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
@@ -84,6 +93,7 @@ def extract_facts(rows: Sequence[RenderedRow]) -> tuple[Fact, ...]:
             tally.add("error", line, index)
         if row.role == "user" and row.text.strip():
             tally.add("user", head_and_tail(row.text.strip()), index)
+        yield
     for index, command in commands_in(rows):
         tally.add("command", command, index)
     tally.join_bare_amounts()

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from context_summarize.facts.extraction import extract_facts, head_and_tail
+from context_summarize.facts.fact import Fact
 from context_summarize.facts.ledger import build_ledger, format_ledger
 from context_summarize.facts.patterns import one_line, shortened
 from context_summarize.tokens.measure import Count
@@ -15,12 +16,14 @@ from context_summarize.transcript.rows import RenderedRow
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 
 
-def fallback_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> str:
+def fallback_text(
+    rows: Sequence[RenderedRow], max_tokens: int, count: Count, facts: Sequence[Fact] | None = None
+) -> str:
     """A summary of `rows` without a model: user words, calls, facts; at most `max_tokens`.
 
     User words get at most two fifths of the tokens, calls a fifth of the remainder, facts the rest.
     """
-    facts = extract_facts(rows)
+    facts = extract_facts(rows) if facts is None else facts
     text = FALLBACK_LINE
     room = max_tokens - count(text)
     if asked := _user_lines(rows, room * 2 // 5, count):

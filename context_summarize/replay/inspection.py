@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+from context_summarize.background import finished
 from context_summarize.config import Config
 from context_summarize.core.draft import FRAME_TOKENS, Scene
 from context_summarize.core.nodes import Node, to_make
@@ -237,7 +238,7 @@ class _Look:
             yield SegmentLine(segment.index, first, last, self._source_tokens(leaf), size, folded)
 
     def _source_tokens(self, leaf: Node) -> int:
-        return self._count(render_rows(self._chat.builder.source(leaf)))
+        return self._count(render_rows(finished(self._chat.builder.source(leaf))))
 
     def _largest(self) -> tuple[RowLine, ...]:
         history = self._chat.history

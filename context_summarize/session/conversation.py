@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import Any
 
+from context_summarize.background import Steps
 from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
@@ -23,8 +21,6 @@ from context_summarize.redaction.redactor import Redact
 from context_summarize.summaries.prompts import PromptSet
 from context_summarize.tokens.measure import Count
 
-_SLICE_SECONDS = 0.005
-"""How long indexing goes on before the event loop has its turn."""
 _LEAST_SEGMENT = 512
 """Segments of this length are cut in the smallest windows too."""
 
@@ -42,9 +38,11 @@ class Conversation:
     adopted: bool = False
     """True once recorded compactions have been looked for."""
 
-    def advance(self) -> Iterator[None]:
-        """Index what has come since the last time, a step at a time."""
-        return chain(self.groups.advance(), self.builder.advance(), self.history.hash_groups())
+    def advance(self) -> Steps[None]:
+        """Index what has come since the last time."""
+        yield from self.groups.advance()
+        yield from self.builder.advance()
+        yield from self.history.hash_groups()
 
 
 def new_conversation(config: Config, prompts: PromptSet, redact: Redact | None, count: Count) -> Conversation:
@@ -87,15 +85,6 @@ def start_segments(chat: Conversation, segment_tokens: int, summary_tokens: int,
         first_group=regular_frontier(nodes, chat.view.frontier),
         first_index=next_index(nodes, fan_in),
     )
-
-
-async def in_slices(steps: Iterator[None]) -> None:
-    """Take the steps; the event loop has its turn every few milliseconds."""
-    end = time.perf_counter() + _SLICE_SECONDS
-    for _ in steps:
-        if time.perf_counter() >= end:
-            await asyncio.sleep(0)
-            end = time.perf_counter() + _SLICE_SECONDS
 
 
 # --- rows of a host -------------------------------------------------------------------------------------------------

@@ -7,12 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from context_summarize.background import in_slices
 from context_summarize.core.plan import Ask, Prefetched, Reason
 from context_summarize.core.view import View
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Made
 from context_summarize.session.compaction import Compaction, Compactor, Deadline, Preview
-from context_summarize.session.conversation import Conversation, derive_sizes, in_slices, with_prompt, with_view
+from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
 from context_summarize.session.limits import LimitsReader, RequestLimits
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.resume import Records, Resumption

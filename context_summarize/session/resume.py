@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable
 
+from context_summarize.background import in_slices
 from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.keys import SCHEMA_VERSION
@@ -14,7 +15,7 @@ from context_summarize.core.nodes import CompactionRecord
 from context_summarize.core.view_state import ViewState
 from context_summarize.facts.directives import directives_room
 from context_summarize.session.compaction import Compactor
-from context_summarize.session.conversation import Conversation, in_slices, start_segments
+from context_summarize.session.conversation import Conversation, start_segments
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.summaries.prompts import PromptSet
 from context_summarize.summaries.tasks import SummaryTasks
@@ -63,7 +64,7 @@ class Records:
         if groups < 2 or await self._store.is_empty():
             return []
         await in_slices(history.hash_groups())
-        hashes = await asyncio.to_thread(list, history.running_hashes(self._seed, groups))
+        hashes = await in_slices(history.running_hashes(self._seed, groups))
         return await self._store.find_records(hashes[::-1])
 
     async def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from context_summarize.background import Steps
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.facts.directives import (
@@ -14,7 +15,7 @@ from context_summarize.facts.directives import (
     merge_directives,
     newest_directives,
 )
-from context_summarize.facts.extraction import coverage, extract_facts, identifiers
+from context_summarize.facts.extraction import coverage, extract_facts, fact_steps, identifiers
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.fallback import fallback_text, join_fallbacks
 from context_summarize.facts.ledger import build_ledger, format_ledger, merge_facts
@@ -24,25 +25,31 @@ from context_summarize.transcript.fences import numbered_parts
 from context_summarize.transcript.rows import RenderedRow, render_rows
 
 
-def leaf_job(node: Node, builder: NodeBuilder, directive_words: Sequence[str], count: Count) -> Job:
-    """The job of a level-0 node. Reads, renders and redacts its rows: work for a thread where they are many."""
-    rows = builder.source(node)
+def leaf_job(node: Node, builder: NodeBuilder, directive_words: Sequence[str], count: Count) -> Steps[Job]:
+    """The job of a level-0 node: its rows read, rendered and redacted, and what code can find in them."""
+    rows = yield from builder.source(node)
     runs = builder.runs(node, rows)
     parts = tuple(render_rows(run) for run in runs)
     source = count("\n\n".join(parts))
+    yield
     found = find_directives(runs, tuple(directive_words))
     kept = _kept_directives(node, found, count, source)
-    return Job(node.key, 0, parts, extract_facts(rows), source, node.summary_tokens, node.focus, kept, rows)
+    facts = yield from fact_steps(rows)
+    return Job(node.key, 0, parts, facts, source, node.summary_tokens, node.focus, kept, rows)
 
 
-def merge_job(node: Node, children: Sequence[Summary], count: Count) -> Job:
+def merge_job(node: Node, children: Sequence[Summary], count: Count) -> Steps[Job]:
     """The job of a node over others, whose texts are there."""
+    facts: list[tuple[Fact, ...]] = []
+    for child in children:
+        facts.append(_child_facts(child))
+        yield
     directives = merge_directives([child.directives for child in children])
     return Job(
         node.key,
         node.level,
         numbered_parts([child.text for child in children]),
-        merge_facts([_child_facts(child) for child in children]),
+        merge_facts(facts),
         sum(child.tokens for child in children),
         node.summary_tokens,
         directives=_kept_directives(node, directives, count),
@@ -69,7 +76,7 @@ def _kept_directives(
 def leaf_fallback(job: Job, count: Count) -> Summary:
     """The fallback summary of a level-0 job."""
     room = min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2))
-    return _fallback(job, fallback_text(job.rows, room, count), count)
+    return _fallback(job, fallback_text(job.rows, room, count, job.facts), count)
 
 
 def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Summary:

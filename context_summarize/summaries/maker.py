@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import TypeVar
+from collections.abc import Sequence
 
+from context_summarize.background import in_slices
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.errors import SummaryUnavailable
@@ -18,11 +17,6 @@ from context_summarize.summaries.services import Services
 from context_summarize.summaries.summarizer import Summarizer
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
-
-_LARGE_SEGMENT = 2_048
-"""Tokens of a segment from which on its rows are read in a thread."""
 
 
 class SummaryMaker:
@@ -83,24 +77,14 @@ class SummaryMaker:
 
     async def fallback(self, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Summary:
         """A node's fallback summary, from its rows or its children's texts. It is never stored."""
-        job = await self._job(node, builder, children)
-        count = self._services.count
-        if node.children:
-            return await self.off_loop(node, lambda: merge_fallback(job, children, count))
-        return await self.off_loop(node, lambda: leaf_fallback(job, count))
+        job, count = await self._job(node, builder, children), self._services.count
+        return merge_fallback(job, children, count) if node.children else leaf_fallback(job, count)
 
     async def _job(self, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Job:
-        count, words = self._services.count, self._summarizer.directive_words
+        count = self._services.count
         if node.children:
-            return await self.off_loop(node, lambda: merge_job(node, children, count))
-        return await self.off_loop(node, lambda: leaf_job(node, builder, words, count))
-
-    async def off_loop(self, node: Node, work: Callable[[], T]) -> T:
-        """Do this in a thread where it may take long: the event loop goes on."""
-        leaf = node
-        while leaf.children:
-            leaf = leaf.children[0]
-        return await asyncio.to_thread(work) if leaf.segment_tokens >= _LARGE_SEGMENT else work()
+            return await in_slices(merge_job(node, children, count))
+        return await in_slices(leaf_job(node, builder, self._summarizer.directive_words, count))
 
     def _failed(self, job: Job, error: SummaryUnavailable) -> None:
         if not error.attempts:

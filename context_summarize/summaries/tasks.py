@@ -159,7 +159,7 @@ class SummaryTasks:
         entry.from_store = found is not None
         summary = found or await self._asked(node, builder, target, entry)
         if placed:
-            entry.rows[node.place] = await self._row(node, builder, summary)
+            entry.rows[node.place] = self._show(builder, node, summary)
         return summary
 
     async def _asked(self, node: Node, builder: NodeBuilder, target: Target | None, entry: _Entry) -> Summary:
@@ -214,6 +214,7 @@ class SummaryTasks:
         for node in nodes:
             if node not in late and self.shown(node) is None:
                 await self._place(node, builder)
+                await asyncio.sleep(0)  # making a row takes a few milliseconds
         return late
 
     async def _place(self, node: Node, builder: NodeBuilder) -> None:
@@ -222,15 +223,12 @@ class SummaryTasks:
         if summary is None:
             await self.stand_in([node], builder)
         else:
-            self._entries[node.key].rows[node.place] = await self._row(node, builder, summary)
+            self._entries[node.key].rows[node.place] = self._show(builder, node, summary)
             self.version += 1
 
     def row_of(self, builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
         """The row that would stand for a node with this summary."""
         return self._show(builder, node, summary)
-
-    async def _row(self, node: Node, builder: NodeBuilder, summary: Summary) -> ShownNode:
-        return await self._maker.off_loop(node, lambda: self._show(builder, node, summary))
 
     async def _wait(self, keys: Iterable[str], seconds: float | None) -> None:
         entries = [entry for key in keys if (entry := self._entries[key]).task is not None and not entry.late]
@@ -275,7 +273,7 @@ class SummaryTasks:
             entry = self._entries.setdefault(node.key, _Entry())
             if entry.summary is None:  # it may have come meanwhile
                 entry.fallback, entry.stands_in = fallback, True
-            entry.rows[node.place] = await self._row(node, builder, entry.summary or fallback)
+            entry.rows[node.place] = self._show(builder, node, entry.summary or fallback)
             self.version += 1
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:

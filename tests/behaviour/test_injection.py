@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import ChatRequest
 
+from context_summarize.background import finished
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.summaries.pieces import cut_pieces
@@ -109,7 +110,7 @@ async def test_the_fence_stands_twice_and_holds_exactly_the_rows(row):
     rows = session(row["kind"], with_guess(row))
     manager = await compacted(rows, provider)
     nodes = [shown.node for shown in manager.conversation.view.nodes]
-    sources = [manager.conversation.builder.source(node) for node in nodes]
+    sources = [finished(manager.conversation.builder.source(node)) for node in nodes]
     fenced = {text: fence for _, fence, text in map(parts_of, provider.requests)}
 
     assert [r.role for source in sources for r in source] == [r["role"] for r in rows[: sum(map(len, sources))]]
@@ -130,7 +131,9 @@ async def test_no_line_of_a_row_passes_for_a_header(row):
     """For a reader who folds look-alikes and takes every line end for one: as many headers as rows."""
     provider = ScriptedProvider(then=SUMMARY)
     manager = await compacted(session(row["kind"], with_guess(row)), provider)
-    rows = sum(len(manager.conversation.builder.source(shown.node)) for shown in manager.conversation.view.nodes)
+    rows = sum(
+        len(finished(manager.conversation.builder.source(shown.node))) for shown in manager.conversation.view.nodes
+    )
 
     lines = [line for request in provider.requests for line in LINE_ENDS.split(parts_of(request)[2])]
     assert sum(bool(re.match(r"[#\uff03\ufe5f]\W*\d+\W*\s\W*\w", bare(line))) for line in lines) == rows

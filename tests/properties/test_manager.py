@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
+from context_summarize.background import finished
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.rules import check_fits, check_opening, check_order, check_shape
@@ -142,7 +143,7 @@ def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[d
         await manager.get_messages_for_request(10**6)
         history = manager.conversation.history
         for node in manager.conversation.builder.leaves:
-            shown = manager.conversation.builder.source(node)
+            shown = finished(manager.conversation.builder.source(node))
             first, last = history.message_range(node.first_group, node.end_group)
             assert [row.number for row in shown] == list(range(1, last - first + 2))
             groups = [history.rendered_group(at) for at in range(node.first_group, node.end_group)]

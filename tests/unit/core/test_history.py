@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from context_summarize.background import finished
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.messages.checking import normalise
@@ -237,9 +238,9 @@ class TestPortableNames:
 class TestRunningHashes:
     def test_there_is_one_hash_for_each_rendered_group(self) -> None:
         """Each covers all before it."""
-        hashes = list(history_of(MIXED).running_hashes("seed", 4))
+        hashes = finished(history_of(MIXED).running_hashes("seed", 4))
         assert len(set(hashes)) == 4
-        assert list(history_of(MIXED[:4] + MIXED[5:6]).running_hashes("seed", 2)) == hashes[:2]
+        assert finished(history_of(MIXED[:4] + MIXED[5:6]).running_hashes("seed", 2)) == hashes[:2]
 
     @pytest.mark.parametrize(
         "changed",
@@ -262,14 +263,16 @@ class TestRunningHashes:
     )
     def test_what_hosts_drop_or_add_does_not_count(self, changed: list[JsonRow]) -> None:
         """A saved and read history is the same conversation."""
-        assert list(history_of(changed).running_hashes("s", 4)) == list(history_of(MIXED).running_hashes("s", 4))
+        assert finished(history_of(changed).running_hashes("s", 4)) == finished(
+            history_of(MIXED).running_hashes("s", 4)
+        )
 
     def test_thinking_does_not_count(self) -> None:
         """Saved transcripts have none."""
         thought = {"type": "thinking", "thinking": "hm", "signature": "s"}
         spoken = {"role": "assistant", "content": [thought, {"type": "text", "text": "yes"}], "thinking_block": thought}
         with_it, without = history_of([user("a"), spoken]), history_of([user("a"), assistant("yes")])
-        assert list(with_it.running_hashes("s", 2)) == list(without.running_hashes("s", 2))
+        assert finished(with_it.running_hashes("s", 2)) == finished(without.running_hashes("s", 2))
 
     @pytest.mark.parametrize(
         "other",
@@ -282,18 +285,18 @@ class TestRunningHashes:
     )
     def test_what_was_said_counts(self, other: list[JsonRow]) -> None:
         """Text, role, arguments and results."""
-        [*_, last] = history_of(MIXED).running_hashes("s", 4)
-        [*_, changed] = history_of(other).running_hashes("s", 4)
+        [*_, last] = finished(history_of(MIXED).running_hashes("s", 4))
+        [*_, changed] = finished(history_of(other).running_hashes("s", 4))
         assert changed != last
 
     def test_the_seed_counts(self) -> None:
         """Records of other settings are not found."""
         history = history_of(MIXED)
-        assert not set(history.running_hashes("a", 4)) & set(history.running_hashes("b", 4))
+        assert not set(finished(history.running_hashes("a", 4))) & set(finished(history.running_hashes("b", 4)))
 
     def test_nothing_has_no_hash(self) -> None:
         """An empty run."""
-        assert list(history_of(MIXED).running_hashes("a", 0)) == []
+        assert finished(history_of(MIXED).running_hashes("a", 0)) == []
 
 
 def built(history: History, *sizes: int, first_group: int = 0, first_index: int = 0) -> NodeBuilder:
@@ -416,7 +419,7 @@ class TestNodes:
         rows = [user("ask " * 30), calls(("a", "x", {}), ("b", "y", {})), hook("h"), result("a"), result("b")]
         cut = Cut([*rows, *tool_session(6)])
         leaf = cut.leaves[0]
-        source = cut.builder.source(leaf)
+        source = finished(cut.builder.source(leaf))
         runs = cut.builder.runs(leaf, source)
         assert [row for run in runs for row in run] == list(source)
         assert len(runs) == leaf.end_group - leaf.first_group

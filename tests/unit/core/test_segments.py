@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from context_summarize.background import finished
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.history import History
 from context_summarize.core.keys import segment_key
@@ -595,5 +596,7 @@ class TestSegmentsOfAHistory:
             assert all(step is None for step in builder.advance())
         for leaf in builder.leaves:
             run = groups[leaf.first_group : leaf.end_group]
-            assert builder.source(leaf) == render_groups(analysed(raws), run, segment_tokens=512, redact=redact)
+            assert finished(builder.source(leaf)) == render_groups(
+                analysed(raws), run, segment_tokens=512, redact=redact
+            )
         assert history.messages(len(groups)) == render_groups(analysed(raws), groups, segment_tokens=None, redact=None)

@@ -14,6 +14,7 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError, RateLimitError
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
+from context_summarize.background import finished
 from context_summarize.config import Config
 from context_summarize.core.frames import node_text, show_node
 from context_summarize.core.history import History
@@ -137,7 +138,7 @@ class TestLeaf:
         scene = Scene()
         await scene.get(scene.leaves[1])
         shown = str(scene.provider.requests[0].messages[1].content)
-        rows = scene.builder.source(scene.leaves[1])
+        rows = finished(scene.builder.source(scene.leaves[1]))
         assert len(rows) > 4
         assert all(row.text in shown for row in rows)
 
