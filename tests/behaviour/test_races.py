@@ -21,6 +21,7 @@ from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
+from tests.support.effort import turns
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
 from tests.support.views import nodes, size
@@ -213,7 +214,7 @@ class TestCancelledAtEveryAwait:
         await plain.manager.close()
         fails = isinstance(setup.then, Exception)
         cancelled = 0
-        for steps in range(2_000):
+        for steps in turns():
             session = await setup.session()
             before = session.manager.conversation.view
             task = await cancelled_after(session.request(), steps)
@@ -266,7 +267,7 @@ class TestCancelledAtEveryAwait:
         """Wherever the host gave up: once a view with the boundary was served, a resumed session adopts it."""
         setup = SETUPS["a store that awaits"]
         lost = []
-        for steps in range(2_000):
+        for steps in turns():
             session = await setup.session()
             task = await cancelled_after(session.request(), steps)
             view = await session.request()
@@ -290,7 +291,7 @@ class TestCancelledAtEveryAwait:
 
         setup = Setup(hooks=LateEars)
         lost = []
-        for steps in range(2_000):
+        for steps in turns():
             session = await setup.session()
             task = await cancelled_after(session.request(), steps)
             await session.request()
@@ -306,7 +307,7 @@ class TestCancelledAtEveryAwait:
         """The history is as it was or has the change; the next view is the one that history has."""
         setup = SETUPS["all of them"]
         row = user("one more " * 20)
-        for steps in range(2_000):
+        for steps in turns():
             session = await setup.session()
             made = session.manager
             works: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {

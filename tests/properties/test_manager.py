@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import os
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -15,16 +14,11 @@ from context_summarize.providers.offline import OfflineProvider
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.rules import check_fits, check_opening, check_order, check_shape
 from tests.properties.strategies import histories
+from tests.support.effort import EXAMPLES
 from tests.support.recorder import Recorder
 
-EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "300"))
 COUNT = TokenCounter().count
-slow_ok = settings(
-    max_examples=EXAMPLES,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize="CI" in os.environ,  # a run that lands a change fails for what the change does, not by luck
-)
+slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
 

@@ -1,6 +1,6 @@
 """Rules 1 to 13, as far as they show from outside, over random lives of a whole manager.
 
-`CONTEXT_SUMMARIZE_RUNS` sets the number of lives (60 by default), 50 steps each.
+tests/support/effort.py has the number of lives, 50 steps each.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -24,9 +23,9 @@ from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.rules import Rows, check_fits, check_opening, check_order, check_shape
 from tests.properties.strategies import histories, single, tool_run
+from tests.support.effort import RUNS
 from tests.support.recorder import Clock, Recorder
 
-RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "60"))
 COUNT = TokenCounter().count
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2}
 BUDGETS = [250, 400, 800, 2_000, 8_000]
@@ -466,7 +465,5 @@ TestManagerMachine = ManagerMachine.TestCase
 TestManagerMachine.settings = settings(
     max_examples=RUNS,
     stateful_step_count=50,
-    deadline=None,
     suppress_health_check=list(HealthCheck),
-    derandomize="CI" in os.environ,  # a run that lands a change fails for what the change does, not by luck
 )
