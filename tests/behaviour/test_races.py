@@ -120,6 +120,7 @@ class Session:
     provider: ScriptedProvider
     rows: Rows
     budget: int
+    store: MemoryStore
 
     def request(self) -> Coroutine[Any, Any, Rows]:
         return self.manager.get_messages_for_request(self.budget, self.provider)
@@ -163,7 +164,7 @@ class Setup:
             await manager.set_messages(rows[: self.earlier])
             await manager.get_messages_for_request(self.budget, provider)
         await manager.set_messages(rows)
-        return Session(manager, recorder, provider, rows, self.budget)
+        return Session(manager, recorder, provider, rows, self.budget, store)
 
     async def manager(self, recorder: Recorder, store: MemoryStore) -> SummarizingContextManager:
         made = SummarizingContextManager(recorder, store=store, keep_recent=4, **SMALL, **dict(self.settings))
@@ -271,7 +272,7 @@ class TestCancelledAtEveryAwait:
             session = await setup.session()
             task = await cancelled_after(session.request(), steps)
             view = await session.request()
-            again = SummarizingContextManager(store=session.manager._parts.services.store, keep_recent=4, **SMALL)
+            again = SummarizingContextManager(store=session.store, keep_recent=4, **SMALL)
             await again.set_messages(session.rows)
             if await again.get_messages_for_request(LARGE) != view:
                 lost.append(steps)

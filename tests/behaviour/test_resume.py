@@ -26,6 +26,7 @@ from context_summarize.stores.protocol import SummaryStore
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import ScriptedProvider
 from tests.support.effort import LONG
+from tests.support.kept import KeptStore
 from tests.support.paths import ROOT
 from tests.support.recorder import EXAMPLE
 
@@ -273,14 +274,14 @@ def recorded_rows() -> list[JsonRow]:
 
 
 @pytest.fixture(scope="module")
-def one_session() -> tuple[MemoryStore, Ended]:
+def one_session() -> tuple[KeptStore, Ended]:
     """A session that was run once, and the store that it left."""
-    store = MemoryStore()
+    store = KeptStore()
     return store, asyncio.run(live(lived(read_session(AIRLINE)[:620]), store, 8_000))
 
 
 @pytest.fixture
-def kept(one_session: tuple[MemoryStore, Ended]) -> tuple[MemoryStore, Ended]:
+def kept(one_session: tuple[KeptStore, Ended]) -> tuple[KeptStore, Ended]:
     """The same, with a copy of the store, which the test may fill."""
     store, ended = one_session
     return copy.deepcopy(store), ended
@@ -387,10 +388,10 @@ async def test_a_record_of_another_session_is_not_found(kept: tuple[MemoryStore,
     assert [row["metadata"]["turn"] for row in others(view)] == [row["metadata"]["turn"] for row in saved]
 
 
-async def test_a_record_that_does_not_match_its_history_is_ignored(kept: tuple[MemoryStore, Ended]) -> None:
+async def test_a_record_that_does_not_match_its_history_is_ignored(kept: tuple[KeptStore, Ended]) -> None:
     """Nodes that leave a gap, or reach past the end: the view is made anew, from the summaries that are there."""
     store, ended = kept
-    records = list(store._records.values())
+    records = list({record.hash: record for record in store.records}.values())
     assert len(records) > 2
     for record in records:
         damaged = (

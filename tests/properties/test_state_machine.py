@@ -287,7 +287,7 @@ class ManagerMachine(RuleBasedStateMachine):
 
     async def request(self) -> Rows:
         """A view; with a provider that hangs, the host gives up waiting after a while."""
-        self.may_fire = self.made._requests._compactor._throttle.may_fire()
+        self.may_fire = self.made._requests._compactor._throttle.may_fire()  # noqa: SLF001 - shows nowhere else
         request = asyncio.ensure_future(self.made.get_messages_for_request(self.budget, self.provider))
         await self.patient(request)
         return request.result()
@@ -386,7 +386,7 @@ class ManagerMachine(RuleBasedStateMachine):
             for place, (name, data) in enumerate(self.recorder.events)
             if name == "context:compaction" and place >= at
         ]
-        room = max(1, self.made._parts.meter.invert(self.budget))
+        room = max(1, self.made._parts.meter.invert(self.budget))  # noqa: SLF001 - shows nowhere else
         check_shape(view)
         check_order(view, self.rows)
         check_opening(view, self.rows, self.made.conversation.view.compactions)

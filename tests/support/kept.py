@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.stores.memory import MemoryStore
 
@@ -21,3 +23,10 @@ class KeptStore(MemoryStore):
     async def put_record(self, record: CompactionRecord) -> None:
         self.records.append(record)
         await super().put_record(record)
+
+    async def take(self, *, summaries: Iterable[Summary] = (), records: Iterable[CompactionRecord] = ()) -> None:
+        """Put all of these."""
+        for summary in summaries:
+            await self.put(summary)
+        for record in records:
+            await self.put_record(record)
