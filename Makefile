@@ -10,11 +10,14 @@ PEERS := .venv-peers
 # The lowest versions of all dependencies that pyproject.toml allows.
 LOWEST := .venv-lowest
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
-# Tests run side by side; `make test WORKERS=0` runs them in one process.
+# Tests run side by side, those of one file in one process; `make test WORKERS=0` runs all in one process.
 WORKERS ?= auto
+PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
+# What CI adds: full sizes and many examples, and branch coverage, which takes half as long again.
+COVERAGE := $(if $(filter 1,$(CONTEXT_SUMMARIZE_COVERAGE)),--cov --cov-branch --cov-fail-under=95)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field dist test-lowest clean
+.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field dist test-all test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -22,8 +25,11 @@ help: ## show this list
 demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-token window
 	$(BIN)/context-summarize replay examples/airline-desk.jsonl
 
-test: $(VENV)/installed-dev ## run the tests; branch coverage must reach 95 %
-	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup --cov --cov-branch --cov-fail-under=95
+test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples
+	$(BIN)/python -m $(PYTEST) $(COVERAGE)
+
+test-all: ## run the tests as CI does: full sizes, many examples, branch coverage of at least 95 %
+	CONTEXT_SUMMARIZE_LONG=1 CONTEXT_SUMMARIZE_COVERAGE=1 $(MAKE) --no-print-directory test
 
 lint: $(VENV)/installed-dev ## run ruff, mypy --strict and the check of the layers
 	$(BIN)/ruff check .
@@ -53,7 +59,7 @@ dist: $(VENV)/installed-dev ## build sdist and wheel, check them, and replay wit
 	$(BIN)/python tools/dist.py
 
 test-lowest: $(LOWEST)/installed-lowest ## run the tests with the lowest versions that pyproject.toml allows
-	$(LOWEST)/bin/python -m pytest -n $(WORKERS) --maxprocesses 8 --dist loadgroup -m 'not wheel' \
+	$(LOWEST)/bin/python -m $(PYTEST) -m 'not wheel' \
 		--ignore tests/properties --ignore tests/host
 
 clean: ## remove .venv, .venv-peers, .venv-lowest, caches and build results

@@ -197,7 +197,8 @@ def _percent(score: float | None) -> str:
     return "-" if score is None else f"{score:.0%}"
 
 
-def _print(report: Report, out: Console) -> None:
+def print_report(report: Report, out: Console) -> None:
+    """The table of scores, what was not answered in full, and what the calls took."""
     out.print(f"{report.recording}: {report.messages:,} messages, answered by {report.provider}", markup=False)
     out.print(table(report))
     out.print(f"Compacted: {report.compacted.tokens:,} tokens of {report.budget:,} allowed.")
@@ -231,7 +232,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.json:
         print(json.dumps(as_data(report), ensure_ascii=False))
     else:
-        _print(report, out)
+        print_report(report, out)
     return 0
 
 

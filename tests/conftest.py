@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import context_summarize
+from tests.support.disk import Disk
+from tests.support.effort import SMALL_EXAMPLES
 
 NO_SKIPS = "CONTEXT_SUMMARIZE_NO_SKIPS"
 """Environment variable: `1` fails a session in which anything was skipped."""
@@ -50,6 +53,12 @@ def no_hang() -> Iterator[None]:
 
 
 @pytest.fixture
+def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
+    """The threads that write the test's history files."""
+    return Disk(monkeypatch)
+
+
+@pytest.fixture
 def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     """The warnings so far."""
     return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
@@ -82,5 +91,9 @@ class NoSkips:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # Derandomized in CI: a run that lands a change fails for what the change does, not by luck. No deadline: machines
+    # differ, and are busy.
+    settings.register_profile("effort", max_examples=SMALL_EXAMPLES, deadline=None, derandomize="CI" in os.environ)
+    settings.load_profile("effort")
     if os.environ.get(NO_SKIPS) == "1":
         config.pluginmanager.register(NoSkips())

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from benchmarks import examiner, probes
 from benchmarks.examiner import Answer, Examiner, Probe, missing_values, read_grade, read_probes
+from benchmarks.field.virtual import run_virtually
 from context_summarize import Config
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text
@@ -161,10 +162,10 @@ class TestGrading:
         assert (first.score, second.score) == (None, 1.0)
         assert "no key" in first.note
 
-    async def test_an_error_that_passes_is_asked_again(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(Examiner._ask.retry, "wait", lambda state: 0)
+    def test_an_error_that_passes_is_asked_again(self) -> None:
+        """After a while, in virtual time."""
         model = ScriptedProvider([RateLimitError("slow down")], then="shipped-1 of ORD00001")
-        [answer] = await Examiner(model).examine(tool_session(1), [EXACT])
+        [answer] = run_virtually(Examiner(model).examine(tool_session(1), [EXACT]))
         assert answer.score == 1.0
         assert model.calls == 2
 
@@ -222,7 +223,7 @@ class TestRun:
 
     async def test_the_table_has_a_line_for_each_question_and_mean(self, capsys: pytest.CaptureFixture[str]) -> None:
         report = await self.run(Model(context_window=100_000))
-        probes._print(report, Console(width=100))
+        probes.print_report(report, Console(width=100))
         printed = capsys.readouterr().out
         lines = [line.split() for line in printed.splitlines() if line.strip()]
         assert [words[-1] for words in lines if words[0] in ("order", "last", "mean")] == [

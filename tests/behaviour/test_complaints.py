@@ -15,6 +15,7 @@ from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
+from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder, recording
 
 COUNT = TokenCounter().count
@@ -74,14 +75,13 @@ async def test_it_ran_again_and_again() -> None:
 
 async def test_the_request_to_summarise_was_itself_too_long() -> None:
     """Here it is cut into pieces that fit the summariser's window."""
-    small = provider(window=3_000)
     seen: list[int] = []
 
     def answer(request: Any) -> str:
         seen.append(sum(COUNT(str(message.content)) for message in request.messages))
         return ANSWER
 
-    small._then = answer
+    small = provider(answer, window=3_000)
     manager = await fed(
         tool_session(60, size=900), Recorder({"small": small}), summary_provider="small", segment_tokens=4_096
     )
@@ -155,13 +155,13 @@ async def test_it_left_results_without_calls() -> None:
     "error", ["Error: 500 internal server error", "Rate limit exceeded, try again", '{"error": "overloaded"}']
 )
 async def test_an_error_text_was_stored_as_the_summary(error: str) -> None:
-    """Here it is refused at the gate; neither view nor store holds it."""
-    store = MemoryStore()
+    """Here the validation refuses it; neither view nor store holds it."""
+    store = KeptStore()
     manager = SummarizingContextManager(store=store, keep_recent=4, segment_tokens=512, safety_margin=0)
     await manager.set_messages(tool_session(60, size=500))
     view = await manager.get_messages_for_request(provider=provider(error))
     assert not any(error in str(row["content"]) for row in view)
-    assert len(store._summaries) == 0
+    assert store.summaries == []
 
 
 async def test_a_pending_approval_was_summarised_away() -> None:

@@ -25,15 +25,14 @@ from statistics import mean
 
 import pytest
 
-from context_summarize.core.history import History
-from context_summarize.core.nodes import Node
-from context_summarize.core.rendering import render_group
 from context_summarize.messages.rows import JsonRow
 from context_summarize.replay.session_files import read_session
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.tokens.measure import measure
 from tests.support.paths import ROOT
+from tests.support.views import COUNT
+from tests.support.views import nodes as summaries
 
 SHARED = ROOT / "tests" / "data"
 AIRLINE = [ROOT / "examples" / "airline-desk.jsonl", SHARED / "airline-desk-1.jsonl"]
@@ -105,19 +104,12 @@ class Point:
         return kept / wanted if wanted else 1.0
 
 
-def rendered(history: History, node: Node) -> list[RenderedRow]:
-    """The rows that a node stands for, unredacted, long results cut."""
-    groups = [history.rendered_group(at) for at in range(node.first_group, node.end_group)]
-    return [row for group in groups for row in render_group(history.rows, group, number=1, segment_tokens=4_096)]
-
-
-def recount(manager: SummarizingContextManager, view: Sequence[JsonRow]) -> Point:
-    """The share of the exact values that nodes stand for and that are in the view."""
+async def recount(manager: SummarizingContextManager, view: Sequence[JsonRow]) -> Point:
+    """The share of the exact values that summaries stand for and that are in the view."""
     point = Point()
-    shown = text_of(view)
-    for node in (item.node for item in manager.conversation.view.nodes):
-        rows = rendered(manager.conversation.history, node)
-        source, merged = "\n".join(row.text for row in rows), node.level > 0
+    shown, seen = text_of(view), await manager.snapshot(view)
+    for node in seen.nodes:
+        source, merged = "\n".join(row.text for row in seen.messages[node.first - 1 : node.last]), node.level > 0
         for kind in KINDS:
             for value in values(kind, source):
                 point.wanted[merged][kind] += 1
@@ -130,33 +122,34 @@ def recount(manager: SummarizingContextManager, view: Sequence[JsonRow]) -> Poin
 
 @pytest.mark.parametrize("path", AIRLINE, ids=lambda path: path.stem)
 async def test_what_a_summariser_drops_is_in_the_view_all_the_same(path: Path) -> None:
-    """At every boundary and at the end, 95 of 100 exact values of the level-0 nodes shown; sizes are bound."""
+    """At every compaction and at the end, 95 of 100 exact values of the level-0 nodes shown; sizes are bounded."""
     rows = recording(path)
     provider = ScriptedProvider(then=PROSE, context_window=40_000, max_output_tokens=4_000)
     manager = SummarizingContextManager()
     points: list[Point] = []
     nodes: list[int] = []
     views: list[int] = []
-    frontier = 0
+    summarised = 0
     view: list[JsonRow] = []
     for row in rows:
         if row["role"] == "assistant":
             view = await manager.get_messages_for_request(provider=provider)
             views.append(await manager.get_token_count())
-            if manager.conversation.view.frontier > frontier:
-                frontier = manager.conversation.view.frontier
-                points.append(recount(manager, view))
-                nodes += [shown.tokens for shown in manager.conversation.view.nodes if not shown.node.level]
+            shown = summaries(view)
+            if shown and shown[-1]["metadata"]["messages"][1] > summarised:
+                summarised = shown[-1]["metadata"]["messages"][1]
+                points.append(await recount(manager, view))
+                nodes += [measure(node, COUNT) for node in shown if not node["metadata"]["level"]]
         await manager.add_message(row)
-    end = recount(manager, await manager.get_messages_for_request(provider=provider))
+    end = await recount(manager, await manager.get_messages_for_request(provider=provider))
     await manager.close()
     shares = " ".join(f"{point.share():.3f}" for point in points)
     by_kind = ", ".join(f"{kind} {end.share(kind=kind):.3f}" for kind in end.wanted[False])
     merged = " ".join(f"{point.share(merged=True):.3f}" for point in points if point.wanted[True])
     report(
-        f"{path.stem}: {len(points)} boundaries, {provider.calls} calls, mean view {mean(views):,.0f} tokens, "
-        f"level-0 node mean {mean(nodes):.0f}, largest {max(nodes)}",
-        f"level 0 at each boundary: {shares}; at the end {end.share():.3f} ({by_kind}); merged: {merged}",
+        f"{path.stem}: {len(points)} compactions, {provider.calls} calls, mean view {mean(views):,.0f} tokens, "
+        f"level-0 summary mean {mean(nodes):.0f}, largest {max(nodes)}",
+        f"level 0 at each compaction: {shares}; at the end {end.share():.3f} ({by_kind}); merged: {merged}",
     )
     assert len(points) >= 5
     assert any(point.wanted[True] for point in points), "merged nodes are part of what is measured"
@@ -169,8 +162,8 @@ async def test_what_a_summariser_drops_is_in_the_view_all_the_same(path: Path) -
     assert all(not values(kind, PROSE) for kind in KINDS)
 
 
-async def test_paths_of_a_coding_session_are_in_the_view_after_it_was_folded() -> None:
-    """A session that is smaller than the window, folded on demand down to its newest group."""
+async def test_paths_of_a_coding_session_are_in_the_view_after_it_was_summarised() -> None:
+    """A session that is smaller than the window, summarised on demand down to its newest group."""
     rows = recording(CODING)
     provider = ScriptedProvider(then=PROSE, context_window=40_000, max_output_tokens=4_000)
     manager = SummarizingContextManager(keep_recent=0)
@@ -178,7 +171,7 @@ async def test_paths_of_a_coding_session_are_in_the_view_after_it_was_folded() -
         await manager.add_message(row)
     await manager.get_messages_for_request(provider=provider)
     await manager.compact()
-    point = recount(manager, await manager.get_messages_for_request(provider=provider))
+    point = await recount(manager, await manager.get_messages_for_request(provider=provider))
     await manager.close()
     report(f"{CODING.stem}: level 0 {point.share():.3f} of {sum(point.wanted[False].values())} values")
     assert point.wanted[False]["path"] >= 20

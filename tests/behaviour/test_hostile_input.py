@@ -14,11 +14,12 @@ from amplifier_core.message_models import ChatRequest
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from tests.properties.rules import check_opening, check_shape
+from tests.support.effort import HUGE, full
 
 SMALL: dict[str, Any] = {"segment_tokens": 512, "summary_tokens": 100, "prefetch_threshold": None}
 GUARD = 60
 """Seconds: against hangs, far above what any case takes on a busy machine."""
-MEGA = 1_000_000
+MANY = full(5_000, 600)
 Rows = list[Any]
 
 
@@ -75,25 +76,27 @@ KEPT: dict[str, Callable[[], Rows]] = {
         call("c\x00", "to\x00ol", cmd="\x00"),
         result("c\x00", "\x00\x01\x02" * 300),
     ],
-    "a megabyte of one character": lambda: [user("a" * MEGA)],
-    "a megabyte of one wide character": lambda: [user("日" * (MEGA // 3))],
-    "a megabyte of one emoji in a result": lambda: [call("c"), result("c", "😀" * (MEGA // 4))],
-    "a megabyte of digits": lambda: [assistant("7" * MEGA)],
-    "a megabyte of punctuation": lambda: [user("!" * MEGA)],
-    "a megabyte of quotes and backslashes": lambda: [call("c", cmd='\\"' * (MEGA // 2)), result("c")],
-    "a megabyte that looks like a path": lambda: [user("/a" * (MEGA // 2))],
-    "a megabyte that looks like a token": lambda: [user("sk-" + "aA1" * (MEGA // 3)), user("eyJ" + "a." * (MEGA // 2))],
-    "a megabyte of base64": lambda: [user("QUJD/+" * (MEGA // 6))],
-    "a megabyte that looks like an address": lambda: [user("a@" * (MEGA // 2)), user("http://" * (MEGA // 7))],
-    "a megabyte of amounts": lambda: [user("$1,000,000" * (MEGA // 10))],
-    "a megabyte of headers": lambda: [user("#1 user\n" * (MEGA // 8))],
-    "a megabyte of rules": lambda: [user("always do not never must " * (MEGA // 25))],
-    "a megabyte in a call's JSON text": lambda: [openai_call("c", json.dumps({"x": "y" * MEGA})), result("c")],
-    "a million blanks": lambda: [user(" " * MEGA)],
-    "a million blanks in a result": lambda: [call("c"), result("c", " " * MEGA + "x")],
-    "a million tabs": lambda: [user("\t" * MEGA)],
-    "a million line ends": lambda: [user("\n" * MEGA)],
-    "a million line ends of the other kind": lambda: [user("\r\n" * (MEGA // 2))],
+    "a huge text of one character": lambda: [user("a" * HUGE)],
+    "a huge text of one wide character": lambda: [user("日" * (HUGE // 3))],
+    "a huge text of one emoji in a result": lambda: [call("c"), result("c", "😀" * (HUGE // 4))],
+    "a huge text of digits": lambda: [assistant("7" * HUGE)],
+    "a huge text of punctuation": lambda: [user("!" * HUGE)],
+    "a huge text of quotes and backslashes": lambda: [call("c", cmd='\\"' * (HUGE // 2)), result("c")],
+    "a huge text that looks like a path": lambda: [user("/a" * (HUGE // 2))],
+    "huge texts that look like tokens": lambda: [
+        user("sk-" + "aA1" * (HUGE // 3)), user("eyJ" + "a." * (HUGE // 2)),
+    ],
+    "a huge text of base64": lambda: [user("QUJD/+" * (HUGE // 6))],
+    "a huge text that looks like an address": lambda: [user("a@" * (HUGE // 2)), user("http://" * (HUGE // 7))],
+    "a huge text of amounts": lambda: [user("$1,000,000" * (HUGE // 10))],
+    "a huge text of headers": lambda: [user("#1 user\n" * (HUGE // 8))],
+    "a huge text of rules": lambda: [user("always do not never must " * (HUGE // 25))],
+    "a huge text in a call's JSON text": lambda: [openai_call("c", json.dumps({"x": "y" * HUGE})), result("c")],
+    "a huge text of blanks": lambda: [user(" " * HUGE)],
+    "a huge text of blanks in a result": lambda: [call("c"), result("c", " " * HUGE + "x")],
+    "a huge text of tabs": lambda: [user("\t" * HUGE)],
+    "a huge text of line ends": lambda: [user("\n" * HUGE)],
+    "a huge text of line ends of the other kind": lambda: [user("\r\n" * (HUGE // 2))],
     "10,000-deep JSON text as arguments": lambda: [
         openai_call("c1", DEEP_JSON), result("c1"), call_block("c2", DEEP_LIST), result("c2"),
         openai_call("c3", DEEP_JSON[:-1]), result("c3", DEEP_JSON),
@@ -135,15 +138,15 @@ KEPT: dict[str, Callable[[], Rows]] = {
     ],
     "huge names": lambda: [
         call("c" * 100_000, "n" * 100_000), result("c" * 100_000, "ok", "n" * 100_000),
-        {"role": "user", "name": "u" * MEGA, "content": "x"}, openai_call("d", "{}", "m" * MEGA), result("d"),
+        {"role": "user", "name": "u" * HUGE, "content": "x"}, openai_call("d", "{}", "m" * HUGE), result("d"),
     ],
     "names that are none": lambda: [
         row for at, value in enumerate(anything(None, 7, [], {}, True, 1.5, ""))
         for row in (openai_call(f"c{at}", "{}", value), {**result(f"c{at}"), "name": value})
     ],
-    "10,000 blocks": lambda: [user([{"type": "text", "text": f"block {at}"} for at in range(10_000)])],
-    "10,000 empty and unknown blocks": lambda: [
-        user([{"type": "text", "text": ""}] * 5_000), assistant([{"type": f"kind {at}"} for at in range(5_000)]),
+    "very many blocks": lambda: [user([{"type": "text", "text": f"block {at}"} for at in range(2 * MANY)])],
+    "very many empty and unknown blocks": lambda: [
+        user([{"type": "text", "text": ""}] * MANY), assistant([{"type": f"kind {at}"} for at in range(MANY)]),
     ],
     "blocks that are none": lambda: [
         user([None, 7, "text", [], {}, True, 1.5, {"type": None}, {"type": []}, {"type": "text"}]),
@@ -157,14 +160,14 @@ KEPT: dict[str, Callable[[], Rows]] = {
         for value in anything(None, "", [], {}, 0, 1.5, True, (), [[]], {"a": [1]})
     ],
     "rows without content": lambda: [{"role": role} for role in ("user", "assistant", "system", "developer", "function")],  # noqa: E501
-    "5,000 calls in one row": lambda: many_calls(5_000),
-    "5,000 calls without a result": lambda: [*many_calls(5_000, answered=False), user("go on")],
-    "5,000 calls whose results come backwards": lambda: [many_calls(5_000)[0], *many_calls(5_000)[:0:-1]],
-    "5,000 results without a call": lambda: [result(f"lost{at}") for at in range(5_000)],
-    "5,000 rows between a call and its result": lambda: [
-        call("c"), *({"role": "system", "content": "x", "metadata": {"source": "hook"}} for _ in range(5_000)), result("c"),  # noqa: E501
+    "very many calls in one row": lambda: many_calls(MANY),
+    "very many calls without a result": lambda: [*many_calls(MANY, answered=False), user("go on")],
+    "very many calls whose results come backwards": lambda: [many_calls(MANY)[0], *many_calls(MANY)[:0:-1]],
+    "very many results without a call": lambda: [result(f"lost{at}") for at in range(MANY)],
+    "very many rows between a call and its result": lambda: [
+        call("c"), *({"role": "system", "content": "x", "metadata": {"source": "hook"}} for _ in range(MANY)), result("c"),  # noqa: E501
     ],
-    "5,000 pins": lambda: [{"role": "user", "content": f"keep {at}", "critical": True} for at in range(1_000)],
+    "very many pins": lambda: [{"role": "user", "content": f"keep {at}", "critical": True} for at in range(MANY // 5)],
     "NaN and infinities": lambda: [
         call("c", x=float("nan"), y=float("inf")), result("c", {"z": [float("-inf")]}), user({"a": float("nan")}),
         {"role": "user", "content": "x", "metadata": {"at": float("nan")}},
@@ -199,7 +202,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a list that holds itself": lambda: holds_itself("list"),
     "a role in capitals": lambda: {"role": "User", "content": "x"},
     "a role with a blank": lambda: {"role": "user ", "content": "x"},
-    "a huge role": lambda: {"role": "u" * MEGA, "content": "x"},
+    "a huge role": lambda: {"role": "u" * HUGE, "content": "x"},
     "a role that is no text": lambda: {"role": ["user"], "content": "x"},
     "a role that is a surrogate": lambda: {"role": "\ud800", "content": "x"},
     "no role": lambda: {"content": "x"},

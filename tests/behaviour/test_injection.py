@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pytest
 from amplifier_core.message_models import ChatRequest
 
-from context_summarize.background import finished
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.summaries.pieces import cut_pieces
@@ -71,8 +73,47 @@ def parts_of(request: ChatRequest) -> tuple[str, str, str]:
     return system, fence, rest.removesuffix(f"\n{fence}")
 
 
-def without_surrogates(text: str) -> str:
-    return text.encode("utf-8", "replace").decode("utf-8")
+@dataclass(frozen=True)
+class Scene:
+    """One session after `compact()`."""
+
+    rows: list[JsonRow]
+    """What was added."""
+    history: list[JsonRow]
+    """What `get_messages()` has afterwards."""
+    view: list[JsonRow]
+    requests: list[ChatRequest]
+    """Of the summaries, in the order of the segments."""
+
+    @property
+    def ranges(self) -> list[tuple[int, int]]:
+        """The messages that each summary of the view stands for, counted from 1."""
+        return [tuple(node["metadata"]["messages"]) for node in summaries(self.view)]
+
+
+def summaries(view: list[JsonRow]) -> list[JsonRow]:
+    """The rows of a view that are summaries."""
+    return [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
+
+
+@cache
+def scene(kind: str, text: str) -> Scene:
+    """A session with this text in this place, played once for all tests."""
+
+    async def play() -> Scene:
+        provider, rows = ScriptedProvider(then=SUMMARY), session(kind, text)
+        manager = await compacted(rows, provider, max_concurrency=1)
+        view = await manager.get_messages_for_request(200_000, provider)
+        history = await manager.get_messages()
+        await manager.close()
+        return Scene(rows, history, view, provider.requests)
+
+    return asyncio.run(play())
+
+
+def hostile(row: dict[str, str]) -> Scene:
+    """The session that has this row of the corpus."""
+    return scene(row["kind"], with_guess(row))
 
 
 # --- rows -----------------------------------------------------------------------------------------------------------
@@ -85,58 +126,44 @@ def test_the_corpus_is_as_large_as_it_should_be():
 
 
 @every_row
-async def test_the_instruction_row_is_that_of_harmless_content(row):
-    """Byte-identical, the fence's own name aside: nothing of the conversation is in it."""
-    plain, hostile = ScriptedProvider(then=SUMMARY), ScriptedProvider(then=SUMMARY)
-    await compacted(session("user", HARMLESS), plain, max_concurrency=1)
-    await compacted(session(row["kind"], with_guess(row)), hostile, max_concurrency=1)
-
-    (wanted, known, _), *_ = map(parts_of, plain.requests)
-    for system, fence, _ in map(parts_of, hostile.requests):
+def test_the_instruction_row_is_that_of_harmless_content(row):
+    """Byte-identical except for the fence's own name: it holds nothing of the conversation."""
+    (wanted, known, _), *_ = map(parts_of, scene("user", HARMLESS).requests)
+    requests = hostile(row).requests
+    for system, fence, _ in map(parts_of, requests):
         words = re.search(r"at most (\d+) words", system)
         assert words is not None
         assert system == PROMPTS.segment.fill(words=words[1], fence=fence)
-    first, fence, _ = parts_of(hostile.requests[0])
+    first, fence, _ = parts_of(requests[0])
     assert first.replace(fence, "FENCE") == wanted.replace(known, "FENCE")
-    assert [[message.role for message in request.messages] for request in hostile.requests] == [
-        ["system", "user"]
-    ] * hostile.calls
+    assert {tuple(message.role for message in request.messages) for request in requests} == {("system", "user")}
 
 
 @every_row
-async def test_the_fence_stands_twice_and_holds_exactly_the_rows(row):
+def test_the_fence_stands_twice_and_holds_exactly_the_rows(row):
     """As whole lines at both ends, whatever a reader takes for a line's end; between them every row, and no other."""
-    provider = ScriptedProvider(then=SUMMARY)
-    rows = session(row["kind"], with_guess(row))
-    manager = await compacted(rows, provider)
-    nodes = [shown.node for shown in manager.conversation.view.nodes]
-    sources = [finished(manager.conversation.builder.source(node)) for node in nodes]
-    fenced = {text: fence for _, fence, text in map(parts_of, provider.requests)}
+    played = hostile(row)
 
-    assert [r.role for source in sources for r in source] == [r["role"] for r in rows[: sum(map(len, sources))]]
-    for source in sources:
-        text = without_surrogates(render_rows(source))
-        assert parse_rendered(text) == tuple(
-            RenderedRow(r.number, r.role, r.name and without_surrogates(r.name), without_surrogates(r.text))
-            for r in source
-        )
-        whole = f"{fenced[text]}\n{text}\n{fenced[text]}"
+    for (first, last), request in zip(played.ranges, played.requests, strict=True):
+        _, fence, text = parts_of(request)
+        shown = parse_rendered(text)
+        assert [seen.number for seen in shown] == list(range(1, last - first + 2))
+        assert [seen.role for seen in shown] == [told["role"] for told in played.rows[first - 1 : last]]
+        assert render_rows(shown) == text
+        whole = f"{fence}\n{text}\n{fence}"
         lines = LINE_ENDS.split(whole)
-        assert whole.count(fenced[text]) == 2
-        assert lines[0] == lines[-1] == fenced[text]
+        assert whole.count(fence) == 2
+        assert lines[0] == lines[-1] == fence
 
 
 @every_row
-async def test_no_line_of_a_row_passes_for_a_header(row):
-    """For a reader who folds look-alikes and takes every line end for one: as many headers as rows."""
-    provider = ScriptedProvider(then=SUMMARY)
-    manager = await compacted(session(row["kind"], with_guess(row)), provider)
-    rows = sum(
-        len(finished(manager.conversation.builder.source(shown.node))) for shown in manager.conversation.view.nodes
-    )
+def test_no_line_of_a_row_passes_for_a_header(row):
+    """For a reader who takes look-alikes for the character and every line end for one: as many headers as rows."""
+    played = hostile(row)
 
-    lines = [line for request in provider.requests for line in LINE_ENDS.split(parts_of(request)[2])]
-    assert sum(bool(re.match(r"[#\uff03\ufe5f]\W*\d+\W*\s\W*\w", bare(line))) for line in lines) == rows
+    lines = [line for request in played.requests for line in LINE_ENDS.split(parts_of(request)[2])]
+    headers = [line for line in lines if re.match(r"[#\uff03\ufe5f]\W*\d+\W*\s\W*\w", bare(line))]
+    assert len(headers) == played.ranges[-1][1]
 
 
 def bare(line: str) -> str:
@@ -147,22 +174,23 @@ def bare(line: str) -> str:
 @every_row
 @pytest.mark.parametrize("strategy", ["summarize", "truncate"])
 async def test_the_frames_in_the_view_are_intact(row, strategy):
-    """Digests and ledgers carry words of the user and of tools; they stay inside their frame."""
-    provider = ScriptedProvider(then=SUMMARY)
-    manager = await compacted(session(row["kind"], with_guess(row)), provider, compaction_strategy=strategy)
-    view = await manager.get_messages_for_request(200_000, provider)
-    nodes = [r for r in view if (r.get("metadata") or {}).get("source") == "context-summarize"]
+    """Fallback summaries and ledgers carry words of the user and of tools; they stay inside their frame."""
+    if strategy == "summarize":
+        view = hostile(row).view
+    else:
+        provider = ScriptedProvider(then=SUMMARY)
+        manager = await compacted(session(row["kind"], with_guess(row)), provider, compaction_strategy=strategy)
+        view = await manager.get_messages_for_request(200_000, provider)
 
-    assert len(nodes) >= 3
-    for node in nodes:
+    assert len(summaries(view)) >= 3
+    for node in summaries(view):
         assert broken(node) == []
 
 
 @every_row
-async def test_the_history_keeps_the_row_as_it_came(row):
-    rows = session(row["kind"], with_guess(row))
-    manager = await compacted(rows, ScriptedProvider(then=SUMMARY))
-    assert await manager.get_messages() == rows
+def test_the_history_keeps_the_row_as_it_came(row):
+    played = hostile(row)
+    assert played.history == played.rows
 
 
 # --- summaries ------------------------------------------------------------------------------------------------------
@@ -191,10 +219,9 @@ async def test_a_hostile_summary_stays_inside_its_frame(row):
     provider = ScriptedProvider(then=hostile)
     manager = await compacted(session("user", HARMLESS), provider)
     view = await manager.get_messages_for_request(200_000, provider)
-    nodes = [r for r in view if (r.get("metadata") or {}).get("source") == "context-summarize"]
 
-    assert any("State: done." in node["content"] for node in nodes)
-    for node in nodes:
+    assert any("State: done." in node["content"] for node in summaries(view))
+    for node in summaries(view):
         assert broken(node) == []
 
 

@@ -21,7 +21,8 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.summarizer import own_call
 from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
-from tests.support.gated import Gated, answer
+from tests.support.gated import Down, Gated, answer
+from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
 from tests.support.views import nodes, size
 
@@ -866,14 +867,14 @@ class TestFailingProvider:
             clock.now += seconds
 
         made = manager(rec := Recorder(), clock=lambda: clock.now, sleep=sleep, retry_attempts=1)
-        provider = scripted(then=RateLimitError("slow down"))
+        provider = Down(RateLimitError("slow down"))
         await fed(made, tool_session(12))
         view = await made.get_messages_for_request(900, provider)
         assert digests(view) == len(nodes(view)) > 0
         assert size(view) <= 900
         assert rec.of("context-summarize:failure")
         assert rec.of("context:post_compact")[-1]["digests"] == digests(view)
-        provider._then = answer
+        provider.mend()
         clock.now += 3_600
         await fed(made, tool_session(12, start=12))
         view = await made.get_messages_for_request(900, provider)
@@ -904,12 +905,11 @@ def saved(rows: list[JsonRow]) -> list[JsonRow]:
     return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
 
 
-class SlowStore(MemoryStore):
+class SlowStore(KeptStore):
     """Holds the first look for a record until it is let go."""
 
-    def __init__(self, inner: MemoryStore) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._summaries, self._records = inner._summaries, inner._records
         self.entered, self.go = asyncio.Event(), asyncio.Event()
 
     async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
@@ -921,7 +921,7 @@ class SlowStore(MemoryStore):
 
 
 class TestAdoption:
-    async def session(self, **settings: Any) -> tuple[MemoryStore, list[JsonRow], list[JsonRow]]:
+    async def session(self, **settings: Any) -> tuple[KeptStore, list[JsonRow], list[JsonRow]]:
         """(store, history, view) of a session with boundaries, merges and rows of every kind."""
         thinking = {"type": "thinking", "thinking": "hm", "signature": None}
         rows: list[JsonRow] = [{"role": "system", "content": "be kind"}]
@@ -933,7 +933,7 @@ class TestAdoption:
                     "thinking_block": thinking,
                 }
             rows += [{**row, "extra": None}, *([hook("note")] if row["role"] == "user" else [])]
-        store = MemoryStore()
+        store = KeptStore()
         made, provider = manager(store=store, **settings), scripted()
         view: list[JsonRow] = []
         for row in rows:
@@ -1003,8 +1003,9 @@ class TestAdoption:
     async def test_a_text_that_is_gone_becomes_a_digest(self) -> None:
         """Without a call; it is made again at the next boundary."""
         store, rows, before = await self.session()
-        store._summaries.clear()
-        made, provider = await fed(manager(store=store), rows), scripted()
+        records = KeptStore()
+        await records.take(records=store.records)
+        made, provider = await fed(manager(store=records), rows), scripted()
         view = await made.get_messages_for_request(1_500, provider)
         assert [row["metadata"] for row in nodes(view)] == [row["metadata"] for row in nodes(before)]
         assert digests(view) > 0
@@ -1037,7 +1038,8 @@ class TestAdoption:
     async def test_a_late_adoption_does_not_undo_a_boundary(self) -> None:
         """The frontier never moves back: with a store that takes its time."""
         store, rows, _ = await self.session()
-        slow = SlowStore(store)
+        slow = SlowStore()
+        await slow.take(summaries=store.summaries, records=store.records)
         made = await fed(manager(store=slow), [*rows, *tool_session(20, start=30)])
         counting = asyncio.create_task(made.get_token_count())
         await slow.entered.wait()
@@ -1050,7 +1052,8 @@ class TestAdoption:
     async def test_a_history_that_is_replaced_while_it_is_looked_up_is_looked_up_itself(self) -> None:
         """A resumed session starts where it was."""
         store, rows, before = await self.session()
-        slow = SlowStore(store)
+        slow = SlowStore()
+        await slow.take(summaries=store.summaries, records=store.records)
         made, provider = await fed(manager(rec := Recorder(), store=slow), tool_session(2, start=90)), scripted()
         request = asyncio.create_task(made.get_messages_for_request(1_500, provider))
         await slow.entered.wait()

@@ -21,6 +21,7 @@ from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
+from tests.support.effort import turns
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
 from tests.support.views import nodes, size
@@ -119,6 +120,7 @@ class Session:
     provider: ScriptedProvider
     rows: Rows
     budget: int
+    store: MemoryStore
 
     def request(self) -> Coroutine[Any, Any, Rows]:
         return self.manager.get_messages_for_request(self.budget, self.provider)
@@ -162,7 +164,7 @@ class Setup:
             await manager.set_messages(rows[: self.earlier])
             await manager.get_messages_for_request(self.budget, provider)
         await manager.set_messages(rows)
-        return Session(manager, recorder, provider, rows, self.budget)
+        return Session(manager, recorder, provider, rows, self.budget, store)
 
     async def manager(self, recorder: Recorder, store: MemoryStore) -> SummarizingContextManager:
         made = SummarizingContextManager(recorder, store=store, keep_recent=4, **SMALL, **dict(self.settings))
@@ -213,7 +215,7 @@ class TestCancelledAtEveryAwait:
         await plain.manager.close()
         fails = isinstance(setup.then, Exception)
         cancelled = 0
-        for steps in range(2_000):
+        for steps in turns():
             session = await setup.session()
             before = session.manager.conversation.view
             task = await cancelled_after(session.request(), steps)
@@ -266,11 +268,11 @@ class TestCancelledAtEveryAwait:
         """Wherever the host gave up: once a view with the boundary was served, a resumed session adopts it."""
         setup = SETUPS["a store that awaits"]
         lost = []
-        for steps in range(2_000):
+        for steps in turns():
             session = await setup.session()
             task = await cancelled_after(session.request(), steps)
             view = await session.request()
-            again = SummarizingContextManager(store=session.manager._parts.services.store, keep_recent=4, **SMALL)
+            again = SummarizingContextManager(store=session.store, keep_recent=4, **SMALL)
             await again.set_messages(session.rows)
             if await again.get_messages_for_request(LARGE) != view:
                 lost.append(steps)
@@ -290,7 +292,7 @@ class TestCancelledAtEveryAwait:
 
         setup = Setup(hooks=LateEars)
         lost = []
-        for steps in range(2_000):
+        for steps in turns():
             session = await setup.session()
             task = await cancelled_after(session.request(), steps)
             await session.request()
@@ -306,7 +308,7 @@ class TestCancelledAtEveryAwait:
         """The history is as it was or has the change; the next view is the one that history has."""
         setup = SETUPS["all of them"]
         row = user("one more " * 20)
-        for steps in range(2_000):
+        for steps in turns():
             session = await setup.session()
             made = session.manager
             works: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {

@@ -27,6 +27,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.persistence import journal, session_file
 from context_summarize.persistence.session_file import session_path
 from context_summarize.testing import ScriptedProvider, assistant, hook, tool_session, user
+from tests.support.disk import Disk
 from tests.support.gated import Gated, answer
 from tests.support.paths import ROOT
 from tests.support.session import Host
@@ -246,7 +247,7 @@ class TestOrder:
             assert await made.get_messages() == [*earlier, *rows]
         assert await kept(path) == [*earlier, *rows]
 
-    @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
+    @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
     @given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=10), st.integers(0, 2))
     def test_calls_that_are_cancelled_lose_and_double_nothing(self, plan: Any, before: int) -> None:
         """Before, while and after the file is loaded: a call that has begun is done once, in its place."""
@@ -444,7 +445,7 @@ class TestInMemory:
 
 class TestTheEnd:
     @pytest.mark.parametrize("used", ["not at all", "loading", "in full"])
-    async def test_no_thread_and_no_task_is_left(self, path, used: str) -> None:
+    async def test_no_thread_and_no_task_is_left(self, path, disk: Disk, used: str) -> None:
         """However far it came; a request under way gets its view."""
         await filled(path, tool_session(2))
         before, made = len(journal_threads()), manager(path)
@@ -455,8 +456,7 @@ class TestTheEnd:
             assert request is not None
             await request
             await made.add_message(user("more"))
-        assert made._file is not None
-        thread = made._file._journal._thread
+        thread = disk.thread
         await made.close()
         if request is not None:
             assert (await request)[: len(tool_session(2))] == tool_session(2)
@@ -530,7 +530,7 @@ class TestKilled:
             assert [int(row["content"].split()[0]) for row in rows] == list(range(len(rows)))
 
     async def test_a_row_that_came_while_summaries_were_made_is_written_before_its_view_is_served(
-        self, path, monkeypatch: pytest.MonkeyPatch, no_hang: None
+        self, path, disk: Disk, monkeypatch: pytest.MonkeyPatch, no_hang: None
     ) -> None:
         """The view waits for the disk, not only what stood there when the request began."""
         monkeypatch.setattr(session_file, "_SYNC_SECONDS", 60)
@@ -539,7 +539,7 @@ class TestKilled:
         async with session(path) as made:
             request = asyncio.create_task(made.get_messages_for_request(900, provider))
             await provider.asked.wait()
-            blocked(made, gate)
+            disk.hang(gate)
             adding = await started(made.add_message(user("meanwhile")), 0)
             provider.go.set()
             await asyncio.wait([request], timeout=0.05)
@@ -550,18 +550,10 @@ class TestKilled:
             await adding
 
 
-def blocked(made: SummarizingContextManager, gate: threading.Event) -> Any:
-    """Have the file's thread hang until the gate opens; the thread."""
-    assert made._file is not None
-    thread = made._file._journal._thread
-    thread.submit(gate.wait)
-    return thread
-
-
 class TestAHangingDisk:
     """In virtual time: it passes only while all wait."""
 
-    def test_it_stalls_a_session_once_and_for_a_second(self, path, no_hang: None) -> None:
+    def test_it_stalls_a_session_once_and_for_a_second(self, path, disk: Disk, no_hang: None) -> None:
         """Later calls do not wait for it; once it is back, all rows are written, in order."""
         gate, rows = threading.Event(), tool_session(2)
         asyncio.run(filled(path, rows[:4]))
@@ -569,11 +561,10 @@ class TestAHangingDisk:
         async def hang() -> Any:
             loop, made = asyncio.get_running_loop(), manager(path)
             reading = await started(made.get_messages(), 0)
-            assert made._file is not None
-            made._file._journal._thread.submit(str).result()  # the file has been read before virtual time goes on
+            disk.catch_up()  # the file has been read before virtual time goes on
             assert await reading == rows[:4]
             await asyncio.sleep(3_600)  # the time for reading is not running any more
-            thread = blocked(made, gate)
+            thread = disk.hang(gate)
             begun = loop.time()
             for row in rows[4:]:
                 await made.add_message(row)
@@ -591,7 +582,7 @@ class TestAHangingDisk:
         assert asyncio.run(kept(path)) == [*rows, user("more")]
 
     def test_one_that_hangs_while_it_is_read_is_given_up(
-        self, path, warnings: Callable[[], list[str]], no_hang: None
+        self, path, disk: Disk, warnings: Callable[[], list[str]], no_hang: None
     ) -> None:
         """The session goes on in memory, with one warning; the file is as it was, and free again in the end."""
         rows = asyncio.run(filled(path, tool_session(2)))
@@ -599,7 +590,7 @@ class TestAHangingDisk:
 
         async def hang() -> Any:
             loop, made = asyncio.get_running_loop(), manager(path)
-            thread = blocked(made, gate)
+            thread = disk.hang(gate)
             adding = [asyncio.create_task(made.add_message(user(str(at)))) for at in range(3)]
             assert await made.get_messages_for_request(LARGE) == [user(str(at)) for at in range(3)]
             assert loop.time() == pytest.approx(30)
@@ -618,14 +609,14 @@ class TestAHangingDisk:
         assert len(warnings()) == 1
 
     def test_a_session_that_ends_while_it_is_read_ends(
-        self, path, warnings: Callable[[], list[str]], no_hang: None
+        self, path, disk: Disk, warnings: Callable[[], list[str]], no_hang: None
     ) -> None:
         """Within seconds, and who waits for its rows gets what there is."""
         gate = threading.Event()
 
         async def hang() -> Any:
             loop, made = asyncio.get_running_loop(), manager(path)
-            thread = blocked(made, gate)
+            thread = disk.hang(gate)
             reading = await started(made.get_messages(), 0)
             await made.close()
             assert await reading == []

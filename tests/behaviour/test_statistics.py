@@ -21,7 +21,8 @@ from context_summarize.summaries.usage import Totals, amount
 from context_summarize.testing import ScriptedProvider, text_response, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
-from tests.support.gated import Gated, answer
+from tests.support.gated import Down, Gated, answer
+from tests.support.kept import KeptStore
 from tests.support.recorder import Clock, Recorder
 
 SMALL: dict[str, Any] = {
@@ -253,13 +254,13 @@ class TestTheView:
 
     async def test_digests_are_those_shown_now(self) -> None:
         """Once the provider is well again there are none."""
-        clock, provider = Clock(), ScriptedProvider(then=ValueError("a bug of the provider's"))
+        clock, provider = Clock(), Down(ValueError("a bug of the provider's"))
         made = manager(clock=clock)
         await made.set_messages(tool_session(12))
         await made.get_messages_for_request(900, provider)
         told = await made.statistics()
         assert told.digests == told.summaries > 0
-        provider._then = answer
+        provider.mend()
         clock.time += 3_600
         for row in tool_session(12, start=12):
             await made.add_message(row)
@@ -289,14 +290,15 @@ class TestFromCache:
 
     async def test_a_boundary_that_is_made_again_finds_its_texts(self) -> None:
         """Where only the record is gone."""
-        store, rows = MemoryStore(), tool_session(12)
+        store, rows = KeptStore(), tool_session(12)
         for _ in range(2):
             made, provider = manager(store=store), ScriptedProvider(then=answer)
             await made.set_messages(rows)
             await made.get_messages_for_request(900, provider)
             told = await made.statistics()
             await made.close()
-            store._records.clear()
+            texts, store = store.summaries, KeptStore()
+            await store.take(summaries=texts)
         assert (told.calls, provider.calls, told.boundaries) == (0, 0, 1)
         assert told.from_cache >= told.summaries > 0
 

@@ -12,6 +12,7 @@ from context_summarize import SummarizingContextManager, mount
 from context_summarize.messages.pairs import broken_pairs
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.support.recorder import Recorder
+from tests.support.views import nodes
 
 SMALL: dict[str, Any] = {"segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None}
 BUDGET = 4_000
@@ -30,8 +31,8 @@ async def fed(turns: int, recorder: Recorder | None = None, **settings: Any) -> 
 
 
 class TestPreview:
-    async def test_it_tells_what_the_next_boundary_then_does(self) -> None:
-        """Range, segments and reason; the boundary itself comes within a tenth of the estimated size."""
+    async def test_it_tells_what_the_next_compaction_then_does(self) -> None:
+        """Range, segments and reason; the compaction itself comes within a tenth of the estimated size."""
         recorder, asked = Recorder(), provider()
         manager = await fed(3, recorder)
         await manager.get_messages_for_request(BUDGET, asked)
@@ -41,13 +42,13 @@ class TestPreview:
         assert told.reason == "threshold"
         assert asked.calls == 0
         assert told.calls == told.segments > 0
-        await manager.get_messages_for_request(BUDGET, asked)
+        shown = nodes(await manager.get_messages_for_request(BUDGET, asked))
         [made] = recorder.of("context:post_compact")
         assert made["segments"] == told.segments
         assert asked.calls == told.calls
         assert told.messages is not None
-        assert manager.conversation.view.nodes[0].row["metadata"]["messages"][0] == told.messages[0]
-        assert manager.conversation.view.nodes[-1].row["metadata"]["messages"][1] == told.messages[1]
+        assert shown[0]["metadata"]["messages"][0] == told.messages[0]
+        assert shown[-1]["metadata"]["messages"][1] == told.messages[1]
         assert told.before_tokens == made["tokens"] + made["tokens_saved"]
         assert told.after_tokens >= made["tokens"]
         await manager.close()
@@ -59,9 +60,9 @@ class TestPreview:
         await manager.get_messages_for_request(BUDGET, asked)
         for row in tool_session(8, size=600, start=3):
             await manager.add_message(row)
-        state, tokens = manager.conversation.view, await manager.get_token_count()
+        statistics, tokens = await manager.statistics(), await manager.get_token_count()
         assert await manager.preview() == await manager.preview()
-        assert manager.conversation.view is state
+        assert await manager.statistics() == statistics
         assert await manager.get_token_count() == tokens
         assert recorder.events == []
         assert asked.calls == 0
@@ -85,8 +86,8 @@ class TestPreview:
 
 
 class TestPause:
-    async def test_no_boundary_is_made_while_paused_and_one_after_resume(self) -> None:
-        """The view grows past the threshold; with nothing added, `resume()` lets the next request make it."""
+    async def test_no_compaction_runs_while_paused_and_one_after_resume(self) -> None:
+        """The view grows past the threshold; with nothing added, `resume()` lets the next request run it."""
         recorder, asked = Recorder(), provider()
         manager = await fed(10, recorder)
         await manager.pause()
@@ -100,7 +101,7 @@ class TestPause:
         assert recorder.count("context:compaction") == 1
         await manager.close()
 
-    async def test_nothing_is_made_ahead_while_paused(self) -> None:
+    async def test_nothing_is_prefetched_while_paused(self) -> None:
         """Background work stops as well."""
         asked = provider()
         manager = await fed(8, prefetch_threshold=0.3)

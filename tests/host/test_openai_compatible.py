@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import subprocess
 import sys
@@ -354,18 +355,29 @@ class TestWindow:
 
 
 class TestMaking:
-    def test_the_usual_key_goes_to_https_alone(self, monkeypatch):
+    @staticmethod
+    async def authorization(base_url: str, key_env: str | None = None) -> str | None:
+        """The header with which a provider that was made so asks its server."""
+        with respx.mock(base_url=base_url) as router:
+            models = router.get("/models").respond(json={"data": []})
+            made = make_provider(base_url, "m", key_env=key_env)
+            await made.list_models()
+            await made.close()
+        found: str | None = models.calls[0].request.headers.get("Authorization")
+        return found
+
+    async def test_the_usual_key_goes_to_https_alone(self, monkeypatch):
         """A server on this machine or in this house is none of OpenAI's."""
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
 
-        assert make_provider("https://api.example.com/v1", "m")._api_key == KEY
-        assert make_provider("http://127.0.0.1:8000/v1", "m")._api_key is None
-        assert make_provider("http://127.0.0.1:8000/v1", "m", key_env="OPENAI_API_KEY")._api_key == KEY
+        assert await self.authorization("https://api.example.com/v1") == f"Bearer {KEY}"
+        assert await self.authorization("http://127.0.0.1:8000/v1") is None
+        assert await self.authorization("http://127.0.0.1:8000/v1", key_env="OPENAI_API_KEY") == f"Bearer {KEY}"
 
-    def test_without_a_key_in_the_environment_none_is_used(self, monkeypatch):
+    async def test_without_a_key_in_the_environment_none_is_used(self, monkeypatch):
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
-        assert make_provider("https://api.example.com/v1", "m")._api_key is None
+        assert await self.authorization("https://api.example.com/v1") is None
 
     def test_a_variable_that_was_named_has_to_be_set(self, monkeypatch):
         monkeypatch.setenv("MY_KEY", " ")
@@ -392,15 +404,26 @@ class TestMaking:
 
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
 
-    @pytest.mark.parametrize(("base_url", "proxies"), [("http://localhost:1/v1", 0), ("http://server.example/v1", 1)])
-    def test_the_proxy_of_the_environment_is_not_asked_for_this_machine(self, monkeypatch, base_url, proxies):
-        monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
-        monkeypatch.delenv("no_proxy", raising=False)
-        monkeypatch.delenv("NO_PROXY", raising=False)
+    @pytest.mark.parametrize(("host", "asked"), [("localhost", 0), ("127.0.0.1", 0), ("server.example", 1)])
+    async def test_the_proxy_of_the_environment_is_not_asked_for_this_machine(self, monkeypatch, host, asked):
+        heard: list[bytes] = []
 
-        client = OpenAICompatibleProvider(base_url, "m")._http()
+        async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            heard.append(await reader.readline())
+            writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+            writer.close()
 
-        assert len([mount for mount in client._mounts.values() if mount is not None]) == proxies
+        async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
+            port = proxy.sockets[0].getsockname()[1]
+            monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
+            monkeypatch.delenv("no_proxy", raising=False)
+            monkeypatch.delenv("NO_PROXY", raising=False)
+            made = OpenAICompatibleProvider(f"http://{host}:1/v1", "m")
+            with pytest.raises(LLMError):
+                await made.list_models()
+            await made.close()
+
+        assert heard == [f"GET http://{host}:1/v1/models HTTP/1.1\r\n".encode()] * asked
 
     def test_it_is_what_hosts_take_for_a_provider(self):
         provider = make_provider("http://127.0.0.1:8000/v1", "m", context_window=8_000)

@@ -18,7 +18,7 @@ import pytest
 
 from tests.support.paths import ROOT
 
-pytestmark = [pytest.mark.wheel, pytest.mark.xdist_group("wheel")]
+pytestmark = pytest.mark.wheel
 
 EXAMPLE = ROOT / "examples" / "airline-desk.jsonl"
 ROWS = 300

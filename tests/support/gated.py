@@ -26,3 +26,20 @@ class Gated(ScriptedProvider):
     async def complete(self, request: ChatRequest, **kwargs: Any) -> Any:
         self.asked.set()
         return await super().complete(request, **kwargs)
+
+
+class Down(ScriptedProvider):
+    """Fails with this error until it is mended."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(then=self._say)
+        self._error: Exception | None = error
+
+    def mend(self) -> None:
+        """From now on it answers."""
+        self._error = None
+
+    def _say(self, request: ChatRequest) -> str:
+        if self._error is not None:
+            raise self._error
+        return answer(request)

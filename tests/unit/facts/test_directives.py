@@ -21,7 +21,9 @@ from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import ScriptedProvider, assistant, call, result, user
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rows import RenderedRow
+from tests.support.effort import HUGE
 from tests.support.paths import ROOT
+from tests.support.views import nodes
 
 WORDS = load_prompts("default").directive_words
 
@@ -150,14 +152,14 @@ class TestSentences:
     @pytest.mark.parametrize(
         "text",
         [
-            *(text * 150_000 for text in ("never ", "never. ", '"never', "never\n", "`never", "never e.g. ")),
-            "```\nnever\n" * 100_000,
-            "never" + "!)" * 500_000,
-            "never" + " " * 1_000_000,
+            *(text * (HUGE // 7) for text in ("never ", "never. ", '"never', "never\n", "`never", "never e.g. ")),
+            "```\nnever\n" * (HUGE // 10),
+            "never" + "!)" * (HUGE // 2),
+            "never" + " " * HUGE,
         ],
     )
     @pytest.mark.usefixtures("no_hang")
-    def test_a_megabyte_is_no_hang(self, text: str) -> None:
+    def test_a_huge_text_is_no_hang(self, text: str) -> None:
         """No pattern goes back over what it has read."""
         found = directives(text)
         assert all(len(directive) <= MAX_DIRECTIVE for directive in found)
@@ -223,7 +225,7 @@ async def test_directives_and_critical_rows_outlive_ten_compactions_and_two_leve
     await manager.add_message(user("Hello, let us begin."))
     await manager.add_message(assistant("Yes."))
     compactions = 0
-    frontier = 0
+    summarised = 0
     for turn in range(700):
         text = f"Please look at part {turn} of the plan." + (f" {DIRECTIVES[turn // 5]}" if turn in (5, 10) else "")
         await manager.add_message(user(f"{DIRECTIVES[0]} Go." if turn == 2 else text))
@@ -233,21 +235,22 @@ async def test_directives_and_critical_rows_outlive_ten_compactions_and_two_leve
         await manager.add_message(result(f"c{turn}", f"part {turn} says something of no great length " * 6, "read"))
         await manager.add_message(assistant(f"Part {turn} was read."))
         view = await manager.get_messages_for_request(8_000, provider=provider)
-        if manager.conversation.view.frontier > frontier:
-            compactions, frontier = compactions + 1, manager.conversation.view.frontier
+        if nodes(view) and nodes(view)[-1]["metadata"]["messages"][1] > summarised:
+            compactions, summarised = compactions + 1, nodes(view)[-1]["metadata"]["messages"][1]
             shown = "\n".join(str(row["content"]) for row in view)
             if turn > 100:
                 assert all(shown.count(f"\n- {directive}\n") == 1 for directive in DIRECTIVES)
                 assert [row["content"] for row in view].count(CRITICAL) == 1
                 assert "Please look at part 6 of" not in shown
     assert compactions >= 10
-    assert max(shown.node.level for shown in manager.conversation.view.nodes) >= 2
-    oldest = manager.conversation.view.nodes[0]
-    assert oldest.summary.directives == DIRECTIVES
-    assert all(f"- {directive}\n" in oldest.row["content"] for directive in DIRECTIVES)
+    summaries = [node.summary for node in (await manager.snapshot(view)).nodes]
+    assert max(node["metadata"]["level"] for node in nodes(view)) >= 2
+    assert summaries[0] is not None
+    assert summaries[0].directives == DIRECTIVES
+    assert all(f"- {directive}\n" in nodes(view)[0]["content"] for directive in DIRECTIVES)
     counter = TokenCounter()
     await counter.load()
-    held = sum(counter.count(format_directives(shown.summary.directives)) for shown in manager.conversation.view.nodes)
+    held = sum(counter.count(format_directives(summary.directives)) for summary in summaries if summary)
     assert 0 < held <= 0.02 * 8_000
     await manager.close()
 
@@ -272,7 +275,8 @@ async def test_the_directives_of_all_nodes_hold_at_most_two_hundredths_of_the_bu
         ]
         most = max(most, sum(counter.count(DIRECTIVES_LINE + block) for block in blocks if block))
     assert 100 < most <= 160
-    newest = manager.conversation.view.nodes[-1]
+    newest = (await manager.snapshot(view)).nodes[-1]
+    assert newest.summary is not None
     assert newest.summary.directives
     resumed = SummarizingContextManager(store=store)
     await resumed.set_messages(await manager.get_messages())

@@ -12,6 +12,7 @@ from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.facts.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.facts.ledger import LEDGER_LINE, build_ledger, format_ledger, merge_facts
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
+from tests.support.effort import HUGE
 
 
 def count(text: str) -> int:
@@ -518,9 +519,9 @@ def test_a_name_with_a_line_end_does_not_break_the_format() -> None:
 )
 @pytest.mark.parametrize("role", ["tool", "user"])
 @pytest.mark.usefixtures("no_hang")
-def test_a_megabyte_of_one_thing_is_no_hang(unit: str, role: str) -> None:
+def test_a_huge_text_of_one_thing_is_no_hang(unit: str, role: str) -> None:
     """No pattern goes back over what it has read, and no fact is as long as the text."""
-    facts = extract_facts(rows((role, unit * (1_000_000 // len(unit)))))
+    facts = extract_facts(rows((role, unit * (HUGE // len(unit)))))
     assert all(len(fact.value) <= 500 for fact in facts)
 
 

@@ -448,7 +448,7 @@ def test_a_cancelled_call_is_done_once(plan):
         assert asyncio.run(run()) == [user(str(number)) for number in range(len(plan))]
 
 
-async def test_a_cancelled_close_closes(path):
+async def test_a_cancelled_close_closes(path, disk):
     """The next session gets the file."""
     journal = Journal(path)
     await journal.append(rows_of(1))
@@ -456,14 +456,10 @@ async def test_a_cancelled_close_closes(path):
     await asyncio.sleep(0)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-    await asyncio.to_thread(_join, journal)
+    await asyncio.to_thread(disk.thread.shutdown)
     second = Journal(path)
     assert (await second.load()).rows == rows_of(1)
     await second.close()
-
-
-def _join(journal: Journal) -> None:
-    journal._thread.shutdown(wait=True)
 
 
 async def test_the_loop_runs_on_while_the_disk_is_slow(path, monkeypatch, no_hang):
@@ -471,13 +467,13 @@ async def test_the_loop_runs_on_while_the_disk_is_slow(path, monkeypatch, no_han
     gate, started, seen = threading.Event(), asyncio.Event(), []
     loop = asyncio.get_running_loop()
 
-    def slow(rows: Any) -> None:
+    def slow(file: module.HistoryFile, rows: Any) -> None:
         seen.append(threading.get_ident())
         loop.call_soon_threadsafe(started.set)
         gate.wait()
 
+    monkeypatch.setattr(module.HistoryFile, "append", slow)
     journal = Journal(path)
-    monkeypatch.setattr(journal._file, "append", slow)
     waiting = asyncio.ensure_future(journal.append(rows_of(1)))
     await started.wait()
     assert not waiting.done()
@@ -502,11 +498,11 @@ def test_rows_are_written_although_the_loop_ends_first(path):
     assert read(path).rows == rows_of(50)
 
 
-async def test_a_file_that_is_given_up_is_left_as_it_is_and_let_go_of(path, warnings, no_hang):
+async def test_a_file_that_is_given_up_is_left_as_it_is_and_let_go_of(path, disk, warnings, no_hang):
     """One warning; work that waits for the disk comes to nothing, and the next session gets the file."""
     written(path, rows_of(1))
     journal, gate = Journal(path), threading.Event()
-    journal._thread.submit(gate.wait)
+    disk.hang(gate)
     loading, appending = journal.load(), journal.append(rows_of(2))
     journal.give_up("it hangs")
     journal.give_up("it hangs")

@@ -19,8 +19,9 @@ from context_summarize.errors import ConfigError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.session.manager import SummarizingContextManager
-from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, call, result, user
+from tests.support.effort import HUGE
+from tests.support.kept import KeptStore
 from tests.support.paths import ROOT
 
 HERE = ROOT / "tests"
@@ -28,7 +29,6 @@ RECORDINGS = [
     HERE.parent / "examples" / "airline-desk.jsonl",
     *sorted((HERE.parent.parent / "shared" / "data").glob("*.jsonl")),
 ]
-MEGABYTE = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -174,9 +174,9 @@ def test_all_secrets_in_one_text():
     ids=repr,
 )  # fmt: skip
 @pytest.mark.usefixtures("no_hang")
-def test_a_megabyte_is_no_hang(unit):
+def test_a_huge_text_is_no_hang(unit):
     """Linear, with every rule awake; a second pass finds nothing more."""
-    text = f"ghp_ eyJ token= :// curl login bearer -----END sk- {unit * (MEGABYTE // len(unit))}"
+    text = f"ghp_ eyJ token= :// curl login bearer -----END sk- {unit * (HUGE // len(unit))}"
     clean = known(text)
     assert known(clean) == clean
 
@@ -292,7 +292,7 @@ async def _session(provider: ScriptedProvider, rows: list[JsonRow], focus: str |
     lines, level = Lines(), log.level
     log.addHandler(lines)
     log.setLevel(logging.DEBUG)
-    tap, store = Tap(provider), MemoryStore()
+    tap, store = Tap(provider), KeptStore()
     given = {"keep_recent": 1, "segment_tokens": 256, "summary_tokens": 100, "prefetch_threshold": None, "debug": True}
 
     async def no_sleep(seconds: float) -> None:
@@ -313,7 +313,7 @@ async def _session(provider: ScriptedProvider, rows: list[JsonRow], focus: str |
         log.removeHandler(lines)
         log.setLevel(level)
     nodes = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
-    kept = [asdict(s) for s in store._summaries.values()] + [asdict(r) for r in store._records.values()]
+    kept = [asdict(s) for s in store.summaries] + [asdict(r) for r in store.records]
     return Session(
         sent="\n".join(str(message.content) for request in provider.requests for message in request.messages),
         stored=_dumped(kept),

@@ -21,6 +21,7 @@ from context_summarize.testing import assistant, call, calls, hook, result, tool
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 from tests.support.cli import EXAMPLE
+from tests.support.effort import full
 
 COUNTER = TokenCounter()
 
@@ -88,7 +89,7 @@ ROWS = st.lists(
 ).map(lambda runs: [row for run in runs for row in run])
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=full(40, 10), suppress_health_check=[HealthCheck.too_slow])
 @given(ROWS, st.sampled_from([1_500, 3_000, 9_000]))
 def test_the_parts_of_an_inspection_add_up(rows, window):
     """Open calls, hook rows, system rows anywhere, and windows that are too small for what must stand."""

@@ -233,7 +233,7 @@ class TestChecking:
         assert problem.file == ""
         assert "did you mean 'default'?" in problem.text
 
-    @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         st.lists(st.sampled_from(["---", "version: 1", "variables: fence, words", "$words", "$fence", "$x", "$", "$$",
                                   "rules: a", "", "text"]), max_size=7)

@@ -420,13 +420,11 @@ class TestEvents:
         usage = {"input_tokens": 900, "output_tokens": 20, "total_tokens": 920, "cost_usd": Decimal("0.25")}
         response = ChatResponse.model_validate({"content": blocks, "usage": usage, "metadata": {"model": "small-1"}})
 
-        scene = Scene()
-
         def slow(request: ChatRequest) -> ChatResponse:
             scene.clock.time += 1.5
             return response
 
-        scene.provider._script.append(slow)
+        scene = Scene(slow)
         made = await scene.get(scene.leaves[0])
         [(name, data)] = await scene.events()
         assert name == SUMMARY == "context-summarize:summary"

@@ -125,13 +125,17 @@ class TestMeter:
         meter = Meter()
         feed(meter, (10_000, 11_000), (15_000, 60_000))
         assert meter.correct(15_000) == 60_000
-        assert len(meter._seen) == 1
+        feed(meter, (20_000, 65_000))
+        assert meter.correct(30_000) == 75_000
 
     def test_only_the_last_eight_observations_are_kept(self) -> None:
-        """Old ones leave, so that a slow change is followed."""
+        """Old ones leave, so that a slow change is followed: after eight of another line it is that line."""
         meter = Meter()
-        feed(meter, *[(10_000 + n * 1_000, 12_000 + n * 1_000) for n in range(20)])
-        assert [estimate for estimate, _ in meter._seen] == list(range(22_000, 30_000, 1_000))
+        feed(meter, *[(10_000 + n * 1_000, 12_000 + n * 1_000) for n in range(12)])
+        feed(meter, *[(22_000 + n * 1_000, 23_000 + n * 1_000) for n in range(7)])
+        assert meter.correct(40_000) != 41_000
+        feed(meter, (29_000, 30_000))
+        assert meter.correct(40_000) == 41_000
 
     def test_reset_forgets_everything(self) -> None:
         """The served view as well."""

@@ -8,6 +8,7 @@ import stat
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -39,6 +40,21 @@ def database(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
     finally:
         connection.close()
+
+
+@contextlib.contextmanager
+def connected_with(pragma: str) -> Iterator[None]:
+    """Every connection that is made meanwhile begins with this pragma."""
+    connect = sqlite3.connect
+
+    def connected(*args: Any, **settings: Any) -> sqlite3.Connection:
+        made: sqlite3.Connection = connect(*args, **settings)
+        made.execute(pragma)
+        return made
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sqlite3, "connect", connected)
+        yield
 
 
 def files(path: Path) -> dict[str, int]:

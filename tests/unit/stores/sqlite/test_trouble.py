@@ -13,7 +13,7 @@ from context_summarize.stores.codec import FORMAT
 from context_summarize.stores.sqlite import SqliteStore
 from context_summarize.stores.sqlite_file import SCHEMA_VERSION
 from tests.contracts.factories import record, summary
-from tests.unit.stores.sqlite.support import CALLS, content, database, every_call, files, fill
+from tests.unit.stores.sqlite.support import CALLS, connected_with, content, database, every_call, files, fill
 
 
 class TestTrouble:
@@ -160,15 +160,20 @@ class TestTrouble:
                     await call(store)  # type: ignore[misc]
         assert (await store.get(["a", "b"])).keys() == {"a", "b"}
 
-    async def test_a_full_disk_costs_the_entry_that_found_no_room(self, store: SqliteStore) -> None:
+    async def test_a_full_disk_costs_the_entry_that_found_no_room(self, path: Path, store: SqliteStore) -> None:
         """What was kept before stays, and can be read."""
         await store.put(summary("a"))
-        await store._run(lambda entries: entries._file._connected().execute("PRAGMA max_page_count = 10"))
-        with pytest.raises(StoreUnavailable, match="disk is full; free space on its disk"):
-            await store.put(summary("b", "x" * 200_000))
-        assert (await store.get(["a", "b"])).keys() == {"a"}
+        await store.close()
+        store = SqliteStore(path)
+        with connected_with("PRAGMA max_page_count = 10"):
+            with pytest.raises(StoreUnavailable, match="disk is full; free space on its disk"):
+                await store.put(summary("b", "x" * 200_000))
+            assert (await store.get(["a", "b"])).keys() == {"a"}
+            await store.close()
+        store = SqliteStore(path)
         await store.put(summary("b", "x" * 200_000))
         assert (await store.get(["b"])).keys() == {"b"}
+        await store.close()
 
     async def test_a_path_below_a_file_is_unavailable(self, tmp_path: Path, no_hang: None) -> None:
         """No folder can be made there, not even by root."""
@@ -191,7 +196,9 @@ class TestTrouble:
     async def test_a_file_that_may_only_be_read_is_read(self, store: SqliteStore, path: Path) -> None:
         """A shared file that somebody else fills: its entries are read, and a put says why it fails."""
         await store.put(summary("a"))
-        await store._run(lambda entries: entries._file._connected().execute("PRAGMA query_only = ON"))
-        assert (await store.get(["a"])).keys() == {"a"}
-        with pytest.raises(StoreUnavailable, match="readonly database"):
-            await store.put(summary("b"))
+        store = SqliteStore(path)
+        with connected_with("PRAGMA query_only = ON"):
+            assert (await store.get(["a"])).keys() == {"a"}
+            with pytest.raises(StoreUnavailable, match="readonly database"):
+                await store.put(summary("b"))
+        await store.close()

@@ -1,0 +1,33 @@
+"""How much the tests do: a little on a desk, everything in CI; the environment decides, and only this file reads it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import chain
+
+LONG = os.environ.get("CONTEXT_SUMMARIZE_LONG") == "1"
+"""True in CI: every property runs over many examples, and rows and sessions have their full size."""
+
+EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "800" if LONG else "50"))
+"""Histories that each property of the whole manager runs over."""
+
+RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "500" if LONG else "25"))
+"""Lives of a manager that the state machine runs, 50 steps each."""
+
+SMALL_EXAMPLES = 100 if LONG else 20
+"""Examples of every other property."""
+
+
+def full(long: int, short: int) -> int:
+    """The size of an input: `long` in CI, `short` on a desk."""
+    return long if LONG else short
+
+
+def turns(most: int = 2_000) -> Iterator[int]:
+    """Turns of the event loop after which a test cancels: each one in CI; on a desk the first ten, then every ninth."""
+    return iter(range(most)) if LONG else chain(range(10), range(10, most, 9))
+
+
+HUGE = full(1_000_000, 100_000)
+"""Characters of a text that must hang nothing; on a desk too above every threshold of the package."""

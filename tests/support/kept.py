@@ -1,0 +1,32 @@
+"""A store in memory that remembers what it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from context_summarize.core.nodes import CompactionRecord, Summary
+from context_summarize.stores.memory import MemoryStore
+
+
+class KeptStore(MemoryStore):
+    """Every summary and record that was put, in order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.summaries: list[Summary] = []
+        self.records: list[CompactionRecord] = []
+
+    async def put(self, summary: Summary) -> None:
+        self.summaries.append(summary)
+        await super().put(summary)
+
+    async def put_record(self, record: CompactionRecord) -> None:
+        self.records.append(record)
+        await super().put_record(record)
+
+    async def take(self, *, summaries: Iterable[Summary] = (), records: Iterable[CompactionRecord] = ()) -> None:
+        """Put all of these."""
+        for summary in summaries:
+            await self.put(summary)
+        for record in records:
+            await self.put_record(record)
