@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from context_summarize.core.draft import Draft, Scale
 from context_summarize.core.merging import merged
-from context_summarize.core.shortening import HARD_FLOOR
+from context_summarize.core.shortening import HARD_FLOOR, short_length
 from context_summarize.core.summarising import summarised, with_rest
 from context_summarize.messages.reading import is_hook
 
@@ -25,7 +25,7 @@ def shorten_results(scale: Scale, draft: Draft, keep_recent: int, longest: int |
         keep = found.get(index)
         size = tokens if keep is None or tokens <= keep else scene.groups.short_size(index, keep)
         if size > longest:
-            found[index] = max(HARD_FLOOR, longest // 4)
+            found[index] = short_length(longest)
     return replace(draft, shortened=found)
 
 

@@ -12,6 +12,13 @@ from context_summarize.tokens.measure import Count, measure
 
 HARD_FLOOR = 24
 """Tokens below which no row is shortened further."""
+
+
+def short_length(longest: int) -> int:
+    """Tokens that a result keeps which is longer than `longest`."""
+    return max(HARD_FLOOR, longest // 4)
+
+
 _MIN_CUT = 120
 """Characters below which a piece of text is not worth a note about what was left out."""
 

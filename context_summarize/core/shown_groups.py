@@ -11,7 +11,7 @@ from context_summarize.background import Steps, finished
 from context_summarize.core.entries import Entry, group_entries, is_hidden
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
-from context_summarize.core.shortening import HARD_FLOOR
+from context_summarize.core.shortening import HARD_FLOOR, short_length
 from context_summarize.messages.pairs import opens_with_user
 from context_summarize.messages.text import compact_json
 from context_summarize.messages.view_rows import CONTINUATION
@@ -67,7 +67,7 @@ class ShownGroups:
         """Place among the pins of the first one that holds a row of the conversation."""
         self._system_texts: set[str] = set()
         self._pinned: dict[int, ShownGroup] = {}
-        self._short: dict[tuple[int, int], int] = {}
+        self._short: dict[tuple[int, int], Entry | None] = {}
 
     # --- growing ----------------------------------------------------------------------------------------------------
 
@@ -133,7 +133,7 @@ class ShownGroups:
             self._sums = self._sums[gone:]
             self._first = position
             self._results = self._results[bisect_left(self._results, row) :]
-            self._short = {at: size for at, size in self._short.items() if at[0] >= row or self.is_pinned(at[0])}
+            self._short = {at: short for at, short in self._short.items() if at[0] >= row or self.is_pinned(at[0])}
 
     # --- the verbatim part ------------------------------------------------------------------------------------------
 
@@ -180,21 +180,31 @@ class ShownGroups:
                 if row.result_ids and not row.pinned:
                     yield entry.origin, entry.tokens
 
-    def short_size(self, index: int, keep: int) -> int:
-        """Tokens of a history row that is shortened to about `keep` tokens."""
-        size = self._history.tokens[index]
-        if 0 <= size <= keep:
-            return size
+    def short_entry(self, index: int, keep: int) -> Entry | None:
+        """A row of the history shortened to about `keep` tokens; None for a row that no view shows."""
         found = self._short.get((index, keep))
-        if found is None:
+        if found is None and (index, keep) not in self._short:
             group = self._history.group_of(index) or self._history.open_groups()[0]
             entries = group_entries(
                 self._history, group, self._count, hides_system=self.hides_system, shortened={index: keep}
             )
-            # A row that no view shows takes no room, shortened or not.
-            found = next((entry.tokens for entry in entries if entry.origin == index), 0)
-            self._short[index, keep] = found
+            found = self._short[index, keep] = next((entry for entry in entries if entry.origin == index), None)
         return found
+
+    def short_size(self, index: int, keep: int) -> int:
+        """Tokens of that row; a row that no view shows takes no room, shortened or not."""
+        size = self._history.tokens[index]
+        if 0 <= size <= keep:
+            return size
+        found = self.short_entry(index, keep)
+        return found.tokens if found else 0
+
+    def shorten_results(self, first: int, end: int, longest: int) -> Steps[None]:
+        """Make the short forms of results above `longest` tokens in rows [first, end), as a plan will ask for them."""
+        for index, tokens in self.results(first, end):
+            if tokens > longest:
+                self.short_entry(index, short_length(longest))
+                yield
 
     def saved(self, shortened: Mapping[int, int]) -> list[tuple[int, int]]:
         """(history row, tokens saved) of each shortened row, in order."""

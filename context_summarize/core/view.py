@@ -56,9 +56,10 @@ class View:
     def _group(self, group: Group, shown: ShownGroup) -> tuple[Entry, ...] | list[Entry]:
         """What the view shows of a group: as it is, or with shortened rows and without continuation ids."""
         state = self.state
-        chained = shown.chained and group.start < state.rows_at_compaction
-        if not chained and not any(item.origin in state.shortened for item in shown.entries):
-            return shown.entries
+        if not (shown.chained and group.start < state.rows_at_compaction):
+            if not any(item.origin in state.shortened for item in shown.entries):
+                return shown.entries
+            return [self._shortened(item) for item in shown.entries]
         return group_entries(
             self._history,
             group,
@@ -67,6 +68,12 @@ class View:
             shortened=state.shortened,
             rows_at_compaction=state.rows_at_compaction,
         )
+
+    def _shortened(self, item: Entry) -> Entry:
+        keep = None if item.origin is None else self.state.shortened.get(item.origin)
+        if item.origin is None or keep is None or item.tokens <= keep:
+            return item
+        return self.groups.short_entry(item.origin, keep) or item
 
     def _append(self, item: Entry) -> None:
         if not self._settled and item.row["role"] not in ("system", "developer"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from context_summarize.background import Steps, finished
 from context_summarize.facts.extraction import extract_facts, head_and_tail
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.ledger import build_ledger, format_ledger
@@ -38,6 +39,11 @@ def fallback_text(
 
 
 def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
+    """The texts of neighbouring nodes, oldest first, as one text of at most `max_tokens`; see `joining_steps`."""
+    return finished(joining_steps(texts, max_tokens, count))
+
+
+def joining_steps(texts: Sequence[str], max_tokens: int, count: Count) -> Steps[str]:
     """The texts of neighbouring nodes, oldest first, as one text of at most `max_tokens`.
 
     A text that is too long keeps its first lines. The newest text's share is one and a half times the oldest's. A
@@ -50,8 +56,13 @@ def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
     if count(whole) <= max_tokens:
         return whole
     room = max_tokens - count(head) - len(bodies)
+    yield
     shares = _shares([count(body) for body in bodies], max(room, 0))
-    cut = [_cut_lines(body, share, count) for body, share in zip(bodies, shares, strict=True)]
+    cut: list[str] = []
+    for body, share in zip(bodies, shares, strict=True):
+        yield
+        cut.append(_cut_lines(body, share, count))
+    yield
     return _cut_lines((head + "\n\n".join(body for body in cut if body)).strip(), max_tokens, count)
 
 

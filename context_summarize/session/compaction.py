@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from context_summarize.background import Steps, in_slices
 from context_summarize.core.draft import Scene
 from context_summarize.core.frames import show_one_line
 from context_summarize.core.node_builder import NodeBuilder
@@ -126,6 +127,7 @@ class Compactor:
         """
         self._tasks.begin()
         for _ in range(_MOST_ROUNDS):
+            await in_slices(self._shorten(chat, limits))
             chat.groups.catch_up()
             plan = make_plan(self.scene(chat, limits), ask)
             worthwhile = is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
@@ -142,6 +144,13 @@ class Compactor:
             logger.error("a plan did not come to its end in %d rounds; the view stays as it is", _MOST_ROUNDS)
         self.announcer.withdraw(limits.used(plan.tokens_before), len(chat.history), wait.since())
         return None
+
+    def _shorten(self, chat: Conversation, limits: RequestLimits) -> Steps[None]:
+        """The short forms of the results that any plan shortens: making many of them takes a while."""
+        own = limits.own
+        if own.shorten_above is not None:
+            end = len(chat.history) - own.keep_recent
+            yield from chat.groups.shorten_results(chat.view.frontier_row, end, own.shorten_above)
 
     async def _fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> bool:
         """Get a plan's missing summaries; True if they are late and the view fits without them."""

@@ -16,6 +16,7 @@ from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
+from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction.redactor import Redact
 from context_summarize.summaries.prompts import PromptSet
@@ -90,7 +91,7 @@ def start_segments(chat: Conversation, segment_tokens: int, summary_tokens: int,
 # --- rows of a host -------------------------------------------------------------------------------------------------
 
 
-def checked_rows(messages: Any) -> list[JsonRow]:
+def checked_rows(messages: Any) -> Steps[list[JsonRow]]:
     """Every row of a host, checked and copied.
 
     Raises:
@@ -104,17 +105,27 @@ def checked_rows(messages: Any) -> list[JsonRow]:
             rows.append(normalise(message))
         except MessageError as error:
             raise MessageError(f"message {at}: {error}") from None
+        yield
     return rows
 
 
-def common_prefix(history: History, rows: list[JsonRow]) -> int:
+def common_prefix(history: History, rows: list[JsonRow]) -> Steps[int]:
     """How many rows at the start are equal."""
-    same = 0
-    for old, new in zip(history.rows, rows, strict=False):
-        if old.raw != new:
-            break
-        same += 1
-    return same
+    for at, row in enumerate(history.rows):
+        if at >= len(rows) or row.raw != rows[at]:
+            return at
+        yield
+    return len(history)
+
+
+def filled(fresh: Conversation, history: History, rows: list[JsonRow], same: int, config: Config) -> Steps[None]:
+    """Give a fresh conversation these rows; the first `same` are taken over from the history, with their sizes."""
+    for at, raw in enumerate(rows):
+        if at < same:
+            fresh.history.add(history.rows[at], history.tokens[at])
+        else:
+            fresh.history.add(analyse(raw, preserve_system=config.preserve_system))
+        yield
 
 
 def text_length(raw: JsonRow) -> int:

@@ -7,7 +7,9 @@ import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from context_summarize.background import in_slices
 from context_summarize.config import Config
+from context_summarize.core.history import History
 from context_summarize.events import MESSAGE_ADDED
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.copying import copy_json
@@ -16,7 +18,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.recall.query import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.recall.reader import RecallReader
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, text_length
+from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, filled, text_length
 from context_summarize.session.host import DEFAULT_BUDGET
 from context_summarize.session.parts import Parts, build_parts
 from context_summarize.session.snapshot import Snapshot, take_snapshot
@@ -147,28 +149,33 @@ class SummarizingContextManager:
         Raises:
             ValueError: a row cannot be kept; nothing has changed.
         """
-        rows = checked_rows(messages)
         await self._loaded()
-        history = self.conversation.history
+        history, known = self.conversation.history, len(self.conversation.history)
+        rows = await in_slices(checked_rows(messages))
         if self._file is not None:
-            ours = [row.raw for row in history.rows]
-            kept = await self._file.accepted(ours, rows)
-            if kept is None or self.conversation.history is not history:
-                return  # it is what we have, or a later call has replaced the history meanwhile
-            rows = [*kept, *(row.raw for row in history.rows[len(ours) :])]
-        same = common_prefix(history, rows)
-        if same == len(history):
+            kept = await self._file.accepted([row.raw for row in history.rows[:known]], rows)
+            if kept is None:
+                return  # it is what we have
+            rows = kept
+        same = await in_slices(common_prefix(history, rows))
+        if same < known or (len(rows) > known < len(history)):
+            await self._replace(history, rows, same, known)
+        elif self.conversation.history is history:
             self._take(rows[same:])
             if self._file is not None:
                 await self._file.append(rows[same:])
-            return
+
+    async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
+        """Go on with these rows and those that came since the host's call; a later call of the host wins."""
         fresh = self._parts.new_conversation()
-        for at in range(same):
-            fresh.history.add(history.rows[at], history.tokens[at])
+        await in_slices(filled(fresh, history, rows, same, self._config))
+        if self.conversation.history is not history:
+            return
+        added = [row.raw for row in history.rows[known:]]
         self._requests.begin(fresh)
-        self._take(rows[same:])
+        self._take(added)
         if self._file is not None:
-            await self._file.replace(rows)
+            await self._file.replace([*rows, *added])
 
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""

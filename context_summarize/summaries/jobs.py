@@ -17,7 +17,7 @@ from context_summarize.facts.directives import (
 )
 from context_summarize.facts.extraction import coverage, extract_facts, fact_steps, identifiers
 from context_summarize.facts.fact import Fact
-from context_summarize.facts.fallback import fallback_text, join_fallbacks
+from context_summarize.facts.fallback import fallback_text, joining_steps
 from context_summarize.facts.ledger import build_ledger, format_ledger, merge_facts
 from context_summarize.summaries.job import Job
 from context_summarize.tokens.measure import Count
@@ -79,10 +79,11 @@ def leaf_fallback(job: Job, count: Count) -> Summary:
     return _fallback(job, fallback_text(job.rows, room, count, job.facts), count)
 
 
-def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Summary:
+def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Steps[Summary]:
     """The children's texts, and below them the exact values that stood beside or in what was cut."""
     room = job.summary_tokens
-    text = join_fallbacks([child.text for child in children], room * 3 // 5, count)
+    text = yield from joining_steps([child.text for child in children], room * 3 // 5, count)
+    yield
     ledger = format_ledger(build_ledger(job.facts, text, room - count(text) - 2, count))
     return _fallback(job, f"{text}\n\n{ledger}" if ledger else text, count)
 

@@ -78,7 +78,9 @@ class SummaryMaker:
     async def fallback(self, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Summary:
         """A node's fallback summary, from its rows or its children's texts. It is never stored."""
         job, count = await self._job(node, builder, children), self._services.count
-        return merge_fallback(job, children, count) if node.children else leaf_fallback(job, count)
+        if not node.children:
+            return leaf_fallback(job, count)
+        return await in_slices(merge_fallback(job, children, count))
 
     async def _job(self, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Job:
         count = self._services.count
