@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Sequence, Set
 from typing import Any, TypeAlias, TypeVar
 
 logger = logging.getLogger(__name__)
@@ -53,3 +53,20 @@ async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
         _, left = await asyncio.wait(tasks, timeout=0.5)
         if left:
             logger.warning("%d provider calls continue after the session's end: they ignore cancellation", len(left))
+
+
+async def until_done(tasks: Set[asyncio.Task[Any]], seconds: float | None, stopped: asyncio.Event) -> None:
+    """Wait until the tasks have ended, at most so long (None = as long as it takes), or until `stopped` is set."""
+    stop = asyncio.create_task(stopped.wait(), name="context-summarize:stop")
+    loop = asyncio.get_running_loop()
+    end = None if seconds is None else loop.time() + seconds
+    left = set(tasks)
+    try:
+        while left and not stop.done():
+            timeout = None if end is None else end - loop.time()
+            if timeout is not None and timeout <= 0:
+                break
+            done, _ = await asyncio.wait({*left, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
+            left -= done
+    finally:
+        stop.cancel()

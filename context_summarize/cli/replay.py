@@ -20,7 +20,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.installed import mounted_provider
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.providers.openai_compatible import KEY_ENV, NAME, make_provider
-from context_summarize.replay.player import replay
+from context_summarize.replay.player import Setup, replay
 from context_summarize.replay.result import ReplayResult
 from context_summarize.replay.session_files import read_session
 from context_summarize.session.host import Window, provider_window
@@ -139,9 +139,8 @@ async def _replay(
         budget = None
         if asked.provider not in (OFFLINE, NAME):  # these two already know the window
             budget = await _explicit_budget(provider, config, asked.window, asked.max_output)
-        return await replay(
-            rows, provider=provider, name=name, source=source, config=config, token_budget=budget, progress=progress
-        )
+        setup = Setup(provider=provider, name=name, source=source, config=config, token_budget=budget)
+        return await replay(rows, setup, progress=progress)
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ from context_summarize.core.merging import merged
 from context_summarize.core.shortening import HARD_FLOOR, short_length
 from context_summarize.core.summarising import summarised, with_rest
 from context_summarize.messages.reading import is_hook
+from context_summarize.messages.rows import SYSTEM_ROLES
 
 SLACK = 0.9
 """If rows must be shortened to fit, this share of the budget is aimed at, so that the next row still fits."""
@@ -84,7 +85,7 @@ def _shortenable(scale: Scale, draft: Draft) -> dict[int, int]:
 
 def _is_host_system(scale: Scale, index: int) -> bool:
     row = scale.scene.history.rows[index]
-    return row.role in ("system", "developer") and not is_hook(row.raw) and not row.ephemeral
+    return row.role in SYSTEM_ROLES and not is_hook(row.raw) and not row.ephemeral
 
 
 def _water_level(sizes: Sequence[int], room: int) -> int:

@@ -13,6 +13,7 @@ from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.shortening import HARD_FLOOR, short_length
 from context_summarize.messages.pairs import opens_with_user
+from context_summarize.messages.rows import SYSTEM_ROLES
 from context_summarize.messages.text import compact_json
 from context_summarize.messages.view_rows import CONTINUATION
 from context_summarize.tokens.measure import Count
@@ -113,7 +114,7 @@ class ShownGroups:
     def _is_repeated(self, index: int) -> bool:
         """True for a system row whose equal stands before it: hosts may add their prompt again and again."""
         row = self._history.rows[index]
-        if row.role not in ("system", "developer"):
+        if row.role not in SYSTEM_ROLES:
             return False
         text = compact_json([row.role, row.raw.get("content")])
         if text in self._system_texts:

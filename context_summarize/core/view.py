@@ -13,7 +13,7 @@ from context_summarize.core.shown_groups import ShownGroup, ShownGroups
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.copying import copy_json, copy_shaped
 from context_summarize.messages.pairs import opens_conversation
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
 from context_summarize.tokens.measure import Count, measure
 
 
@@ -76,7 +76,7 @@ class View:
         return self.groups.short_entry(item.origin, keep) or item
 
     def _append(self, item: Entry) -> None:
-        if not self._settled and item.row["role"] not in ("system", "developer"):
+        if not self._settled and item.row["role"] not in SYSTEM_ROLES:
             self._settled = True
             if not opens_conversation(item.row):
                 self._append(self._opening())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from context_summarize.config import Config
@@ -23,43 +23,49 @@ from context_summarize.tokens.counter import TokenCounter
 _PRIVATE = ("cache", "persistence")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setup:
+    """How a recording is played."""
+
+    provider: Any
+    """Writes the summaries; its window gives the budget."""
+    name: str
+    """The name under which `summary_provider` finds it."""
+    source: str = ""
+    """What is replayed, as a report names it."""
+    config: Config = field(default_factory=Config)
+    token_budget: int | None = None
+    """Tokens that a request may hold; None = what the provider's window gives."""
+
+
 async def replay(
     rows: Sequence[JsonRow],
+    setup: Setup,
     *,
-    provider: Any,
-    name: str,
-    source: str = "",
-    config: Config | None = None,
-    token_budget: int | None = None,
-    progress: Callable[[int, int], None] = lambda rows, boundaries: None,
+    progress: Callable[[int, int], None] = lambda rows, compactions: None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> ReplayResult:
-    """Add the rows to a new manager, request a view before every assistant row, and check every view.
+    """Feed the rows to a new manager, ask for a view before every assistant row, and check every view.
 
-    Summaries are stored in memory, so that a replay does not find those of an earlier replay, unless `cache` names
-    another place.
+    Summaries are kept in memory, so that a replay finds none of an earlier one, unless `cache` says where else.
 
     Args:
-        rows: messages, as `read_session` returns them.
-        provider: writes the summaries; its window gives the budget.
-        name: the name under which `summary_provider` finds the provider.
-        source: name of the recording, for reports.
-        token_budget: tokens that a request may hold; None = the budget from the provider's window.
-        progress: called after every row with the number of rows added and of compactions made so far.
-        clock, sleep: in seconds, as for the manager.
+        rows: messages as `read_session` gives them.
+        progress: called after every row with the rows fed and the compactions made so far.
+        clock, sleep: seconds, as the manager takes them.
 
     Raises:
-        TemplateError: the prompt set of `config` is incomplete.
+        TemplateError: the prompt set of the settings is incomplete.
     """
-    config = replace(config or Config(), persistence=None)  # a replay does not write a session's history
+    config = replace(setup.config, persistence=None)  # a replay does not write a session's history
     counter = TokenCounter()
     await counter.load()
-    counted = CountedProvider(provider)
-    window = await provider_window(counted) if token_budget is None else None
-    budget = await request_budget(config, token_budget, counted)
-    result = _blank(config, budget, provider=name, source=source, window=window.context if window else None)
-    session = _Session({name: counted})
+    counted = CountedProvider(setup.provider)
+    window = await provider_window(counted) if setup.token_budget is None else None
+    budget = await request_budget(config, setup.token_budget, counted)
+    result = _blank(config, budget, provider=setup.name, source=setup.source, window=window.context if window else None)
+    session = _Session({setup.name: counted})
     audit = Audit(copy_json(list(rows)), result, counter.count)
     manager = SummarizingContextManager(
         session,
@@ -74,7 +80,7 @@ async def replay(
         for number, row in enumerate(rows, 1):
             if row["role"] == "assistant":
                 session.row = number
-                view = await manager.get_messages_for_request(token_budget, provider=counted)
+                view = await manager.get_messages_for_request(setup.token_budget, provider=counted)
                 audit.view(number, view, made_compaction=bool(session.boundaries))
                 await manager.settle()  # no time passes between turns, so that a replay always gives the same views
             await manager.add_message(row)

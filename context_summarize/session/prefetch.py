@@ -12,7 +12,8 @@ from context_summarize.core.plan import next_compaction
 from context_summarize.events import Outbox
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
-from context_summarize.summaries.tasks import Status, SummaryTasks
+from context_summarize.summaries.status import Status
+from context_summarize.summaries.tasks import SummaryTasks
 
 
 class Prefetch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 
@@ -26,6 +27,7 @@ class SummaryMaker:
         self._services = services
         self._summarizer = summarizer
         self._clean = build_redactor(services.config.redact) or str
+        self._preparing = asyncio.Lock()
         self._said: set[str] = set()
         """Kinds of lasting errors that the log has been told of since the last success."""
 
@@ -84,9 +86,10 @@ class SummaryMaker:
 
     async def _job(self, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Job:
         count = self._services.count
-        if node.children:
-            return await in_slices(merge_job(node, children, count))
-        return await in_slices(leaf_job(node, builder, self._summarizer.directive_words, count))
+        async with self._preparing:  # one after the other, so that they ask in the order in which they were started
+            if node.children:
+                return await in_slices(merge_job(node, children, count))
+            return await in_slices(leaf_job(node, builder, self._summarizer.directive_words, count))
 
     def _failed(self, job: Job, error: SummaryUnavailable) -> None:
         if not error.attempts:

@@ -5,61 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
 
-from context_summarize.background import end_tasks
+from context_summarize.background import end_tasks, until_done
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, Place, Summary
+from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.summaries.job import Target
 from context_summarize.summaries.maker import SummaryMaker
+from context_summarize.summaries.status import MAX_REFUSALS, Entry, Status
 
 logger = logging.getLogger(__name__)
 
-MAX_REFUSALS = 3
-"""Times that a key may be refused by validation, two tries each; after that it is not asked for again."""
 _MOST_FALLBACKS = 512
 """Fallback summaries that are kept while nobody can be asked: they are the same each time."""
 
 Show = Callable[[NodeBuilder, Node, Summary], ShownNode]
 """Makes the row that stands for a node."""
-
-
-class Status(Enum):
-    """What is known of a key."""
-
-    UNASKED = "unasked"
-    UNDER_WAY = "under way"
-    LATE = "late"
-    """Under way, and waited for in vain: it is not waited for again."""
-    KNOWN = "known"
-    FAILED = "failed"
-    """Asked since the last compaction, in vain."""
-    REFUSED = "refused"
-    """Refused by validation too often: it is not asked for again."""
-
-
-@dataclass(slots=True)
-class _Entry:
-    """What is known of one key."""
-
-    summary: Summary | None = None
-    from_store: bool = False
-    fallback: Summary | None = None
-    stands_in: bool = False
-    """True while the fallback takes the summary's place in the plans of a compaction."""
-    task: asyncio.Task[None] | None = None
-    late: bool = False
-    failed: bool = False
-    refusals: int = 0
-    rows: dict[Place, ShownNode] = field(default_factory=dict)
-    """The rows that stand for it, by place: segments of equal text share a key, but not a row."""
-
-    def text(self) -> Summary | None:
-        """The text that plans count with."""
-        return self.summary or (self.fallback if self.stands_in else None)
 
 
 class SummaryTasks:
@@ -72,7 +34,7 @@ class SummaryTasks:
     def __init__(self, maker: SummaryMaker, show: Show) -> None:
         self._maker = maker
         self._show = show
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, Entry] = {}
         self._stopped = asyncio.Event()
         self._closed = False
         self.version = 0
@@ -83,15 +45,7 @@ class SummaryTasks:
     def status(self, key: str) -> Status:
         """What is known of a key."""
         entry = self._entries.get(key)
-        if entry is None:
-            return Status.UNASKED
-        if entry.summary is not None:
-            return Status.KNOWN
-        if entry.task is not None:
-            return Status.LATE if entry.late else Status.UNDER_WAY
-        if entry.refusals >= MAX_REFUSALS:
-            return Status.REFUSED
-        return Status.FAILED if entry.failed else Status.UNASKED
+        return Status.UNASKED if entry is None else entry.status()
 
     def shown(self, node: Node) -> ShownNode | None:
         """The row that stands for a node: its summary's, or that of the fallback in its place; None without either."""
@@ -118,11 +72,6 @@ class SummaryTasks:
         entry = self._entries.get(key)
         return entry is not None and entry.summary is not None and entry.from_store
 
-    @property
-    def under_way(self) -> int:
-        """How many summaries are being made."""
-        return sum(1 for entry in self._entries.values() if entry.task is not None)
-
     # --- making -----------------------------------------------------------------------------------------------------
 
     def start(self, node: Node, builder: NodeBuilder, target: Target | None, *, placed: bool = True) -> None:
@@ -131,14 +80,14 @@ class SummaryTasks:
         Args:
             placed: make the node's row as well; else it is wanted for a merge alone.
         """
-        entry = self._entries.setdefault(node.key, _Entry())
+        entry = self._entries.setdefault(node.key, Entry())
         if self._closed or entry.task is not None or entry.summary is not None:
             return
         entry.late = False  # it is other work now
         working = self._work(entry, lambda: self._make(node, builder, target, entry, placed))
         entry.task = asyncio.create_task(working, name=f"context-summarize:{node.key[:12]}")
 
-    async def _work(self, entry: _Entry, make: Callable[[], Awaitable[Summary]]) -> None:
+    async def _work(self, entry: Entry, make: Callable[[], Awaitable[Summary]]) -> None:
         """Note what comes of the work before anybody who waits for it goes on."""
         entry.failed = True
         try:
@@ -153,7 +102,7 @@ class SummaryTasks:
             self.version += 1
 
     async def _make(
-        self, node: Node, builder: NodeBuilder, target: Target | None, entry: _Entry, placed: bool
+        self, node: Node, builder: NodeBuilder, target: Target | None, entry: Entry, placed: bool
     ) -> Summary:
         found = await self._maker.find(node.key)
         entry.from_store = found is not None
@@ -162,7 +111,7 @@ class SummaryTasks:
             entry.rows[node.place] = self._show(builder, node, summary)
         return summary
 
-    async def _asked(self, node: Node, builder: NodeBuilder, target: Target | None, entry: _Entry) -> Summary:
+    async def _asked(self, node: Node, builder: NodeBuilder, target: Target | None, entry: Entry) -> Summary:
         if target is None or not self._maker.may_ask(target):
             raise SummaryUnavailable("no provider is to be asked", kind="nobody", attempts=0)
         if entry.refusals >= MAX_REFUSALS:
@@ -234,19 +183,7 @@ class SummaryTasks:
         entries = [entry for key in keys if (entry := self._entries[key]).task is not None and not entry.late]
         if not entries or self._stopped.is_set():
             return
-        stop = asyncio.create_task(self._stopped.wait(), name="context-summarize:stop")
-        try:
-            left = {entry.task for entry in entries if entry.task is not None}
-            loop = asyncio.get_running_loop()
-            end = None if seconds is None else loop.time() + seconds
-            while left and not stop.done():
-                timeout = None if end is None else end - loop.time()
-                if timeout is not None and timeout <= 0:
-                    break
-                done, _ = await asyncio.wait({*left, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-                left = {task for task in left if task not in done}
-        finally:
-            stop.cancel()
+        await until_done({entry.task for entry in entries if entry.task is not None}, seconds, self._stopped)
         for entry in entries:
             entry.late = entry.task is not None
 
@@ -270,7 +207,7 @@ class SummaryTasks:
         """Have fallbacks take the place of these nodes until the next compaction begins."""
         for node in nodes:
             fallback = await self._fallback(node, builder)
-            entry = self._entries.setdefault(node.key, _Entry())
+            entry = self._entries.setdefault(node.key, Entry())
             if entry.summary is None:  # it may have come meanwhile
                 entry.fallback, entry.stands_in = fallback, True
             entry.rows[node.place] = self._show(builder, node, entry.summary or fallback)
@@ -286,7 +223,7 @@ class SummaryTasks:
         ]
         made = await self._maker.fallback(node, builder, children)
         if not node.children:
-            self._entries.setdefault(node.key, _Entry()).fallback = made
+            self._entries.setdefault(node.key, Entry()).fallback = made
         return made
 
     # --- the life of a session --------------------------------------------------------------------------------------
@@ -319,7 +256,7 @@ class SummaryTasks:
 
     def _note(self, item: ShownNode) -> None:
         """What a view shows is what counts: its directives may have been cut."""
-        entry = self._entries.setdefault(item.node.key, _Entry())
+        entry = self._entries.setdefault(item.node.key, Entry())
         if item.line or item.summary.fallback:
             return
         entry.summary = item.summary

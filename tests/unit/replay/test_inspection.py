@@ -14,7 +14,7 @@ from context_summarize import Config
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.inspection import Inspection, inspect_rows
-from context_summarize.replay.player import replay
+from context_summarize.replay.player import Setup, replay
 from context_summarize.replay.session_files import read_session
 from context_summarize.session.snapshot import SummaryNode
 from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user
@@ -104,7 +104,7 @@ def test_the_example_is_cut_summarised_and_priced_as_a_replay_does():
     async def replayed():
         await COUNTER.load()
         config = replace(Config(), prefetch_threshold=None)
-        return await replay(rows, provider=OfflineProvider(COUNTER.count), name="offline", config=config)
+        return await replay(rows, Setup(provider=OfflineProvider(COUNTER.count), name="offline", config=config))
 
     told = asyncio.run(replayed())
 

@@ -13,7 +13,7 @@ from amplifier_core.llm_errors import AuthenticationError
 from context_summarize import Config, SummarizingContextManager, TemplateError
 from context_summarize.errors import SessionFileError
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay.player import changed_settings, replay
+from context_summarize.replay.player import Setup, changed_settings, replay
 from context_summarize.replay.session_files import read_session
 from context_summarize.testing import ScriptedProvider, assistant, call, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
@@ -75,7 +75,7 @@ async def test_a_session_that_fits_is_sent_whole_and_costs_no_call():
     rows = tool_session(3)
     provider = scripted()
 
-    told = await replay(rows, provider=provider, name="scripted")
+    told = await replay(rows, Setup(provider=provider, name="scripted"))
 
     assert (told.messages, told.requests, told.boundaries, told.provider_calls) == (12, 6, [], 0)
     assert (told.window, told.budget) == (8_000, 6_000)
@@ -90,7 +90,7 @@ async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction():
     provider = scripted()
     seen = []
 
-    told = await replay(rows, provider=provider, name="scripted", progress=lambda *now: seen.append(now))
+    told = await replay(rows, Setup(provider=provider, name="scripted"), progress=lambda *now: seen.append(now))
 
     assert told.failed is None
     assert len(told.boundaries) >= 3
@@ -111,7 +111,7 @@ async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction():
 async def test_every_request_is_told_with_its_size():
     rows = tool_session(60, size=800)
 
-    told = await replay(rows, provider=scripted(), name="scripted")
+    told = await replay(rows, Setup(provider=scripted(), name="scripted"))
 
     assert [rows[line.row - 1]["role"] for line in told.request_lines] == ["assistant"] * told.requests
     assert max(line.tokens for line in told.request_lines) == told.largest_view
@@ -123,12 +123,12 @@ async def test_every_request_is_told_with_its_size():
 async def test_what_was_replayed_and_how_is_told():
     config = Config(keep_recent=3, compact_threshold=0.6, target_usage=0.25, redact=("x+",))
 
-    told = await replay(tool_session(3), provider=scripted(), name="scripted", source="a.jsonl", config=config)
+    told = await replay(tool_session(3), Setup(provider=scripted(), name="scripted", source="a.jsonl", config=config))
 
     assert (told.source, told.threshold_tokens, told.target_tokens) == ("a.jsonl", 3_600, 1_500)
     assert told.redact == ("x+",)
     assert told.settings == {"keep_recent": 3, "compact_threshold": 0.6, "target_usage": 0.25, "redact": ("x+",)}
-    told = await replay(tool_session(1), provider=scripted(), name="x", config=Config(auto_compact=False))
+    told = await replay(tool_session(1), Setup(provider=scripted(), name="x", config=Config(auto_compact=False)))
     assert (told.source, told.threshold_tokens) == ("", None)
 
 
@@ -141,7 +141,7 @@ def test_settings_that_may_hold_a_password_are_named_without_their_value():
 
 
 async def test_the_checks_say_what_they_looked_at():
-    told = await replay(tool_session(3), provider=scripted(), name="scripted")
+    told = await replay(tool_session(3), Setup(provider=scripted(), name="scripted"))
 
     assert [(check.name, check.checked, check.unit) for check in told.checks] == [
         ("History intact", 12, "messages"),
@@ -153,7 +153,7 @@ async def test_the_checks_say_what_they_looked_at():
 
 
 async def test_a_token_budget_takes_the_place_of_the_window():
-    told = await replay(tool_session(3), provider=scripted(), name="scripted", token_budget=5_000)
+    told = await replay(tool_session(3), Setup(provider=scripted(), name="scripted", token_budget=5_000))
 
     assert (told.window, told.budget) == (None, 5_000)
 
@@ -161,26 +161,28 @@ async def test_a_token_budget_takes_the_place_of_the_window():
 async def test_the_settings_reach_the_manager():
     rows = tool_session(60, size=800)
 
-    told = await replay(rows, provider=scripted(), name="x", config=Config(compaction_strategy="truncate"))
+    told = await replay(rows, Setup(provider=scripted(), name="x", config=Config(compaction_strategy="truncate")))
 
     assert told.provider_calls == 0
     assert told.boundaries[-1].digests > 0
     with pytest.raises(TemplateError):
-        await replay(rows, provider=scripted(), name="x", config=Config(prompts="no-such-set"))
+        await replay(rows, Setup(provider=scripted(), name="x", config=Config(prompts="no-such-set")))
 
 
 async def test_a_summary_provider_is_found_under_its_name_and_another_name_is_told(caplog):
-    await replay(tool_session(1), provider=scripted(), name="scripted", config=Config(summary_provider="scripted"))
+    await replay(
+        tool_session(1), Setup(provider=scripted(), name="scripted", config=Config(summary_provider="scripted"))
+    )
     assert caplog.messages == []
 
-    await replay(tool_session(1), provider=scripted(), name="scripted", config=Config(summary_provider="other"))
+    await replay(tool_session(1), Setup(provider=scripted(), name="scripted", config=Config(summary_provider="other")))
     assert "'other' is not mounted (mounted: scripted)" in caplog.text
 
 
 async def test_a_broken_provider_does_not_end_the_session():
     provider = scripted(then=AuthenticationError("no key"))
 
-    told = await replay(tool_session(60, size=800), provider=provider, name="scripted")
+    told = await replay(tool_session(60, size=800), Setup(provider=provider, name="scripted"))
 
     assert told.failed is None
     assert told.failed_calls == told.provider_calls == provider.calls > 0
@@ -190,7 +192,7 @@ async def test_a_broken_provider_does_not_end_the_session():
 async def test_a_view_that_cannot_fit_fails_its_check():
     rows = [{"role": "system", "content": "rule " * 900}, user("a"), assistant("b")]
 
-    told = await replay(rows, provider=scripted(), name="x", token_budget=500)
+    told = await replay(rows, Setup(provider=scripted(), name="x", token_budget=500))
 
     assert told.failed is told.checks[4]
     assert told.failed.first is not None
@@ -200,7 +202,7 @@ async def test_a_view_that_cannot_fit_fails_its_check():
 async def test_the_rows_given_are_not_changed_and_a_session_without_requests_is_told():
     rows = [user("a"), user("b")]
 
-    told = await replay(rows, provider=scripted(), name="x")
+    told = await replay(rows, Setup(provider=scripted(), name="x"))
 
     assert rows == [user("a"), user("b")]
     assert (told.requests, told.stable_share, told.last_view, told.failed) == (0, 1.0, [], None)
@@ -209,7 +211,7 @@ async def test_the_rows_given_are_not_changed_and_a_session_without_requests_is_
 async def test_a_call_that_stays_open_at_the_end_is_no_problem():
     rows = [user("a"), call("1"), assistant("passed over"), call("2")]
 
-    told = await replay(rows, provider=scripted(), name="x")
+    told = await replay(rows, Setup(provider=scripted(), name="x"))
 
     assert told.failed is None
 
@@ -220,7 +222,7 @@ async def test_the_same_session_gives_the_same_replay():
 
     async def told():
         provider = OfflineProvider(TokenCounter().count, context_window=12_000, max_output_tokens=1_000)
-        result = await replay(rows, provider=provider, name="offline")
+        result = await replay(rows, Setup(provider=provider, name="offline"))
         return result.boundaries, result.provider_calls, result.provider_input_tokens, result.largest_view
 
     first = await told()
@@ -233,7 +235,7 @@ async def test_answers_that_are_no_summaries_count_as_such():
     """Nothing was raised, and still no summary came of it."""
     provider = ScriptedProvider(then="", context_window=12_000, max_output_tokens=1_000)
 
-    told = await replay(tool_session(80, size=800), provider=provider, name="scripted")
+    told = await replay(tool_session(80, size=800), Setup(provider=provider, name="scripted"))
 
     assert told.provider_calls > 0
     assert (told.failed_calls, told.failed is None) == (0, True)

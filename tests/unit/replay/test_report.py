@@ -20,7 +20,7 @@ from context_summarize.core.nodes import Summary
 from context_summarize.errors import ReportUnwritable
 from context_summarize.facts.fact import Fact
 from context_summarize.messages.rows import JsonRow
-from context_summarize.replay.player import replay
+from context_summarize.replay.player import Setup, replay
 from context_summarize.replay.report import render_report, write_report
 from context_summarize.replay.result import CompactionLine, ReplayResult, RequestLine
 from context_summarize.session.snapshot import Snapshot, SummaryNode, ViewOrigin
@@ -51,7 +51,9 @@ def replayed(rows: list[JsonRow], answer: str = "Goal: it was done.", **options:
     provider = ScriptedProvider(context_window=8_000, max_output_tokens=1_000, then=answer)
     name, source = options.pop("name", "scripted"), options.pop("source", "session.jsonl")
     settings = {"fan_in": 2, "summary_share": 0.12} | options
-    return asyncio.run(replay(rows, provider=provider, name=name, source=source, config=Config.from_mapping(settings)))
+    return asyncio.run(
+        replay(rows, Setup(provider=provider, name=name, source=source, config=Config.from_mapping(settings)))
+    )
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from amplifier_core.llm_errors import AuthenticationError
 from context_summarize import Config
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text
-from context_summarize.replay.player import replay
+from context_summarize.replay.player import Setup, replay
 from context_summarize.replay.result import ReplayResult
 from context_summarize.session.snapshot import Snapshot, SummaryNode, ViewOrigin
 from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
@@ -17,7 +17,7 @@ from context_summarize.testing import ScriptedProvider, assistant, call, hook, r
 
 async def snapshot_of(rows: list[JsonRow], then: Any = "Goal: done.", **settings: Any) -> tuple[ReplayResult, Snapshot]:
     provider = ScriptedProvider(context_window=8_000, max_output_tokens=1_000, then=then)
-    told = await replay(rows, provider=provider, name="scripted", config=Config.from_mapping(settings))
+    told = await replay(rows, Setup(provider=provider, name="scripted", config=Config.from_mapping(settings)))
     assert told.snapshot is not None
     return told, told.snapshot
 

@@ -15,7 +15,7 @@ from context_summarize.errors import TemplateError
 from context_summarize.facts.directives import find_directives
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay.player import replay
+from context_summarize.replay.player import Setup, replay
 from context_summarize.summaries.prompt_sets import Problem, check_set, copy_set, list_sets
 from context_summarize.summaries.prompts import find_set, load_prompts
 from context_summarize.testing import ScriptedProvider, tool_session
@@ -159,7 +159,7 @@ class TestReplayed:
         provider = ScriptedProvider(then=f"Goal: {name} was asked for. State: done.", context_window=8_000)
         config = Config(prompts=name, keep_recent=4, summary_share=0.02, fan_in=2)
 
-        result = await replay(tool_session(60, size=900), provider=provider, name="scripted", config=config)
+        result = await replay(tool_session(60, size=900), Setup(provider=provider, name="scripted", config=config))
 
         assert result.failed is None
         assert len(result.boundaries) >= 3
@@ -181,7 +181,8 @@ class TestReplayed:
         provider = OfflineProvider(counter.count, context_window=8_000, max_output_tokens=1_000)
 
         result = await replay(
-            tool_session(40, size=900), provider=provider, name="offline", config=Config(prompts=name, keep_recent=4)
+            tool_session(40, size=900),
+            Setup(provider=provider, name="offline", config=Config(prompts=name, keep_recent=4)),
         )
 
         assert result.failed is None

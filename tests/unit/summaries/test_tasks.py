@@ -31,8 +31,9 @@ from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.maker import SummaryMaker
 from context_summarize.summaries.prompts import load_prompts
+from context_summarize.summaries.status import MAX_REFUSALS, Status
 from context_summarize.summaries.summarizer import Summarizer
-from context_summarize.summaries.tasks import MAX_REFUSALS, Status, SummaryTasks
+from context_summarize.summaries.tasks import SummaryTasks
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from tests.support.services import services
 
