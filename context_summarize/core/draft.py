@@ -12,7 +12,7 @@ from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node
-from context_summarize.core.shortening import HARD_FLOOR
+from context_summarize.core.short_rows import HARD_FLOOR
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
 from context_summarize.facts.ledger import ledger_tokens, prose_tokens

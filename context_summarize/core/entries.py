@@ -8,7 +8,7 @@ from typing import NamedTuple
 from context_summarize.core.frames import row_hint
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
-from context_summarize.core.shortening import shorten_row
+from context_summarize.core.short_rows import shorten_row
 from context_summarize.messages.copying import Shape, shape_of
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import JsonRow
@@ -70,13 +70,17 @@ def group_entries(
             continue
         if index < rows_at_compaction:
             row = without_continuation(row)
-        history.count_rows(index, index + 1, count)
-        size = history.tokens[index]
-        keep = shortened.get(index) if shortened else None
-        if keep is not None and size > keep:
-            row = shorten_row(row, keep, count, row_hint(history, index) if history.recall else "")
-            size = measure(row, count)
         place = first if index == group.start else results if index in answers else between
-        place.append(entry(index, row, size))
+        place.append(_sized(history, index, row, shortened.get(index) if shortened else None, count))
     synthetic = [entry(None, row, measure(row, count)) for row in map(synthetic_result, group.missing)]
     return [*first, *results, *synthetic, *([] if group.open else between)]
+
+
+def _sized(history: History, index: int, row: JsonRow, keep: int | None, count: Count) -> Entry:
+    """The entry of a row, shortened to about `keep` tokens if it is longer."""
+    history.count_rows(index, index + 1, count)
+    size = history.tokens[index]
+    if keep is None or size <= keep:
+        return entry(index, row, size)
+    short = shorten_row(row, keep, count, row_hint(history, index) if history.recall else "")
+    return entry(index, short, measure(short, count))

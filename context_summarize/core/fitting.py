@@ -1,33 +1,13 @@
-"""Making a view fit: results shortened, then a ladder of rungs, each a little worse, until the budget holds."""
+"""Makes a view fit: a ladder of rungs, each a little worse, until the budget holds."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from context_summarize.core.draft import Draft, Scale
 from context_summarize.core.merging import merged
-from context_summarize.core.shortening import HARD_FLOOR, short_length
+from context_summarize.core.shortening import shorten_longest, shorten_results
 from context_summarize.core.summarising import summarised, with_rest
-from context_summarize.messages.reading import is_hook
-from context_summarize.messages.rows import SYSTEM_ROLES
-
-SLACK = 0.9
-"""If rows must be shortened to fit, this share of the budget is aimed at, so that the next row still fits."""
-
-
-def shorten_results(scale: Scale, draft: Draft, keep_recent: int, longest: int | None) -> Draft:
-    """The draft with tool results above `longest` tokens shortened, those of the newest `keep_recent` rows aside."""
-    if longest is None:
-        return draft
-    scene = scale.scene
-    found = dict(draft.shortened)
-    for index, tokens in scene.groups.results(scene.view.frontier_row, len(scene.history) - keep_recent):
-        keep = found.get(index)
-        size = tokens if keep is None or tokens <= keep else scene.groups.short_size(index, keep)
-        if size > longest:
-            found[index] = short_length(longest)
-    return replace(draft, shortened=found)
 
 
 def fitted(scale: Scale, draft: Draft) -> Draft:
@@ -46,55 +26,7 @@ def fitted(scale: Scale, draft: Draft) -> Draft:
             break
         keep //= 2
         draft = shorten_results(scale, replace(draft, rung=3), keep, limits.shorten_above)
-    draft = _shorten_rows(scale, replace(draft, rung=4))
+    draft = shorten_longest(scale, replace(draft, rung=4))
     while scale.size(draft) > limits.view_room and draft.lines < len(draft.nodes):
         draft = replace(draft, rung=5, lines=draft.lines + 1)
     return draft
-
-
-def _shorten_rows(scale: Scale, draft: Draft) -> Draft:
-    """The draft with rows shortened, longest first, until it fits: all rows above one level are cut to that level."""
-    room = scale.scene.limits.view_room
-    for aim in (SLACK, 0.8, 0.6, 0.4, 0.2, 0.0):
-        sizes = _shortenable(scale, draft)
-        fixed = scale.size(draft) - sum(sizes.values())
-        level = max(HARD_FLOOR, _water_level(list(sizes.values()), int(aim * room) - fixed))
-        cut = {index: level for index, size in sizes.items() if size > level}
-        draft = replace(draft, shortened={**draft.shortened, **cut})
-        if scale.size(draft) <= room:
-            break
-    return draft
-
-
-def _shortenable(scale: Scale, draft: Draft) -> dict[int, int]:
-    """Sizes of all rows of the view but the host's system rows: half an instruction is worse than none."""
-    groups = scale.scene.groups
-    row = scale.frontier_row(draft)
-    shortened = scale.shortened(draft)
-    shown = list(groups.from_row(row))
-    shown += map(groups.pinned, groups.pins(row, draft.frontier, draft.newest_user))
-    sizes: dict[int, int] = {}
-    for entry in (entry for group in shown for entry in group.entries):
-        if entry.origin is None or _is_host_system(scale, entry.origin):
-            continue
-        keep = shortened.get(entry.origin)
-        whole = keep is None or entry.tokens <= keep
-        sizes[entry.origin] = entry.tokens if whole else groups.short_size(entry.origin, keep or 0)
-    return sizes
-
-
-def _is_host_system(scale: Scale, index: int) -> bool:
-    row = scale.scene.history.rows[index]
-    return row.role in SYSTEM_ROLES and not is_hook(row.raw) and not row.ephemeral
-
-
-def _water_level(sizes: Sequence[int], room: int) -> int:
-    """The largest level at which the sum of min(size, level) is within the room."""
-    low, high = 0, max(sizes, default=0)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(min(size, middle) for size in sizes) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return low

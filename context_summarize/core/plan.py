@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from context_summarize.core.draft import Draft, Scale, Scene
-from context_summarize.core.fitting import fitted, shorten_results
+from context_summarize.core.fitting import fitted
 from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node
+from context_summarize.core.shortening import shorten_results
 from context_summarize.core.summarising import summarised, with_rest
 
 Reason = Literal["threshold", "manual", "must_fit"]

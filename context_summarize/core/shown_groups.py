@@ -11,7 +11,7 @@ from context_summarize.background import Steps, finished
 from context_summarize.core.entries import Entry, group_entries, is_hidden
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
-from context_summarize.core.shortening import HARD_FLOOR, short_length
+from context_summarize.core.short_rows import HARD_FLOOR, short_length
 from context_summarize.messages.pairs import opens_with_user
 from context_summarize.messages.rows import SYSTEM_ROLES
 from context_summarize.messages.text import compact_json

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -77,14 +77,7 @@ async def replay(
     manager.check_providers()
     started = clock()
     try:
-        for number, row in enumerate(rows, 1):
-            if row["role"] == "assistant":
-                session.row = number
-                view = await manager.get_messages_for_request(setup.token_budget, provider=counted)
-                audit.view(number, view, made_compaction=bool(session.boundaries))
-                await manager.settle()  # no time passes between turns, so that a replay always gives the same views
-            await manager.add_message(row)
-            await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
+        async for number in _played(rows, manager, setup.token_budget, counted, (session, audit)):
             progress(number, len(session.boundaries))
         result.seconds = clock() - started
         audit.history(await manager.get_messages())
@@ -96,6 +89,26 @@ async def replay(
     result.provider_calls, result.failed_calls = counted.calls, counted.failed
     result.provider_input_tokens, result.provider_output_tokens = counted.input_tokens, counted.output_tokens
     return result
+
+
+async def _played(
+    rows: Sequence[JsonRow],
+    manager: SummarizingContextManager,
+    token_budget: int | None,
+    provider: CountedProvider,
+    watchers: tuple[_Session, Audit],
+) -> AsyncIterator[int]:
+    """The number of each row once it has been fed; a view is asked for, and checked, before every assistant row."""
+    session, audit = watchers
+    for number, row in enumerate(rows, 1):
+        if row["role"] == "assistant":
+            session.row = number
+            view = await manager.get_messages_for_request(token_budget, provider=provider)
+            audit.view(number, view, made_compaction=bool(session.boundaries))
+            await manager.settle()  # no time passes between turns, so that a replay always gives the same views
+        await manager.add_message(row)
+        await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
+        yield number
 
 
 def _blank(config: Config, budget: int, *, provider: str, source: str, window: int | None) -> ReplayResult:

@@ -93,8 +93,8 @@ class SummarizingContextManager:
         index = len(history) - 1
         if self._file is not None:
             await self._file.append([raw])
-        if not self._parts.counter.loaded:
-            await self._parts.counter.load()
+        if not self._parts.host.counter.loaded:
+            await self._parts.host.counter.load()
         if text_length(raw) > _LARGE:
             await asyncio.to_thread(history.count_rows, index, index + 1, count)
         else:
@@ -190,7 +190,7 @@ class SummarizingContextManager:
 
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
         """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside."""
-        self._parts.system.set_factory(factory)
+        self._parts.host.system.set_factory(factory)
 
     async def get_token_count(self) -> int:
         """Tokens of the view as it would be served now, without a compaction; 0 while there is nothing."""
@@ -223,7 +223,7 @@ class SummarizingContextManager:
             self._parts.summarizer.answered_elsewhere(data["provider"])
         usage = data.get("usage")
         if isinstance(usage, dict):
-            self._parts.meter.observe(usage)
+            self._parts.host.meter.observe(usage)
 
     async def stop_waiting(self) -> None:
         """The host has cancelled: a request that waits for summaries is answered now, the work goes on."""
@@ -263,7 +263,7 @@ class SummarizingContextManager:
         used, chat = await self.get_token_count(), self.conversation
         reader = RecallReader(chat.history, [shown.node for shown in chat.view.nodes], self._parts.services.count)
         threshold = self._config.compact_threshold if self._config.auto_compact else 1.0
-        budget = self._parts.limits.served_budget or DEFAULT_BUDGET
+        budget = self._parts.host.limits.served_budget or DEFAULT_BUDGET
         limit = limit_tokens(budget, int(threshold * budget) - used - self._recalling)
         self._recalling += limit  # calls of one turn run side by side and stand in no view yet
         try:
@@ -274,7 +274,7 @@ class SummarizingContextManager:
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
         tokens = await self.get_token_count()
-        chat, budget = self.conversation, self._parts.limits.served_budget
+        chat, budget = self.conversation, self._parts.host.limits.served_budget
         return take_statistics(len(chat.history), tokens, budget, chat.view, self._parts.services.totals)
 
     async def prepare(self) -> None:

@@ -39,11 +39,8 @@ class Parts:
     """The parts of one session."""
 
     services: Services
-    counter: TokenCounter
-    meter: Meter
-    system: SystemPrompt
+    host: Host
     providers: Providers
-    limits: LimitsReader
     summarizer: Summarizer
     tasks: SummaryTasks
     requests: Requests
@@ -73,44 +70,46 @@ def build_parts(
     Raises:
         TemplateError: the prompt set is incomplete.
     """
-    counter, meter = TokenCounter(), Meter()
-    if store is None:
-        store = MemoryStore() if config.cache is None else open_store(config.cache)
+    counter = TokenCounter()
     services = Services(
         config=config,
         prompts=load_prompts(config.prompts),
-        store=store,
+        store=_store(config) if store is None else store,
         outbox=Outbox(getattr(coordinator, "hooks", None)),
         totals=Totals(),
         count=counter.count,
         clock=clock,
         sleep=sleep,
     )
-    providers = Providers(coordinator, config)
-    system = SystemPrompt(counter.count)
-    limits = LimitsReader(config, providers, system, meter)
     summarizer = Summarizer(services)
     tasks = SummaryTasks(SummaryMaker(services, summarizer), _show_by(services))
-    cancellation = getattr(coordinator, "cancellation", None)
-    host = Host(
-        limits=limits,
-        system=system,
-        meter=meter,
-        counter=counter,
-        is_cancelled=lambda: bool(getattr(cancellation, "is_cancelled", False)),
-    )
+    providers = Providers(coordinator, config)
+    host = _host(coordinator, config, counter, providers)
     return Parts(
         services=services,
-        counter=counter,
-        meter=meter,
-        system=system,
+        host=host,
         providers=providers,
-        limits=limits,
         summarizer=summarizer,
         tasks=tasks,
         requests=Requests(services, tasks, Compactor(services, tasks), host),
         redact=build_redactor(config.redact),
         history_path=session_path(str(config.persistence["path"]), coordinator) if config.persistence else None,
+    )
+
+
+def _store(config: Config) -> SummaryStore:
+    return MemoryStore() if config.cache is None else open_store(config.cache)
+
+
+def _host(coordinator: Any | None, config: Config, counter: TokenCounter, providers: Providers) -> Host:
+    meter, system = Meter(), SystemPrompt(counter.count)
+    cancellation = getattr(coordinator, "cancellation", None)
+    return Host(
+        limits=LimitsReader(config, providers, system, meter),
+        system=system,
+        meter=meter,
+        counter=counter,
+        is_cancelled=lambda: bool(getattr(cancellation, "is_cancelled", False)),
     )
 
 

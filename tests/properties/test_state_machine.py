@@ -386,7 +386,7 @@ class ManagerMachine(RuleBasedStateMachine):
             for place, (name, data) in enumerate(self.recorder.events)
             if name == "context:compaction" and place >= at
         ]
-        room = max(1, self.made._parts.meter.invert(self.budget))  # noqa: SLF001 - shows nowhere else
+        room = max(1, self.made._parts.host.meter.invert(self.budget))  # noqa: SLF001 - shows nowhere else
         check_shape(view)
         check_order(view, self.rows)
         check_opening(view, self.rows, self.made.conversation.view.compactions)

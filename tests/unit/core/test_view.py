@@ -12,7 +12,7 @@ from amplifier_core.message_models import Message
 from context_summarize.core.frames import CONTINUES, node_text, one_line, show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.shortening import shorten_row
+from context_summarize.core.short_rows import shorten_row
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState

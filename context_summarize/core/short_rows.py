@@ -1,0 +1,34 @@
+"""Shortens a view row to a number of tokens, with a note of what is gone. Pure."""
+
+from __future__ import annotations
+
+from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.shortening import cut_to_note, shortened_to
+from context_summarize.tokens.measure import Count, measure
+
+HARD_FLOOR = 24
+"""Tokens below which no row is shortened further."""
+
+
+def short_length(longest: int) -> int:
+    """Tokens that a result keeps which is longer than `longest`."""
+    return max(HARD_FLOOR, longest // 4)
+
+
+def shorten_row(row: JsonRow, keep: int, count: Count, hint: str = "") -> JsonRow:
+    """A copy of a view row cut to about `keep` tokens: head and tail of its texts, with a note of what is gone.
+
+    `hint` ends the note. What cannot be cut to that size by halves (many short texts, arguments of many fields) is cut
+    to a note alone.
+    """
+    size = measure(row, count)
+    if size <= keep:
+        return row
+    share = keep / size
+    for _ in range(4):
+        out = shortened_to(row, share, hint)
+        if measure(out, count) <= keep:
+            return out
+        share *= 0.6
+    hard = cut_to_note(row)
+    return hard if measure(hard, count) < measure(out, count) else out
