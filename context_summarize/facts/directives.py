@@ -118,10 +118,18 @@ def share_out(
 
 
 def format_directives(directives: Sequence[str], text: str = "") -> str:
-    """The directives as shown after a summary's text, one per line, without those that the text holds literally."""
+    """The directives as shown after a summary's text, one per line, without those that the text holds literally.
+
+    Each stands in quotation marks: in a system row it is what the user has said, not an instruction of the host.
+    """
     flat = one_line(text)
-    lines = [f"- {directive}" for directive in directives if not (flat and holds(flat, directive))]
+    lines = [f"- {_in_quotes(directive)}" for directive in directives if not (flat and holds(flat, directive))]
     return "\n".join([DIRECTIVES_LINE, *lines]) if lines else ""
+
+
+def _in_quotes(directive: str) -> str:
+    """The directive between quotation marks that it does not hold, where there are such."""
+    return f"“{directive}”" if '"' in directive else f'"{directive}"'
 
 
 def directives_room(summary_tokens: int, source_tokens: int | None = None) -> int:

@@ -18,6 +18,9 @@ READ = 40_000
 LOOKED_OVER = 1_000_000
 """Characters of a message up to which the part that is not read is searched for something that it leaves open."""
 
+_DEEPEST = 12
+"""Levels of markup that are parsed, two a list; what is nested deeper is left out. It bounds the parser's work."""
+
 _LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
 _QUOTE_SIGN = re.compile(r"(?m)^([ \t]*)(?:&gt;|\uff1e|\u276f|\u2502|\u2503|\u258c|\u258e|\u2595)")
 """Signs that stand for `>` before a quoted line."""
@@ -54,8 +57,10 @@ def _trusted_tail(text: str, tail: str) -> str:
     start = ends[-1] if ends else 0
     if len(text) > LOOKED_OVER:
         return tail[start:] if start else ""
-    low = tail.lower()
-    for closer in _left_open(text[: -len(tail)].lower()):
+    low, before = tail.lower(), text[: -len(tail)].lower()
+    if any(sign in before for sign in _FORWARDED):
+        return ""
+    for closer in _left_open(before):
         at = low.rfind(closer)
         if at < 0:
             return ""
@@ -67,7 +72,6 @@ def _left_open(before: str) -> Iterator[str]:
     """What must follow to end everything that a text in lower case has opened."""
     yield from (sign for sign in ("```", "~~~", '"""', "'''") if before.count(sign) % 2)
     yield from (closer for opener, closer in _TWINS if before.count(opener) > before.count(closer))
-    yield from ("\0" for sign in _FORWARDED if sign in before)
     opened: Counter[str] = Counter()
     for end, name in _TAG.findall(before):
         opened[name] += -1 if end else 1
@@ -76,7 +80,7 @@ def _left_open(before: str) -> Iterator[str]:
 
 def _parser() -> MarkdownIt:
     # Inline markup, references, raw HTML, tables and underlined headings only change how text looks.
-    made = MarkdownIt("commonmark").disable(["code", "html_block", "reference", "lheading"])
+    made = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).disable(["code", "html_block", "reference", "lheading"])
     made.block.ruler.before("fence", "pasted", pasted_rule, {"alt": ["paragraph", "reference", "blockquote", "list"]})
     return made
 
