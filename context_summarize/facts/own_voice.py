@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from context_summarize.facts.pasted import PASTED, STRAY, host_tag, pasted_rule
-from context_summarize.transcript.marks import LINE_END
+from context_summarize.transcript.marks import BLANK, INVISIBLE, LINE_END
 
 READ = 40_000
 """Characters of one message that are read, half of them at its end; a longer message is pasted text."""
@@ -22,10 +22,14 @@ _DEEPEST = 12
 """Levels of markup that are parsed, two a list; what is nested deeper is left out. It bounds the parser's work."""
 
 _LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
-_QUOTE_SIGN = re.compile(r"(?m)^([ \t]*)(?:&gt;|\uff1e|\u276f|\u2502|\u2503|\u258c|\u258e|\u2595)")
+_LEAD = re.compile(rf"(?m)^[{BLANK}{INVISIBLE}]+")
+_QUOTE_SIGN = re.compile(r"(?m)^([ \t]*)(?:&gt;|\uff1e|\ufe65|\u276f|\u2502|\u2503|\u258c|\u258e|\u2595)")
 """Signs that stand for `>` before a quoted line."""
 _TAG = re.compile(r"[<\uff1c]\s{0,3}(/?)\s{0,3}([a-z][\w:.-]{0,60})")
-_TWINS = (("<!--", "-->"), ("<![cdata[", "]]>"), ("[quote", "[/quote"), ("[code", "[/code"), ("#+begin", "#+end"))
+_TWINS = (
+    *(("<!--", "-->"), ("<![cdata[", "]]>"), ("#+begin", "#+end"), ("[quote", "[/quote"), ("[code", "[/code")),
+    *(("“", "”"), ("«", "»")),
+)
 _FORWARDED = ("original message", "forwarded message")
 _CLOSES = re.compile(
     r"(?m)^[ \t>*+-]*(?:`{3,}|~{3,})[^\n]*$|\"\"\"|'''|-->|\]\]>|[<\uff1c\[]\s{0,3}/[A-Za-z][\w:.-]*[^\n<>\]]*[>\]]"
@@ -65,7 +69,9 @@ def _trusted_tail(text: str, tail: str) -> str:
         if at < 0:
             return ""
         start = max(start, at + len(closer))
-    return tail[start:] if start else tail[tail.find("\n") + 1 :]
+    if before.count('"') % 2:
+        start = max(start, low.rfind('"') + 1)
+    return tail[start:] if start else tail.partition("\n")[2]
 
 
 def _left_open(before: str) -> Iterator[str]:
@@ -86,12 +92,24 @@ def _parser() -> MarkdownIt:
 
 
 def _own_lines(text: str) -> str:
-    source = _QUOTE_SIGN.sub(r"\1>", _LINE_ENDS.sub("\n", text).replace("\0", "\ufffd"))
+    source = _LEAD.sub(_plain_lead, _LINE_ENDS.sub("\n", text))
+    source = _QUOTE_SIGN.sub(r"\1>", source)
     parser = _parser()
     tokens: list[Token] = []
     parser.block.parse(source, parser, {}, tokens)
-    lines = source.split("\n")
+    return "\n".join(_kept(tokens, source.split("\n")))
+
+
+def _plain_lead(lead: re.Match[str]) -> str:
+    """The beginning of a line as a reader sees it: only spaces and tabs."""
+    return "".join(char if char == "\t" else " " for char in lead[0] if char.isspace())
+
+
+def _kept(tokens: Sequence[Token], lines: Sequence[str]) -> list[str]:
+    """The lines of paragraphs and headings outside block quotes, and what stands around something pasted."""
     own = [""] * len(lines)
+    seen: dict[str, int] = {}
+    """The line of the last tag of each name."""
     quoted = 0
     for token in tokens:
         quoted += {"blockquote_open": 1, "blockquote_close": -1}.get(token.type, 0)
@@ -101,29 +119,38 @@ def _own_lines(text: str) -> str:
         if token.type == "inline":
             own[first:end] = lines[first:end]
         elif token.type == PASTED:
+            seen.update(dict.fromkeys(token.info.split(" "), first))
             for line, around in token.meta.items():
                 own[line] = around
         elif token.type == STRAY:
-            own[:first] = [""] * first
-            own[first] = token.content
-    if (torn := _torn_fence(tokens, lines)) is not None:
-        own[torn:] = [""] * (len(own) - torn)
-    return "\n".join(own)
+            # What was pasted has ended its own tag earlier; or its beginning is missing.
+            begun = seen.setdefault(token.info, 0)
+            own[begun : first + 1] = [*[""] * (first - begun), token.content]
+    for first, end in _torn_fences(tokens, lines):
+        own[first:end] = [""] * (end - first)
+    return own
 
 
-def _torn_fence(tokens: list[Token], lines: list[str]) -> int | None:
-    """The line of a fence whose text has fences of its own, so that one of them has ended it; None where none is torn.
+def _torn_fences(tokens: Sequence[Token], lines: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """The lines (first, end) that belong to a fence though Markdown has them outside.
 
-    Then the last fence of the message is opened by the sign that was meant to close the first.
+    A fence in a list ends where a line is not indented enough: what follows is its text up to the next bare fence.
+    A fence whose text has fences of its own is ended by the first of these; then the last fence of the message is
+    opened by the sign that was meant to close the first.
     """
-    fences = [token for token in tokens if token.type == "fence" and token.map is not None]
-    if not fences or fences[-1].map is None or fences[-1].info.strip():
-        return None
-    first, end = fences[-1].map
-    if end - first > 1 and _BARE_FENCE.fullmatch(lines[end - 1]):
-        return None
-    for token in fences[:-1]:
-        inner = re.search(rf"(?m)^[ \t]*{re.escape(token.markup)}[^\n]", token.content)
-        if inner is not None and token.map is not None:
-            return token.map[0]
-    return None
+    fences = [(token, token.map) for token in tokens if token.type == "fence" and token.map is not None]
+    for token, (first, end) in fences:
+        if token.level and not _is_closed(lines, first, end) and not lines[first].lstrip().startswith(">"):
+            following = (at for at in range(end, len(lines)) if _BARE_FENCE.fullmatch(lines[at]))
+            yield end, next(following, len(lines) - 1) + 1
+            return
+    if not fences or fences[-1][0].info.strip() or _is_closed(lines, *fences[-1][1]):
+        return
+    for token, (first, _) in fences[:-1]:
+        if re.search(rf"(?m)^[ \t]*{re.escape(token.markup)}[^\n]", token.content):
+            yield first, len(lines)
+            return
+
+
+def _is_closed(lines: Sequence[str], first: int, end: int) -> bool:
+    return end - first > 1 and _BARE_FENCE.fullmatch(lines[end - 1]) is not None

@@ -21,12 +21,16 @@ _NAMES = frozenset([
     "patch", "pdf", "pre", "quotation", "quote", "readme", "reminder", "resource", "response", "result", "retrieval",
     "screenshot", "script", "search", "selection", "snippet", "source", "stderr", "stdin", "stdout", "svg",
     "terminal", "text", "trace", "traceback", "transcript", "webpage", "website", "xml", "yaml",
+    "cite", "knowledge", "message", "post", "q", "thread",
 ])  # fmt: skip
 """Last words of tags around material. Others, such as `<rules>` and `<output_format>`, are the user's own structure."""
 _HOSTS = frozenset([
-    "bash", "command", "editor", "environment", "function", "ide", "local", "mcp", "open", "system", "tool", "web",
+    "bash", "command", "editor", "environment", "external", "function", "ide", "local", "mcp", "open", "system",
+    "tool", "untrusted", "web",
 ])  # fmt: skip
 """First words of tags that hosts add: `<system-reminder>`, `<command-message>`, `<ide_opened_file>`."""
+_SPOKEN = frozenset(["content", "input", "message", "prompt", "query", "request", "text"])
+"""Last words of tags that hosts put around what the user has typed: `<user_query>`."""
 _BRACKETS = frozenset([
     "attachment", "code", "context", "document", "file", "quote",
 ])  # fmt: skip
@@ -41,7 +45,9 @@ _FORWARDED = re.compile(
     r"(?i)\s{0,3}(?:[-_=*]{2,40}\s*(?:original message|forwarded message|weitergeleitete nachricht|message transf)"
     r"|begin forwarded message\s*:)"
 )
-_BEGIN = re.compile(r"(?i)[ \t]*(?:#\+begin_(\w{1,40})|\\begin\{(\w{1,40})\}|[-=*#]{2,40}[ \t]*begin\b)")
+_BEGIN = re.compile(
+    r"(?i)[ \t]*(?:#\+begin_(\w{1,40})|\\begin\{(\w{1,40})\}|([-=*#]{2,40})[ \t]*begin\b|(?-i:BEGIN [A-Z]))"
+)
 _QUOTES = "\"'“”\u2018\u2019«»"
 
 
@@ -60,9 +66,9 @@ def host_tag(name: str) -> bool:
     """True for the name of a tag in which hosts and users put material, not the user's own words."""
     spaced = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.rpartition(":")[2])
     words = [word for word in re.split(r"[\W_]+", spaced.casefold()) if word]
-    if not words:
+    if not words or (words[0] == "user" and words[-1] in _SPOKEN):
         return False
-    if words[0] in _HOSTS and (len(words) > 1 or words[0] == "system"):
+    if words[0] in _HOSTS and (len(words) > 1 or words[0] in ("system", "untrusted")):
         return True
     return "_".join(words) in _NAMES or words[-1] in _NAMES or words[-1].removesuffix("s") in _NAMES
 
@@ -70,7 +76,7 @@ def host_tag(name: str) -> bool:
 def pasted_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """A block rule of markdown-it: a line on which something pasted begins, up to the line on which it ends.
 
-    The token's `meta` is what stands around it, by line: {line: text}.
+    The token's `meta` is what stands around it, by line: {line: text}; its `info` the names of its tags.
     """
     first, limit = state.bMarks[start] + state.tShift[start], state.eMarks[end - 1]
     opening = _whole_line(state.src, first, state.eMarks[start]) or _next(state, first, state.eMarks[start], limit)
@@ -79,8 +85,10 @@ def pasted_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if silent:
         return True
     around: dict[int, str] = {}
+    names: list[str] = []
     at, line = first, start
     while opening is not None:
+        names.append(opening.name)
         around[line] = around.get(line, "") + state.src[at : opening.start]
         at = _end_of(state.src, opening, limit)
         last = min(bisect_left(state.eMarks, at), end - 1)
@@ -90,7 +98,7 @@ def pasted_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         opening = _next(state, at, state.eMarks[line], limit)
     around[line] = around.get(line, "") + state.src[at : state.eMarks[line]]
     token = state.push(PASTED, "", 0)
-    token.map, token.meta = [start, line + 1], around
+    token.map, token.meta, token.info = [start, line + 1], around, " ".join(names)
     state.line = line + 1
     return True
 
@@ -143,7 +151,8 @@ def _whole_line(src: str, start: int, edge: int) -> _Opening | None:
         return _Opening(start, edge, rf"#\+end_{found[1]}[^\n]*")
     if found[2]:
         return _Opening(start, edge, rf"\\end\{{{found[2]}\}}")
-    return _Opening(start, edge, r"(?m:^)[-=*#]{2,40}[ \t]*end\b[^\n]*")
+    sign = r"[-=*#]{2,40}[ \t]*end" if found[3] else "(?-i:END)"
+    return _Opening(start, edge, rf"(?m:^){sign}\b[^\n]*")
 
 
 def _tag_opening(state: StateBlock, mark: re.Match[str], limit: int) -> _Opening | None:
@@ -157,8 +166,10 @@ def _tag_opening(state: StateBlock, mark: re.Match[str], limit: int) -> _Opening
     if mark["open"] == "[":
         if low not in _BRACKETS or not rest.endswith("]") or _last(state, f"[/{low}]") < mark.end():
             return None
-    elif _MENTION.match(src, mark.end(), limit) and _last(state, f"/{low}") < mark.end():
-        return None  # "in a <file> tag"
+    elif _last(state, f"/{low}") < mark.end():
+        part_of_word = mark.start() > 0 and src[mark.start() - 1].isalnum()
+        if part_of_word or not rest or rest[-1] not in ">\uff1e" or _MENTION.match(src, mark.end(), limit):
+            return None  # `List<File>`, "a <file tag", "in a <file> tag"
     return _Opening(mark.start(), mark.end(), "", low)
 
 
@@ -201,6 +212,6 @@ def _stray(state: StateBlock, start: int, silent: bool) -> bool:
         return found is not None
     token = state.push(STRAY, "", 0)
     token.map, token.content = [start, start + 1], state.src[found.end() : edge]
-    token.meta = {"name": found["name"].casefold()}
+    token.info = found["name"].casefold()
     state.line = start + 1
     return True

@@ -20,7 +20,7 @@ QUOTATION = re.compile(f"{OPEN}(\\d+){CLOSE}{ENDS}?")
 
 _SIGNS = re.compile("[\"“”„«»\u2039\u203a「」『』\u2018\u2019']")
 _PAIRS = {
-    '"': '"', "'": "'", "\u2018": "\u2019", "“": "”“", "„": "“”", "”": "”", "«": "»", "»": "«",
+    '"': '"', "'": "'", "\u2018": "\u2019", "“": "”", "„": "“”", "”": "”", "«": "»", "»": "«",
     "\u2039": "\u203a", "\u203a": "\u2039", "「": "」", "『": "』",
 }  # fmt: skip
 """The signs that open a quotation, and what may close it."""
@@ -72,13 +72,14 @@ def _outermost(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _spans(text: str) -> list[tuple[int, int]]:
-    """The quotations (start, end), nested ones too. One that opens a line and is not closed ends with its paragraph."""
+    """The quotations (start, end), nested ones too. One that is not closed ends with its paragraph."""
     breaks = [match.start() for match in _PARAGRAPH.finditer(text)]
     code = _code(text, breaks)
     inside = [start for start, _ in code]
     spans = list(code)
     pending: list[tuple[str, int]] = []
     waiting: Counter[str] = Counter()
+    inch: int | None = None
     for match in _SIGNS.finditer(text):
         sign, at = match[0], match.start()
         within = bisect_right(inside, at) - 1
@@ -89,15 +90,26 @@ def _spans(text: str) -> list[tuple[int, int]]:
             start = _close(pending, waiting, sign)
             if sign not in _SINGLE or bisect_right(breaks, start) == bisect_right(breaks, at):
                 spans.append((start, at + 1))
+            if sign == '"' and text[at - 1 : at].isdigit():
+                inch = start
+        elif closes and not opens and sign == '"' and inch is not None and not text[at - 1 : at].isdigit():
+            # An inch sign within the quotation was taken for its end.
+            spans.append((inch, at + 1))
+            inch = None
         elif opens and sign in _PAIRS:
             waiting.update(_PAIRS[sign])
             pending.append((sign, at))
     for sign, start in pending:
-        line = text.rfind("\n", 0, start) + 1
-        if sign not in _SINGLE and start - line < 40 and not text[line:start].strip(" \t-*+"):
+        if sign not in _SINGLE and _introduced(text, start):
             following = bisect_right(breaks, start)
             spans.append((start, breaks[following] if following < len(breaks) else len(text)))
     return spans
+
+
+def _introduced(text: str, at: int) -> bool:
+    """True for a sign at the beginning of a line, or after a colon."""
+    before = text[max(at - 40, 0) : at].rpartition("\n")[2]
+    return before.rstrip().endswith(":") or (len(before) < 40 and not before.strip(" \t-*+"))
 
 
 def _close(pending: list[tuple[str, int]], waiting: Counter[str], sign: str) -> int:
