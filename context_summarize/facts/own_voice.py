@@ -18,7 +18,7 @@ READ = 40_000
 LOOKED_OVER = 1_000_000
 """Characters of a message up to which the part that is not read is searched for something that it leaves open."""
 
-_DEEPEST = 12
+_DEEPEST = 16
 """Levels of markup that are parsed, two a list; what is nested deeper is left out. It bounds the parser's work."""
 
 _LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
