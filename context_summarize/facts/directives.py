@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from context_summarize.background import Steps, finished
 from context_summarize.facts.own_voice import own_voice, parts_read
 from context_summarize.facts.patterns import holds, one_line
 from context_summarize.facts.quotations import ENDS, QUOTATION, shield
@@ -66,14 +67,18 @@ def find_directives(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str])
     `runs` are the groups of the segment. Only the user's own words count (`RenderedRow.own`): tools, attachments and
     what the user quotes or pastes between marks give no directives.
     """
+    return finished(directive_steps(runs, words))
+
+
+def directive_steps(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str]) -> Steps[tuple[str, ...]]:
+    """The same as `find_directives`, a user row a step."""
     pattern = directive_pattern(words)
-    if pattern is None:
-        return ()
     found: list[str] = []
-    for run in runs:
+    for run in runs if pattern else ():
         for row in run:
-            if row.role == "user":
+            if pattern and row.role == "user":
                 found += _directives_of(_said(row, len(run) == 1), pattern)
+                yield
     return _latest(found)
 
 
