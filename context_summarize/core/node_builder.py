@@ -114,7 +114,7 @@ class NodeBuilder:
         for ordinal in range(first_group, end_group):
             rows += self._render(ordinal, segment_tokens)
             yield
-        return tuple(RenderedRow(number, row.role, row.name, row.text) for number, row in enumerate(rows, 1))
+        return tuple(RenderedRow(number, row.role, row.name, row.text, row.own) for number, row in enumerate(rows, 1))
 
     def _render(self, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
         sizes = self.segment_sizes

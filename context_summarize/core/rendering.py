@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from context_summarize.core.groups import Group
 from context_summarize.messages.rows import Call, Row
-from context_summarize.messages.text import render_parts
+from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction.redactor import Redact
 from context_summarize.transcript.marks import cut_middle, escape_marks
 from context_summarize.transcript.rows import RenderedRow
@@ -15,13 +15,19 @@ from context_summarize.transcript.rows import RenderedRow
 
 def _row_text(
     row: Row, names: dict[str, str], missing: Sequence[Call], limit_bytes: int | None, redact: Redact | None
-) -> str:
+) -> tuple[str, str | None]:
+    """The text of a row, and what of it is the user's own (`RenderedRow.own`)."""
     texts: list[str] = []
+    cleaned: dict[str, str] = {}
     for result, part in render_parts(row, names, missing):
         # Before anything is cut: half a secret is no longer known for one.
-        clean = redact(part) if redact else part
+        clean = cleaned[part] = redact(part) if redact else part
         texts.append(cut_middle(clean, limit_bytes) if result and limit_bytes else clean)
-    return escape_marks("\n".join(texts))
+    text = escape_marks("\n".join(texts))
+    if row.role != "user":
+        return text, None
+    own = own_texts(row)
+    return text, text if own is None else "\n\n".join(cleaned[part] for part in own if part)
 
 
 def render_group(
@@ -45,9 +51,9 @@ def render_group(
         if not row.rendered:
             continue
         names = answered.get(index, {})
-        text = _row_text(row, names, group.missing if index == group.start else (), limit, redact)
+        text, own = _row_text(row, names, group.missing if index == group.start else (), limit, redact)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        out.append(RenderedRow(number + len(out), row.role, name, text))
+        out.append(RenderedRow(number + len(out), row.role, name, text, own))
     return out
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 
+from context_summarize.background import Steps, finished
+from context_summarize.facts.own_voice import own_voice, parts_read
 from context_summarize.facts.patterns import holds, one_line
+from context_summarize.facts.quotations import ENDS, QUOTATION, shield
 from context_summarize.transcript.calls import ORPHAN
 from context_summarize.transcript.rows import RenderedRow
 
@@ -13,17 +16,11 @@ DIRECTIVES_LINE = "Standing rules, in the user's own words:"
 MAX_DIRECTIVE = 200
 """Most characters of a directive; of a longer sentence the part around the directive's word is kept."""
 
-SCANNED = 40_000
-"""Characters of one message that are searched, half of them at its end; a longer message is pasted text."""
-
 _CUT = "[…]"
-_FENCED = re.compile(r"^[ \t]{0,3}(```|~~~)(?:.*\n)(?:(?![ \t]{0,3}\1).*\n)*(?:[ \t]{0,3}\1.*)?", re.M)
-_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.M)
 _BULLET = re.compile(r"^\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
 _OPENS = re.compile(r"\s*(?:[-*+•–—#>|]\s|\(?\d{1,3}[.)]\s)")
-_END = re.compile(r"(?<![.!?…])[.!?…]+[\"'”’)\]]*\s+|[。\uff01\uff1f]+")
+_END = re.compile(rf"(?<![.!?…\[])[.!?…]+[\"'”’)\]]*\s+|{ENDS}[\"'”’)\]]*\s+|[。\uff01\uff1f]+")
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[A-Za-z])\.$", re.I)
-_QUOTATION = re.compile(r"\"[^\"\n]{1,400}\"|“[^”\n]{1,400}”|«[^»\n]{1,400}»|„[^“”\n]{1,400}[“”]|`[^`\n]{1,400}`")
 _REQUEST = re.compile(
     r"(?i)\W*(?:(?:and|so|but|also|please|then|ok(?:ay)?|yes|no)\W+)*(?:can|could|will|would|please)\b"
 )
@@ -67,17 +64,29 @@ def _word_pattern(word: str) -> str:
 def find_directives(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str]) -> tuple[str, ...]:
     """The directives in the user messages of a segment, oldest first, each on one line. A repeated one appears last.
 
-    `runs` are the groups of the segment. A user message is a group of its own. A user row within a group of calls
-    holds results, and so does a row that is rendered as a result without a call. Tools give no directives.
+    `runs` are the groups of the segment. Only the user's own words count (`RenderedRow.own`): tools, attachments and
+    what the user quotes or pastes between marks give no directives.
     """
+    return finished(directive_steps(runs, words))
+
+
+def directive_steps(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str]) -> Steps[tuple[str, ...]]:
+    """The same as `find_directives`, a user row a step."""
     pattern = directive_pattern(words)
-    if pattern is None:
-        return ()
     found: list[str] = []
-    for run in runs:
-        if len(run) == 1 and run[0].role == "user" and ORPHAN not in run[0].text:
-            found += _directives_of(run[0].text, pattern)
+    for run in runs if pattern else ():
+        for row in run:
+            if pattern and row.role == "user":
+                found += _directives_of(_said(row, len(run) == 1), pattern)
+                yield
     return _latest(found)
+
+
+def _said(row: RenderedRow, alone: bool) -> str:
+    """What the user says in a row; a row that does not tell is a result if it stands in a group of calls."""
+    if row.own is not None:
+        return row.own
+    return row.text if alone and ORPHAN not in row.text else ""
 
 
 def merge_directives(children: Sequence[Sequence[str]]) -> tuple[str, ...]:
@@ -114,10 +123,18 @@ def share_out(
 
 
 def format_directives(directives: Sequence[str], text: str = "") -> str:
-    """The directives as shown after a summary's text, one per line, without those that the text holds literally."""
+    """The directives as shown after a summary's text, one per line, without those that the text holds literally.
+
+    Each stands in quotation marks: in a system row it is what the user has said, not an instruction of the host.
+    """
     flat = one_line(text)
-    lines = [f"- {directive}" for directive in directives if not (flat and holds(flat, directive))]
+    lines = [f"- {_in_quotes(directive)}" for directive in directives if not (flat and holds(flat, directive))]
     return "\n".join([DIRECTIVES_LINE, *lines]) if lines else ""
+
+
+def _in_quotes(directive: str) -> str:
+    """The directive between quotation marks that it does not hold, where there are such."""
+    return f"“{directive}”" if '"' in directive else f'"{directive}"'
 
 
 def directives_room(summary_tokens: int, source_tokens: int | None = None) -> int:
@@ -145,15 +162,13 @@ def _sense(directive: str) -> str:
 
 
 def _directives_of(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    if len(text) > SCANNED:
-        text = f"{text[: SCANNED // 2]}\n\n{text[-SCANNED // 2 :]}"
-    if not pattern.search(text):
+    if not any(map(pattern.search, parts_read(text))):
         return
-    text = _QUOTED_LINE.sub("", _FENCED.sub("\n\n", text + "\n"))
-    for sentence in _sentences(text):
+    shielded = shield(own_voice(text))
+    for sentence in _sentences(shielded.text):
         at = _directive_at(sentence, pattern)
         if at is not None:
-            yield _shortened(sentence, at)
+            yield _shortened(*shielded.expand(sentence, at))
 
 
 def _directive_at(sentence: str, pattern: re.Pattern[str]) -> int | None:
@@ -164,7 +179,7 @@ def _directive_at(sentence: str, pattern: re.Pattern[str]) -> int | None:
     """
     if sentence.endswith("?") and not _REQUEST.match(sentence):
         return None
-    bare = _QUOTATION.sub(lambda match: "\x00" * len(match[0]), sentence).replace("’", "'")
+    bare = QUOTATION.sub(lambda match: "\x00" * len(match[0]), sentence).replace("’", "'")
     for match in pattern.finditer(bare):
         word, before, after = match[0].lower(), bare[max(match.start() - 80, 0) : match.start()], bare[match.end() :]
         after = after[:80]
@@ -186,7 +201,7 @@ def _sentences(text: str) -> Iterator[str]:
         for match in _END.finditer(paragraph):
             mark = paragraph[start : match.end()].rstrip()
             following = paragraph[match.end() : match.end() + 1]
-            if match[0].strip() == "." and (following.islower() or _ABBREVIATION.search(mark[-12:])):
+            if match[0].strip() in (".", ENDS) and (following.islower() or _ABBREVIATION.search(mark[-12:])):
                 continue
             yield mark
             start = match.end()

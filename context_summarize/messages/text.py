@@ -66,6 +66,19 @@ def block_text(block: Any) -> str:
     return saved_json(block)
 
 
+def own_texts(row: Row) -> tuple[str, ...] | None:
+    """The texts that a user row holds beside results and attachments; None where its whole content is such text."""
+    content = row.raw.get("content")
+    if isinstance(content, str):
+        return None
+    blocks = content if isinstance(content, list | tuple) else ()
+    return tuple(block_text(block) for block in blocks if _is_own(block))
+
+
+def _is_own(block: Any) -> bool:
+    return isinstance(block, str) or (block_type(block) in TEXT_BLOCKS and isinstance(block.get("text"), str))
+
+
 def result_value(block: Mapping[str, Any]) -> Any:
     """What a result block holds, in either shape."""
     return block["output"] if "output" in block else block.get("content")

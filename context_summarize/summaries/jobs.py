@@ -9,8 +9,8 @@ from context_summarize.background import Steps
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.facts.directives import (
+    directive_steps,
     directives_room,
-    find_directives,
     format_directives,
     merge_directives,
     newest_directives,
@@ -32,7 +32,7 @@ def leaf_job(node: Node, builder: NodeBuilder, directive_words: Sequence[str], c
     parts = tuple(render_rows(run) for run in runs)
     source = count("\n\n".join(parts))
     yield
-    found = find_directives(runs, tuple(directive_words))
+    found = yield from directive_steps(runs, tuple(directive_words))
     kept = _kept_directives(node, found, count, source)
     facts = yield from fact_steps(rows)
     return Job(node.key, 0, parts, facts, source, node.summary_tokens, node.focus, kept, rows)

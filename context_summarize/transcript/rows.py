@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,6 +17,8 @@ class RenderedRow:
     name: str | None
     """Tool name of a result, when it is known."""
     text: str
+    own: str | None = field(default=None, compare=False, repr=False)
+    """Of a user row: the text of the user, without results and attachments; None where the row does not tell."""
 
 
 _HEADER = re.compile(r"^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?$")

@@ -184,9 +184,16 @@ class TestKeeping:
     def test_what_the_text_holds_word_by_word_is_not_said_twice(self) -> None:
         """A model that quotes a directive has kept it."""
         text = "Standing rules: Always ask\nfirst."
-        assert format_directives(("Always ask first.", "Never guess."), text) == f"{DIRECTIVES_LINE}\n- Never guess."
+        assert format_directives(("Always ask first.", "Never guess."), text) == (
+            f'{DIRECTIVES_LINE}\n- "Never guess."'
+        )
         assert format_directives(("Always ask first.",), text) == ""
         assert format_directives(()) == ""
+
+    def test_a_directive_is_shown_as_a_quotation(self) -> None:
+        """What the user has said is data in a system row; marks within it do not end the quotation."""
+        assert format_directives(("Never guess.",)) == f'{DIRECTIVES_LINE}\n- "Never guess."'
+        assert format_directives(('Always say "no".',)) == f'{DIRECTIVES_LINE}\n- “Always say "no".”'
 
     def test_the_room_is_at_most_two_hundredths_of_the_budget(self) -> None:
         """For every budget from which the sizes were derived."""
@@ -239,7 +246,7 @@ async def test_directives_and_critical_rows_outlive_ten_compactions_and_two_leve
             compactions, summarised = compactions + 1, nodes(view)[-1]["metadata"]["messages"][1]
             shown = "\n".join(str(row["content"]) for row in view)
             if turn > 100:
-                assert all(shown.count(f"\n- {directive}\n") == 1 for directive in DIRECTIVES)
+                assert all(shown.count(f'\n- "{directive}"\n') == 1 for directive in DIRECTIVES)
                 assert [row["content"] for row in view].count(CRITICAL) == 1
                 assert "Please look at part 6 of" not in shown
     assert compactions >= 10
@@ -247,7 +254,7 @@ async def test_directives_and_critical_rows_outlive_ten_compactions_and_two_leve
     assert max(node["metadata"]["level"] for node in nodes(view)) >= 2
     assert summaries[0] is not None
     assert summaries[0].directives == DIRECTIVES
-    assert all(f"- {directive}\n" in nodes(view)[0]["content"] for directive in DIRECTIVES)
+    assert all(f'- "{directive}"\n' in nodes(view)[0]["content"] for directive in DIRECTIVES)
     counter = TokenCounter()
     await counter.load()
     held = sum(counter.count(format_directives(summary.directives)) for summary in summaries if summary)

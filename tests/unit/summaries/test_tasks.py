@@ -397,7 +397,7 @@ class TestRules:
         made = await scene.get(scene.leaves[0])
         assert made.directives == RULES
         assert made.tokens == count(node_text(made))
-        assert f"{ANSWER}\n\n{DIRECTIVES_LINE}\n- {RULES[0]}\n- {RULES[1]}\n\n{LEDGER_LINE}" in node_text(made)
+        assert f'{ANSWER}\n\n{DIRECTIVES_LINE}\n- "{RULES[0]}"\n- "{RULES[1]}"\n\n{LEDGER_LINE}' in node_text(made)
         assert (await scene.get(scene.leaves[1])).directives == ()
 
     async def test_rules_move_up_in_merges_and_in_digests(self) -> None:
