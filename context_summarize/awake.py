@@ -8,6 +8,8 @@ from typing import Any
 
 _STEP = 0.1
 """Seconds after which a wait looks whether its time is up."""
+_LEAST = 1e-6
+"""Seconds below which a time out is over: a clock may be too coarse to count them."""
 
 
 class AwakeClock:
@@ -35,9 +37,9 @@ class AwakeClock:
         left = until - self.time()
         self._waiting += 1
         try:
-            while left > 0:
+            while left > _LEAST:
                 done, _ = await asyncio.wait(work, timeout=min(left, _STEP))
-                left = 0 if done else until - self.time()
+                left = 0.0 if done else until - self.time()
         finally:
             self.time()
             self._waiting -= 1
