@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -35,15 +36,20 @@ class Writer:
         self._in: IO[bytes] = process.stdin
         self._out: IO[bytes] = process.stdout
 
-    def killed(self, seed: int, path: Path, acknowledged: int, turns: int) -> int:
-        """Kill a session so many turns of a loop after so many calls have returned; how many had returned then."""
-        self._in.write(b"%d %s\n" % (seed, os.fsencode(path)))
+    def killed(self, seed: int, path: Path, acknowledged: int, turns: int | None) -> int:
+        """Kill a session so many turns of a loop after so many calls have returned; how many had returned then.
+
+        With None, the session kills itself: nothing passes between the return of the call and the end.
+        """
+        alone = acknowledged if turns is None else 0
+        self._in.write(b"%d %d %s\n" % (seed, alone, os.fsencode(path)))
         self._in.flush()
         lines = [self._out.readline() for _ in range(1 + acknowledged)]
         pid = int(lines[0].split()[1])
-        for _ in range(turns):
-            pass
-        os.kill(pid, signal.SIGKILL)
+        if not alone:
+            for _ in range(turns or 0):
+                pass
+            os.kill(pid, signal.SIGKILL)
         while not (line := self._out.readline()).startswith(b"gone"):
             lines.append(line)
         return sum(line == b"done\n" for line in lines)
@@ -57,6 +63,14 @@ def writer(no_hang: None) -> Iterator[Writer]:
         assert process.stdin is not None
         process.stdin.close()
         assert process.wait() == 0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: a kill takes nothing from the system, whatever the disk has of it."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as name:
+        yield Path(name)
 
 
 async def kept(path: Path) -> list[JsonRow]:
@@ -82,19 +96,20 @@ def possible(before: list[JsonRow], seed: int, returned: int) -> list[list[JsonR
 
 
 async def test_nothing_acknowledged_is_lost_by_a_kill(
-    tmp_path: Path, writer: Writer, caplog: pytest.LogCaptureFixture
+    folder: Path, writer: Writer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """At random moments over append, clear, replace and resume; order is kept, at most one call more is there."""
     choice = random.Random(11)
     history: list[JsonRow] = []
     for seed in range(KILLS):
         signal.alarm(60)  # each session has a minute of its own
-        path = tmp_path / f"{seed // SAME_FILE}.jsonl"
+        path = folder / f"{seed // SAME_FILE}.jsonl"
         before = history if seed % SAME_FILE else []
         acknowledged = choice.choice([0, 1, 1, 2, choice.randrange(40)])
-        returned = await asyncio.to_thread(writer.killed, seed, path, acknowledged, choice.randrange(100_000))
+        turns = choice.choice([None, choice.randrange(100_000)])
+        returned = await asyncio.to_thread(writer.killed, seed, path, acknowledged, turns)
         assert returned >= acknowledged
         history = await kept(path)
         assert history in possible(before, seed, returned), f"seed {seed}: {returned} calls had returned"
-    assert [name for name in os.listdir(tmp_path) if name.endswith(".tmp")] == []  # noqa: PTH208
+    assert [name for name in os.listdir(folder) if name.endswith(".tmp")] == []  # noqa: PTH208
     assert all("torn" in message for message in caplog.messages)

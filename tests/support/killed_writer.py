@@ -1,8 +1,8 @@
 """Forks sessions that write a history and acknowledge each call that has returned; run by a test that kills them.
 
-It reads one line for each session, `SEED PATH`, and forks a process that carries out the plan of this seed. It prints
-the id of the process, and when that has been killed, `gone`. The process prints a line for each call that has returned,
-and waits to be killed once it has none left.
+It reads one line for each session, `SEED CALLS PATH`, and forks a process that carries out the plan of this seed. It
+prints the id of the process, and when that has been killed, `gone`. The process prints a line for each call that has
+returned. It kills itself the moment after so many CALLS, and waits to be killed once it has none left.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import random
+import signal
 import sys
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -52,10 +53,10 @@ def after(history: list[JsonRow], step: Step) -> list[JsonRow]:
     return step.rows if step.call in ("replace", "clear") else history
 
 
-async def session(seed: int, path: str) -> None:
+async def session(seed: int, calls: int, path: str) -> None:
     """Carry out a plan, and acknowledge each call that has returned."""
     made = SummarizingContextManager(persistence={"path": path})
-    for step in plan(seed):
+    for number, step in enumerate(plan(seed), 1):
         if step.call == "append":
             await made.add_message(step.rows[0])
         elif step.call == "replace":
@@ -70,6 +71,8 @@ async def session(seed: int, path: str) -> None:
             await made.close()
             made = SummarizingContextManager(persistence={"path": path})
         os.write(1, b"done\n")
+        if number == calls:
+            os.kill(os.getpid(), signal.SIGKILL)
     os.write(1, b"end\n")
     await asyncio.Event().wait()
 
@@ -77,11 +80,11 @@ async def session(seed: int, path: str) -> None:
 def serve() -> None:
     """Fork a session for each line that comes in; it has imported everything."""
     for line in sys.stdin:
-        seed, _, path = line.rstrip("\n").partition(" ")
+        seed, calls, path = line.rstrip("\n").split(" ", 2)
         child = os.fork()
         if child == 0:
             os.write(1, b"pid %d\n" % os.getpid())
-            asyncio.run(session(int(seed), path))
+            asyncio.run(session(int(seed), int(calls), path))
         os.waitpid(child, 0)
         os.write(1, b"gone\n")
 
