@@ -84,8 +84,8 @@ def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
 
 
 def content(path: Path) -> list[str]:
-    """What stands in the file now, line by line: every line but the header is a whole row."""
-    return [json.loads(line)["content"] for line in path.read_text().splitlines()[1:]]
+    """What stands in the file now, line by line: every line that has an end is a whole row."""
+    return [json.loads(line)["content"] for line in path.read_text().split("\n")[1:-1]]
 
 
 def archives(path: Path) -> list[list[str]]:
