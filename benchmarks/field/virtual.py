@@ -31,13 +31,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         self._seconds = 0.0
-        super().__init__(_Jump(self._advance))
+        super().__init__(_Jump(self.pass_time))
 
     def time(self) -> float:
         """Virtual seconds since the start."""
         return self._seconds
 
-    def _advance(self, seconds: float) -> None:
+    def pass_time(self, seconds: float) -> None:
+        """Put the clock forward."""
         self._seconds += seconds
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]

@@ -7,12 +7,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from context_summarize.awake import wait_awake
 from context_summarize.messages.rows import JsonRow
 from context_summarize.persistence.history_file import Loaded
 from context_summarize.persistence.host_copy import repaired, same_after_filtering
 from context_summarize.persistence.journal import Journal
 
-_LOAD_SECONDS = 30.0
+_LOAD_SECONDS = 30
 """How long a session waits for its file; then it continues in memory."""
 _SYNC_SECONDS = 1.0
 """How long a request waits for the disk; slower work continues without the request."""
@@ -37,6 +38,8 @@ class SessionFile:
         self._patience: asyncio.TimerHandle | None = None
         self._owed: asyncio.Future[Any] | None = None
         """The work that the disk did not finish in time."""
+        self._handed_over: asyncio.Future[None] | None = None
+        """Done when the system has every row that came so far."""
         self.loaded = False
         self._from_file = False
 
@@ -45,13 +48,17 @@ class SessionFile:
         if self.loaded:
             return
         if self._ready is None:
-            loop = asyncio.get_running_loop()
-            self._ready = loop.create_future()
-            self._patience = loop.call_later(
-                _LOAD_SECONDS, self._give_up, f"it could not be read within {_LOAD_SECONDS:g} s"
-            )
+            self._ready = asyncio.get_running_loop().create_future()
+            self._keep_waiting(_LOAD_SECONDS)
             self._journal.load().add_done_callback(lambda loading: self._begin(loading.result()))
         await asyncio.wait([self._ready])
+
+    def _keep_waiting(self, seconds: int) -> None:
+        """Give the file up in so many seconds. They are counted one by one: a process that is stopped does not wait."""
+        if seconds:
+            self._patience = asyncio.get_running_loop().call_later(1, self._keep_waiting, seconds - 1)
+        else:
+            self._give_up(f"it could not be read within {_LOAD_SECONDS} s")
 
     def _begin(self, loaded: Loaded) -> None:
         """Continue with the rows of the file, followed by the rows that came meanwhile."""
@@ -61,7 +68,7 @@ class SessionFile:
         self._from_file = bool(loaded.rows)
         early, self._early = self._early, []
         self._take([*loaded.rows, *early])
-        self._journal.append(early)
+        self._handed_over = self._journal.append(early)
         assert self._ready is not None, "loading begins in ready()"
         assert self._patience is not None, "and ready() sets a time limit"
         self._patience.cancel()
@@ -75,15 +82,21 @@ class SessionFile:
         """Append a row that comes before the file is loaded: after the file's rows, in the order of the calls."""
         self._early.append(row)
         await self.ready()
+        await self.append([])
 
     async def append(self, rows: Sequence[JsonRow]) -> None:
-        """Write rows that have been added to the history."""
-        await self._wait(self._journal.append(rows))
+        """Write rows that have been added to the history. Done when the system has them and all earlier ones."""
+        work = self._journal.append(rows)
+        if not work.done():  # or there is nothing to write in it
+            self._handed_over = work
+        if self._handed_over is not None:
+            await self._wait(self._handed_over)
 
     async def replace(self, rows: Sequence[JsonRow]) -> None:
         """Archive the file and continue with these rows."""
         self._from_file = self._from_file and bool(rows)
-        await self._wait(self._journal.replace(rows))
+        self._handed_over = self._journal.replace(rows)
+        await self._wait(self._handed_over)
 
     async def sync(self) -> None:
         """Force the written rows onto the disk. A request waits only a short time for this."""
@@ -93,7 +106,7 @@ class SessionFile:
         """Wait a limited time for the disk; do not wait while earlier work is still late."""
         if self._owed is not None and not self._owed.done():
             return
-        await asyncio.wait([work], timeout=_SYNC_SECONDS)
+        await wait_awake({work}, _SYNC_SECONDS)
         self._owed = work
 
     async def accepted(self, ours: Sequence[JsonRow], theirs: list[JsonRow]) -> list[JsonRow] | None:

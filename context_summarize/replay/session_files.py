@@ -8,7 +8,7 @@ from pathlib import Path
 from context_summarize.errors import MessageError, SessionFileError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.rows import JsonRow
-from context_summarize.persistence.history_file import is_header
+from context_summarize.persistence.lines import is_header
 
 
 def read_session(path: Path) -> list[JsonRow]:

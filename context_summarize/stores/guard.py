@@ -7,35 +7,51 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from context_summarize.awake import AwakeClock
+
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 _REFILL = 0.1
 """Share of the passing time that may be spent on waiting once the first `timeout` seconds are used up."""
+_TRIAL = 0.1
+"""Share of `timeout` that callers wait for a store that has failed; its trial goes on for the whole `timeout`."""
 
 
 class StoreGuard:
     """Bounds every wait for one store, and does not ask a store that does not answer.
+
+    Time in which this process was stopped, or its event loop blocked, is not counted as waiting.
 
     Args:
         name: what the log calls the store.
         timeout: seconds that one call may take, and that all callers together may wait.
         retry_after: seconds without calls after a failure.
         clock: seconds, for `retry_after`.
+        recovered: called when the store works again.
     """
 
-    def __init__(self, name: str, timeout: float, retry_after: float, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        name: str,
+        timeout: float,
+        retry_after: float,
+        clock: Callable[[], float],
+        recovered: Callable[[], None] = lambda: None,
+    ) -> None:
         self._name = name
         self._timeout = timeout
         self._retry_after = retry_after
         self._clock = clock
+        self._recovered = recovered
         self._retry_at: float | None = None
         """When the store may be tried again; None while it works."""
         self._trying = False
         self._patience = timeout
+        self._awake = AwakeClock()
         self._patience_at = 0.0
-        """Time of the event loop at which `_patience` was computed."""
+        """Time of `_awake` at which `_patience` was computed."""
         self._waiting = 0
         self._tasks: set[asyncio.Task[Any]] = set()
 
@@ -67,17 +83,18 @@ class StoreGuard:
     async def wait(self, task: asyncio.Task[Any]) -> None:
         """Wait for a task as long as waiting is allowed now. Callers that wait at the same time spend the time once."""
         await asyncio.sleep(0)  # the call's own timeout starts first, so that it ends before its caller goes on
-        now = asyncio.get_running_loop().time()
+        now = self._awake.time()
         if not self._waiting:
-            # While nobody waits, the time for waiting refills.
-            fresh = self._patience + _REFILL * (now - self._patience_at) if self.working else self._timeout
-            self._patience, self._patience_at = min(self._timeout, fresh), now
+            # While nobody waits, the time for waiting refills. A store that hangs makes nobody wait for each trial.
+            fresh = self._patience + _REFILL * (now - self._patience_at)
+            self._patience = min(self._timeout, fresh) if self.working else _TRIAL * self._timeout
+            self._patience_at = now
         self._waiting += 1
         try:
-            await asyncio.wait({task}, timeout=max(0.0, self._patience_at + self._patience - now))
+            await self._awake.wait({task}, self._patience_at + self._patience)
         finally:
             self._waiting -= 1
-            now = asyncio.get_running_loop().time()
+            now = self._awake.time()
             self._patience, self._patience_at = max(0.0, self._patience - (now - self._patience_at)), now
 
     async def attempt(self, call: Callable[[], Coroutine[Any, Any, T]], otherwise: T) -> T:
@@ -98,7 +115,9 @@ class StoreGuard:
                 self._trying = False
         if trial:
             self._retry_at = None
+            self._patience, self._patience_at = self._timeout, self._awake.time()
             logger.info("%s works again", self._name)
+            self._recovered()
         return result
 
     async def bounded(self, call: Callable[[], Coroutine[Any, Any, T]], seconds: float) -> T:
@@ -110,7 +129,7 @@ class StoreGuard:
         """
         task = self.start(call())
         try:
-            await asyncio.wait({task}, timeout=seconds)
+            await self._awake.wait({task}, self._awake.time() + seconds)
         finally:
             late = not task.done()
             task.cancel()

@@ -34,8 +34,8 @@ class LayeredStore:
     at once, and a tenth of the time that passes after that. So many slow answers within one request do not add up.
 
     A put returns when its entry is written or the time for waiting is up. The newest 512 unwritten entries are kept and
-    written when the store works again; a caller that is cancelled does not cancel the write. An entry that a working
-    store refuses twice is not tried again: it stays in memory.
+    written when the store works again; one warning then names the number of the others. A caller that is cancelled does
+    not cancel the write. An entry that a working store refuses twice is not tried again: it stays in memory.
 
     Args:
         memory: holds every entry that was read or put.
@@ -59,8 +59,11 @@ class LayeredStore:
         self._memory = memory
         self._persistent = persistent
         self._timeout = timeout
-        self._guard = StoreGuard(name, timeout, retry_after, clock)
+        self._guard = StoreGuard(name, timeout, retry_after, clock, self._start_writer)
         self._unwritten: OrderedDict[tuple[type[Entry], str], Entry] = OrderedDict()
+        self._name = name
+        self._dropped = 0
+        """Entries that did not fit among the unwritten ones, since the log has named their number."""
         self._refused: Entry | None = None
         """The entry that a working store refused last."""
         self._writer: asyncio.Task[None] | None = None
@@ -124,10 +127,7 @@ class LayeredStore:
         if self._guard.working:
             return await self._guard.ask(call, otherwise)
         await self._write_out()  # a waiting entry is the trial
-        answer = await self._guard.ask(call, otherwise)
-        if self._guard.working:
-            self._start_writer()  # for what was put while this read was the trial
-        return answer
+        return await self._guard.ask(call, otherwise)
 
     # --- writes -----------------------------------------------------------------------------------------------------
 
@@ -150,6 +150,7 @@ class LayeredStore:
         self._unwritten.move_to_end((type(entry), key))
         if len(self._unwritten) > MAX_UNWRITTEN:
             self._unwritten.popitem(last=False)
+            self._dropped += 1
         await self._write_out()
 
     async def _write_out(self) -> None:
@@ -175,6 +176,19 @@ class LayeredStore:
                 self._unwritten.move_to_end(name)  # the next trial uses another entry
                 self._refused = entry if worked else self._refused
                 return
+        if not self._unwritten:
+            self._tell_dropped()
+
+    def _tell_dropped(self) -> None:
+        if self._dropped:
+            logger.warning(
+                "%s: %d summaries and records came faster than they could be written; they are in memory only, "
+                "and the newest %d are kept for the store",
+                self._name,
+                self._dropped,
+                MAX_UNWRITTEN,
+            )
+            self._dropped = 0
 
     async def _persist(self, entry: Entry) -> bool:
         if isinstance(entry, Summary):
@@ -193,6 +207,7 @@ class LayeredStore:
         if self._writer is not None:
             await asyncio.wait({self._writer}, timeout=self._timeout / 2)
             self._writer.cancel()
+        self._tell_dropped()
         await self._guard.end(self._timeout / 4)
         try:
             await self._guard.bounded(self._persistent.close, self._timeout / 4)

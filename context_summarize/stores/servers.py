@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -32,6 +32,9 @@ class Backend:
 
 
 async def _redis(address: str) -> tuple[BaseStore, Close]:
+    from key_value.aio._utils.managed_entry import ManagedEntry
+    from key_value.aio._utils.serialization import BasicSerializationAdapter
+    from key_value.aio.errors import DeserializationError
     from key_value.aio.stores.redis import RedisStore
     from redis.asyncio import Redis
     from redis.asyncio.retry import Retry
@@ -41,8 +44,27 @@ async def _redis(address: str) -> tuple[BaseStore, Close]:
     # once, without waiting, because the server may have dropped the connection; `LayeredStore` does any other retry.
     scheme, _, rest = address.partition("://")
     url = f"{scheme.lower().replace('valkey', 'redis')}://{rest}"
-    client = Redis.from_url(url, decode_responses=True, retry=Retry(NoBackoff(), 1))
-    return RedisStore(client=client), client.aclose
+    # Bytes that are no text are damage of one entry, which its reader finds, and no error of the whole answer.
+    client = Redis.from_url(url, decode_responses=True, encoding_errors="replace", retry=Retry(NoBackoff(), 1))
+
+    class AnyError(BasicSerializationAdapter):
+        """Reads an entry as the library does; whatever is wrong with it is the one error that the library expects."""
+
+        def load_json(self, json_str: str) -> ManagedEntry:
+            try:
+                entry = super().load_json(json_str)
+                return ManagedEntry(value=entry.value)  # without its times: the server deletes what has expired
+            except (ValueError, TypeError, RecursionError) as error:
+                raise DeserializationError(str(error)) from None
+
+    class OneByOne(RedisStore):
+        """An entry that cannot be read is as good as none, and the others are read."""
+
+        def __init__(self) -> None:
+            super().__init__(client=client)
+            self._adapter = AnyError()
+
+    return OneByOne(), client.aclose
 
 
 async def _postgresql(address: str) -> tuple[BaseStore, Close]:
@@ -61,9 +83,12 @@ async def _postgresql(address: str) -> tuple[BaseStore, Close]:
                 collection,
                 list(keys),
             )
-            found = {
-                row["key"]: ManagedEntry(value=json.loads(row["value"]), expires_at=row["expires_at"]) for row in rows
-            }
+            found: dict[str, ManagedEntry] = {}
+            for row in rows:
+                with suppress(ValueError, RecursionError):  # an entry that cannot be read is as good as none
+                    value = json.loads(row["value"])
+                    if isinstance(value, dict):
+                        found[row["key"]] = ManagedEntry(value=value, expires_at=row["expires_at"])
             return [found.get(key) for key in keys]
 
     with _quiet():

@@ -74,6 +74,7 @@ class SharedStore:
             for key, text in await self._read(SUMMARIES, wanted[at : at + BATCH]):
                 try:
                     summary = decode_summary(text)
+                    _check_key(key, summary.key)
                 except DamagedEntry as error:
                     logger.debug("%s: summary %s cannot be read and is ignored: %s", self.name, key[:12], error)
                     continue
@@ -97,9 +98,12 @@ class SharedStore:
             found: list[CompactionRecord] = []
             for hash_, text in await self._read(RECORDS, wanted[at : at + BATCH]):
                 try:
-                    found.append(decode_record(text))
+                    record = decode_record(text)
+                    _check_key(hash_, record.hash)
                 except DamagedEntry as error:
                     logger.debug("%s: record %s cannot be read and is ignored: %s", self.name, hash_[:12], error)
+                    continue
+                found.append(record)
             if found:
                 return found
         return []
@@ -173,3 +177,8 @@ class SharedStore:
         for secret in secrets_in(self._address):
             text = text.replace(secret, "***")
         return text
+
+
+def _check_key(asked: str, own: str) -> None:
+    if own != asked:
+        raise DamagedEntry("expected an entry of its own key, got one of another key")

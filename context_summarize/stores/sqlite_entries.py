@@ -150,9 +150,15 @@ class Entries:
             if stale:
                 self._read_lately.add((kind, key))
         if damaged:
-            with self._file.transaction() as connection:
-                connection.execute(f"DELETE {_among(damaged)}", (kind, *damaged))
+            self._delete(kind, damaged)
         return found
+
+    def _delete(self, kind: Kind, keys: Sequence[str]) -> None:
+        try:
+            with self._file.transaction() as connection:
+                connection.execute(f"DELETE {_among(keys)}", (kind, *keys))
+        except sqlite3.Error as error:  # the others were read; a file that may only be read stays in use
+            logger.debug("summary store %s: damaged entries stay: %s", self._file.path, error)
 
     # --- writing ------------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sqlite3
 import stat
 import tempfile
@@ -44,6 +45,7 @@ _IDENTITY = """SELECT (SELECT * FROM pragma_application_id), (SELECT * FROM prag
 _NEW = (0, 0, 0)  # application id, schema version, number of tables and indexes
 _WAL_BYTES = 4 * 1024 * 1024  # the log is cut back to this after a large transaction
 _OURS_ALONE = 0o600
+_YOUNG_SECONDS = 60.0  # far longer than a process takes to make a file
 
 _REMEDIES = {
     sqlite3.SQLITE_BUSY: "another process has held it for {seconds:g} s; end that one, or name another file in `cache`",
@@ -67,6 +69,10 @@ class SqliteFile:
         self.path = path
         self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None
+        self._opened: tuple[int, int] | None = None
+        """Device and inode of the file that is open."""
+        self._log: tuple[int, int] | None = None
+        """The same of its write-ahead log."""
 
     def run(self, work: Callable[[], T]) -> T:
         """Do one piece of work; every error of the file or its disk becomes `StoreUnavailable`."""
@@ -82,7 +88,8 @@ class SqliteFile:
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query; none where there is no file: reading does not create it."""
-        if self._connection is None and not self.path.exists():
+        if not self.is_open and not self.path.exists():
+            self._leave_moved()
             return []
         return self._connected().execute(sql, values).fetchall()
 
@@ -116,8 +123,8 @@ class SqliteFile:
 
     @property
     def is_open(self) -> bool:
-        """True between the first use and `close`."""
-        return self._connection is not None
+        """True between the first use and `close`, while the file stays the one at the path."""
+        return self._connection is not None and self._opened == _place(self.path)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -125,16 +132,29 @@ class SqliteFile:
         if connection is not None:
             connection.close()
 
-    def _connected(self) -> sqlite3.Connection:
+    def _leave_moved(self) -> None:
+        """Close a file that was deleted or replaced. Its log goes too: SQLite would read it into the new file."""
         if self._connection is None:
+            return
+        self.close()
+        log = _beside(self.path, "-wal")
+        if self._log is not None and _place(log) == self._log:
+            for file in (log, _beside(self.path, "-shm")):
+                file.unlink(missing_ok=True)
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection is None or not self.is_open:
+            self._leave_moved()
+            _remove_leftovers(self.path)
             _make_file(self.path)
+            opened = _place(self.path)  # first: if it is replaced now, the next use notices
             connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
             try:
                 self._prepare(connection)
             except BaseException:
                 connection.close()
                 raise
-            self._connection = connection
+            self._connection, self._opened = connection, opened or _place(self.path)
         return self._connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
@@ -147,6 +167,8 @@ class SqliteFile:
         # summaries that can be made again; it does not damage the file.
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
+        self._identity(connection)  # the first read makes the log
+        self._log = _place(_beside(self.path, "-wal"))
         _make_private(self.path)
 
     def _check_schema(self, connection: sqlite3.Connection) -> None:
@@ -204,7 +226,27 @@ def _make_file(path: Path) -> None:
         with contextlib.suppress(OSError):  # made by another process meanwhile, or a disk without links
             os.link(name, path)
     finally:
-        Path(name).unlink()
+        Path(name).unlink(missing_ok=True)
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove the empty files that killed processes have left; one that is young may be in use."""
+    ours = re.compile(rf"\.{re.escape(path.name)}-[a-z0-9_]{{8}}")
+    with contextlib.suppress(OSError):  # they take a name and do no other harm
+        for file in path.parent.iterdir():
+            if ours.fullmatch(file.name):
+                about = file.lstat()
+                if stat.S_ISREG(about.st_mode) and not about.st_size and time.time() - about.st_mtime > _YOUNG_SECONDS:
+                    file.unlink()
+
+
+def _place(path: Path) -> tuple[int, int] | None:
+    """Device and inode of the file at a path; None if there is none."""
+    try:
+        about = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    return about.st_dev, about.st_ino
 
 
 def _make_private(path: Path) -> None:

@@ -25,6 +25,7 @@ from benchmarks.field.virtual import run_virtually
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.messages.rows import JsonRow
 from context_summarize.persistence import journal, session_file
+from context_summarize.persistence.history_file import HistoryFile
 from context_summarize.persistence.session_file import session_path
 from context_summarize.testing import ScriptedProvider, assistant, hook, tool_session, user
 from tests.support.disk import Disk
@@ -548,6 +549,61 @@ class TestKilled:
             assert user("meanwhile") in await request
             assert not early
             await adding
+
+
+class TestAcknowledged:
+    @pytest.mark.parametrize("call", ["add_message", "set_messages", "clear"])
+    @pytest.mark.parametrize("loaded", [True, False])
+    async def test_a_call_returns_when_the_system_has_its_rows(
+        self, path, monkeypatch: pytest.MonkeyPatch, no_hang: None, call: str, loaded: bool
+    ) -> None:
+        """Also the first call, whose row comes before the file is loaded."""
+        monkeypatch.setattr(session_file, "_SYNC_SECONDS", 60)
+        await filled(path, [user("earlier")])
+        gate, writing, loop = threading.Event(), asyncio.Event(), asyncio.get_running_loop()
+
+        def slowly(write: Callable[..., None]) -> Callable[..., None]:
+            def wait_and_write(file: HistoryFile, rows: Rows) -> None:
+                loop.call_soon_threadsafe(writing.set)
+                gate.wait()
+                write(file, rows)
+
+            return wait_and_write
+
+        async with session(path) as made:
+            if loaded:
+                await made.get_messages()
+            for name in ("append", "replace"):
+                monkeypatch.setattr(HistoryFile, name, slowly(getattr(HistoryFile, name)))
+            calls: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+                "add_message": partial(made.add_message, user("first")),
+                "set_messages": partial(made.set_messages, [user("first")]),
+                "clear": made.clear,
+            }
+            acknowledged = asyncio.create_task(calls[call]())
+            await writing.wait()
+            for _ in range(20):
+                await asyncio.sleep(0)
+            early = acknowledged.done()
+            gate.set()
+            await acknowledged
+            assert not early
+
+    async def test_a_copy_that_changes_nothing_is_acknowledged_after_the_rows_before_it(
+        self, path, disk: Disk, monkeypatch: pytest.MonkeyPatch, no_hang: None
+    ) -> None:
+        """The copy holds a row that another call is writing."""
+        monkeypatch.setattr(session_file, "_SYNC_SECONDS", 60)
+        gate = threading.Event()
+        async with session(path) as made:
+            await made.get_messages()
+            disk.hang(gate)
+            adding = await started(made.add_message(user("a")), 0)
+            setting = await started(made.set_messages([user("a")]), 20)
+            early = setting.done()
+            gate.set()
+            await asyncio.gather(adding, setting)
+            assert not early
 
 
 class TestAHangingDisk:

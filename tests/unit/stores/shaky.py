@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.field.virtual import run_virtually
+from benchmarks.field.virtual import VirtualLoop, run_virtually
 from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.memory import MemoryStore
@@ -32,6 +32,13 @@ def timeless(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., No
 
 def time() -> float:
     return asyncio.get_running_loop().time()
+
+
+def stop_process(seconds: float) -> None:
+    """As if the process had been stopped for so long: the time of the loop goes on, and nothing else."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualLoop)
+    loop.pass_time(seconds)
 
 
 class Shaky:

@@ -7,7 +7,19 @@ import logging
 
 import pytest
 
-from tests.unit.stores.shaky import HANGS, LOG, make, record, said, settle, summary, time, timeless, warnings_of
+from tests.unit.stores.shaky import (
+    HANGS,
+    LOG,
+    make,
+    record,
+    said,
+    settle,
+    stop_process,
+    summary,
+    time,
+    timeless,
+    warnings_of,
+)
 
 
 class TestTrouble:
@@ -144,7 +156,7 @@ class TestTrouble:
 
         await asyncio.gather(*(request(at) for at in range(20)))
         assert shaky.calls == ["get"]
-        assert sorted(round(wait, 3) for wait in waits) == [0.0] * 19 + [1.0]
+        assert sorted(round(wait, 3) for wait in waits) == [0.0] * 19 + [0.1]
 
     @timeless
     async def test_a_call_that_ignores_its_cancellation_holds_nobody_up(self) -> None:
@@ -203,12 +215,48 @@ class TestTrouble:
         assert shaky.calls == ["get"]
 
     @timeless
-    async def test_a_trial_has_the_whole_timeout(self) -> None:
-        """However much waiting was spent before the pause."""
+    async def test_a_trial_has_the_whole_timeout_and_its_caller_a_tenth(self) -> None:
+        """What it reads is in memory then, and the next call has its whole time again."""
         store, shaky, clock = make(timeout=1.0)
-        await shaky.kept.put(summary("a"))
+        for key in "ab":
+            await shaky.kept.put(summary(key))
         shaky.seconds = HANGS
         await store.get(["a"])
         shaky.seconds = 0.9
         clock.time += 31
-        assert await store.get(["a"]) == {"a": summary("a")}
+        assert await store.get(["a"]) == {}
+        assert time() == pytest.approx(1.1)
+        await asyncio.sleep(0.9)
+        assert await store.get(["a", "b"]) == {"a": summary("a"), "b": summary("b")}
+
+    @timeless
+    async def test_a_store_that_keeps_hanging_costs_each_trial_a_tenth_of_the_timeout(self) -> None:
+        """An hour of a server that is stopped: one second at first, then 0.1 s every half minute."""
+        store, shaky, clock = make(timeout=1.0)
+        shaky.seconds = HANGS
+        await store.get(["a"])
+        begun = time()
+        for _ in range(120):
+            clock.time += 31
+            await store.get(["a"])
+            await store.put(summary("b"))
+            waited = time() - begun
+            await asyncio.sleep(31)
+            begun = time()
+            assert waited <= 0.11
+
+    @timeless
+    async def test_time_in_which_the_process_was_stopped_is_no_waiting(self, caplog: pytest.LogCaptureFixture) -> None:
+        """The answer lay ready all the while: it is taken, and the store is used on at once."""
+        store, shaky, _ = make(timeout=1.0)
+        await shaky.kept.put(summary("a"))
+        shaky.stubborn = True
+        for _ in range(3):
+            reading = asyncio.create_task(store.get(["a", "x"]))
+            await settle()
+            stop_process(600)
+            await settle()
+            shaky.release.set()
+            assert (await reading).keys() == {"a"}
+            shaky.release.clear()
+        assert warnings_of(caplog) == []

@@ -56,8 +56,8 @@ class TestWrites:
         assert await shaky.kept.get(["a"]) == {"a": summary("a")}
 
     @timeless
-    async def test_the_newest_of_what_is_unwritten_is_kept(self) -> None:
-        """Bounded; memory has the rest."""
+    async def test_the_newest_of_what_is_unwritten_is_kept(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Bounded; memory has the rest, and one warning names how many that are."""
         store, shaky, clock = make()
         shaky.error = OSError("nobody there")
         keys = [f"k{at}" for at in range(MAX_UNWRITTEN + 100)]
@@ -68,6 +68,22 @@ class TestWrites:
         await store.get(["x"])
         assert (await shaky.kept.get(keys)).keys() == set(keys[100:])
         assert (await store.get(keys)).keys() == set(keys)
+        [told] = [line for line in caplog.records if line.name == "context_summarize.stores.layered"]
+        assert told.levelname == "WARNING"
+        assert "the shaky store: 100 summaries and records" in told.getMessage()
+
+    @timeless
+    async def test_what_was_never_written_is_told_at_the_end(self, caplog: pytest.LogCaptureFixture) -> None:
+        """The store stays away until the session closes."""
+        store, shaky, _ = make()
+        shaky.error = OSError("nobody there")
+        for at in range(MAX_UNWRITTEN + 7):
+            await store.put(summary(f"k{at}"))
+        await store.close()
+        await store.close()
+        assert [line.getMessage() for line in caplog.records if " 7 summaries and records" in line.getMessage()] == [
+            caplog.messages[-1]
+        ]
 
     @timeless
     async def test_a_put_waits_for_its_write_no_longer_than_it_may(self) -> None:

@@ -105,7 +105,8 @@ async def test_a_server_that_hangs_costs_one_timeout(
     server.thaw()
     layered.clock.time += 31
     assert await store.get(["x"]) == {}
-    await store.close()  # waits for what is being written
+    await store.put(summary("after"))  # waits for what is being written, and so does the end
+    await store.close()
     assert (await layered(server.address).get(names)).keys() == set(names)
     assert said(caplog) == ["WARNING", "INFO"]
 
@@ -210,3 +211,46 @@ async def test_a_session_serves_every_request_whatever_the_server_does(
     assert await again.get_messages_for_request(token_budget=1_500, provider=provider) == view
     assert provider.calls == asked > 0
     await again.close()
+
+
+DAMAGED = {
+    "no text": b"\xff\xfe{",
+    "no JSON": b"{",
+    "no object": b"[]",
+    "no value": b"{}",
+    "no object as value": b'{"value": [1]}',
+    "no text as entry": b'{"value": {"entry": 5}}',
+    "a number as time": b'{"created_at": 5, "value": {"entry": "x"}}',
+    "no such day": b'{"expires_at": "2026-13-77", "value": {"entry": "x"}}',
+    "a time without zone": b'{"expires_at": "2026-01-01T00:00:00", "value": {"entry": "x"}}',
+    "too deep": b"[" * 100_000,
+    "too many digits": b'{"value": ' + b"9" * 10_000 + b"}",
+}
+
+
+async def test_a_damaged_entry_is_as_good_as_none_and_the_store_stays_in_use(
+    server: RedisServer, layered: Open, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever stands in it, the others are read with the same call, and it is written anew."""
+    from redis.asyncio import Redis
+
+    writer = layered(server.address)
+    names = [*DAMAGED, "of another key", "of another type", "whole"]
+    for name in names:
+        await writer.put(summary(name))
+        await writer.put_record(record(name))
+    async with Redis.from_url(server.address) as client:
+        for collection in ("context_summarize_summaries", "context_summarize_records"):
+            for name, value in DAMAGED.items():
+                assert await client.set(f"{collection}::{name}", value, xx=True)
+            whole = await client.get(f"{collection}::whole") or b""
+            assert await client.set(f"{collection}::of another key", whole, xx=True)
+            await client.delete(f"{collection}::of another type")
+            await client.lpush(f"{collection}::of another type", "x")
+    store = layered(server.address)
+    assert await store.get(names) == {"whole": summary("whole")}
+    assert await store.find_records(names) == [record("whole")]
+    for name in names:
+        await store.put(summary(name))
+    assert (await layered(server.address).get(names)).keys() == set(names)
+    assert said(caplog) == []

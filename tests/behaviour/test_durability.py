@@ -1,0 +1,115 @@
+"""What docs/operations.md promises of the history's file: a call that has returned survives the end of its process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import pytest
+
+from context_summarize import SummarizingContextManager
+from context_summarize.messages.rows import JsonRow
+from tests.support import effort
+from tests.support.killed_writer import after, plan
+from tests.support.paths import ROOT
+
+KILLS = int(os.environ.get("CONTEXT_SUMMARIZE_KILLS", str(effort.full(200, 15))))
+"""Sessions that are killed."""
+SAME_FILE = 4
+"""Sessions in a row that continue one history."""
+
+
+class Writer:
+    """The process that forks sessions."""
+
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        self._in: IO[bytes] = process.stdin
+        self._out: IO[bytes] = process.stdout
+
+    def killed(self, seed: int, path: Path, acknowledged: int, turns: int | None) -> int:
+        """Kill a session so many turns of a loop after so many calls have returned; how many had returned then.
+
+        With None, the session kills itself: nothing passes between the return of the call and the end.
+        """
+        alone = acknowledged if turns is None else 0
+        self._in.write(b"%d %d %s\n" % (seed, alone, os.fsencode(path)))
+        self._in.flush()
+        lines = [self._out.readline() for _ in range(1 + acknowledged)]
+        pid = int(lines[0].split()[1])
+        if not alone:
+            for _ in range(turns or 0):
+                pass
+            os.kill(pid, signal.SIGKILL)
+        while not (line := self._out.readline()).startswith(b"gone"):
+            lines.append(line)
+        return sum(line == b"done\n" for line in lines)
+
+
+@pytest.fixture
+def writer(no_hang: None) -> Iterator[Writer]:
+    command = [sys.executable, "-m", "tests.support.killed_writer"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        yield Writer(process)
+        assert process.stdin is not None
+        process.stdin.close()
+        assert process.wait() == 0
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory where there is one: a kill takes nothing from the system, whatever the disk has of it."""
+    memory = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else tmp_path) as name:
+        yield Path(name)
+
+
+async def kept(path: Path) -> list[JsonRow]:
+    """What a new session finds."""
+    made = SummarizingContextManager(persistence={"path": str(path)})
+    rows = await made.get_messages()
+    await made.close()
+    return rows
+
+
+def possible(before: list[JsonRow], seed: int, returned: int) -> list[list[JsonRow]]:
+    """Every history that may be found: what was acknowledged, and as much as there may be of the call under way."""
+    history = before
+    for step in plan(seed)[:returned]:
+        history = after(history, step)
+    outcomes = [history]
+    for step in plan(seed)[returned : returned + 1]:
+        then = after(history, step)
+        if step.call == "grow":
+            outcomes += [then[:length] for length in range(len(history), len(then))]
+        outcomes.append(then)
+    return outcomes
+
+
+async def test_nothing_acknowledged_is_lost_by_a_kill(
+    folder: Path, writer: Writer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At random moments over append, clear, replace and resume; order is kept, at most one call more is there."""
+    choice = random.Random(11)
+    history: list[JsonRow] = []
+    for seed in range(KILLS):
+        signal.alarm(60)  # each session has a minute of its own
+        path = folder / f"{seed // SAME_FILE}.jsonl"
+        before = history if seed % SAME_FILE else []
+        acknowledged = choice.choice([0, 1, 1, 2, choice.randrange(40)])
+        turns = choice.choice([None, choice.randrange(100_000)])
+        returned = await asyncio.to_thread(writer.killed, seed, path, acknowledged, turns)
+        assert returned >= acknowledged
+        history = await kept(path)
+        assert history in possible(before, seed, returned), f"seed {seed}: {returned} calls had returned"
+    assert [name for name in os.listdir(folder) if name.endswith(".tmp")] == []  # noqa: PTH208
+    assert all("torn" in message for message in caplog.messages)

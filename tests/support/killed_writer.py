@@ -1,0 +1,93 @@
+"""Forks sessions that write a history and acknowledge each call that has returned; run by a test that kills them.
+
+It reads one line for each session, `SEED CALLS PATH`, and forks a process that carries out the plan of this seed. It
+prints the id of the process, and when that has been killed, `gone`. The process prints a line for each call that has
+returned. It kills itself the moment after so many CALLS, and waits to be killed once it has none left.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import sys
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from context_summarize import SummarizingContextManager
+from context_summarize.messages.rows import JsonRow
+from context_summarize.testing import user
+
+Call: TypeAlias = Literal["append", "replace", "grow", "clear", "resume", "request"]
+_APPENDS: list[Call] = ["append"] * 8
+CALLS: list[Call] = [*_APPENDS, "replace", "grow", "clear", "resume", "resume", "request"]
+LENGTHS = [9, 9, 9, 9, 9, 20_000]
+"""Characters of a row: a short one, and one that takes several pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call and the rows that it adds."""
+
+    call: Call
+    rows: list[JsonRow]
+
+
+def plan(seed: int) -> list[Step]:
+    """The calls of one session, the same for the same seed. The first one comes before the file is loaded."""
+    choice = random.Random(seed)
+    steps: list[Step] = []
+    for number in range(40):
+        call = choice.choice(CALLS)
+        count = {"append": 1, "replace": 3, "grow": 3}.get(call, 0)
+        rows = [user(f"{seed}-{number}-{at} " + "x" * choice.choice(LENGTHS)) for at in range(count)]
+        steps.append(Step(call, rows))
+    return steps
+
+
+def after(history: list[JsonRow], step: Step) -> list[JsonRow]:
+    """The history when the call has returned."""
+    if step.call in ("append", "grow"):
+        return [*history, *step.rows]
+    return step.rows if step.call in ("replace", "clear") else history
+
+
+async def session(seed: int, calls: int, path: str) -> None:
+    """Carry out a plan, and acknowledge each call that has returned."""
+    made = SummarizingContextManager(persistence={"path": path})
+    for number, step in enumerate(plan(seed), 1):
+        if step.call == "append":
+            await made.add_message(step.rows[0])
+        elif step.call == "replace":
+            await made.set_messages(step.rows)
+        elif step.call == "grow":
+            await made.set_messages([*await made.get_messages(), *step.rows])
+        elif step.call == "clear":
+            await made.clear()
+        elif step.call == "request":
+            await made.get_messages_for_request(10**9)
+        else:
+            await made.close()
+            made = SummarizingContextManager(persistence={"path": path})
+        os.write(1, b"done\n")
+        if number == calls:
+            os.kill(os.getpid(), signal.SIGKILL)
+    os.write(1, b"end\n")
+    await asyncio.Event().wait()
+
+
+def serve() -> None:
+    """Fork a session for each line that comes in; it has imported everything."""
+    for line in sys.stdin:
+        seed, calls, path = line.rstrip("\n").split(" ", 2)
+        child = os.fork()
+        if child == 0:
+            os.write(1, b"pid %d\n" % os.getpid())
+            asyncio.run(session(int(seed), int(calls), path))
+        os.waitpid(child, 0)
+        os.write(1, b"gone\n")
+
+
+if __name__ == "__main__":
+    serve()
