@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from math import log2
 
 from context_summarize.redaction.formats import QUOTE
-from context_summarize.redaction.marks import mark
+from context_summarize.redaction.spans import Span
 from context_summarize.redaction.values import is_mixed, is_real
 
 NAMES = (
@@ -74,8 +75,9 @@ def _given_away(text: str, found: re.Match[str], value: str, after: str) -> bool
     return _is_password(value, bare) if known else _is_key(word, value)
 
 
-def without_assigned(text: str) -> str:
-    out, at, start = [], 0, 0
+def assigned(text: str) -> Iterator[Span]:
+    """Places of secrets that a word before them names."""
+    start = 0
     while found := _ASSIGNED.search(text, start):
         bare = found["bare"] is not None
         first, end = found.span("bare" if bare else "quoted")
@@ -91,9 +93,8 @@ def without_assigned(text: str) -> str:
             continue
         if bare:
             end = _end(more, text, end, len(text))
-        out += [text[at:first], mark("password" if known else "secret")]
-        at = start = end
-    return "".join([*out, text[at:]])
+        yield Span(first, end, "password" if known else "secret")
+        start = end
 
 
 def _end(more: re.Pattern[str], text: str, end: int, limit: int) -> int:
