@@ -36,6 +36,9 @@ _NAME = re.compile(
 )
 _VARIABLE = re.compile(r"(?i:[a-z_]\w*)")
 _SPEAKS = re.compile(r"(?i:pass|pwd|secret|token|key|input|field|value|form|param|args|env)")
+_TYPE = re.compile(r"\w::\w{1,60}::\w*\Z|\"\w{1,20}::\w*\Z")
+_SCOPE = "/aws4_request"
+"""Ends a credential scope of AWS, which holds no secret."""
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
 
 
@@ -62,13 +65,15 @@ def _is_key(word: str, value: str) -> bool:
 def _given_away(text: str, found: re.Match[str], value: str, after: str) -> bool:
     """Is this value, with this word before it, a secret?"""
     word, bare = found["word"].lower(), found["bare"] is not None
-    before = text[max(0, found.start() - 24) : found.start()]
+    before = text[max(0, found.start() - 80) : found.start()]
     known = word.startswith(("pass", "pwd"))
     if (found["tag"] and after != "<") or (found["prose"] and not known):
         return False
     if found["option"] and not _OPTION.search(before):
         return False
     if not is_real(value) or _PATH_OR_URL.match(value) or (word == "token" and _PAGING.search(before)):
+        return False
+    if _TYPE.search(before) or value.endswith(_SCOPE):
         return False
     if bare and (after in ("(", "[", "{") or _CODE.fullmatch(value)):
         return False

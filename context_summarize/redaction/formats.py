@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from context_summarize.redaction.services import ACCESS
 from context_summarize.redaction.services import END as _END
 from context_summarize.redaction.services import START as _START
-from context_summarize.redaction.services import WORD_START as _WORD_START
 from context_summarize.redaction.values import Check, is_discord, is_mixed, is_real
 
 QUOTE = r"\\{0,3}[\"'`]"
@@ -109,7 +108,7 @@ FORMATS = (
     _format(
         "Discord token",
         ".",
-        rf"{_WORD_START}[MNO][\w-]{{22,28}}\.[\w-]{{6,7}}\.[\w-]{{27,45}}{_END}",
+        rf"{_START}[MNO][\w-]{{22,28}}\.[\w-]{{6,7}}\.[\w-]{{27,45}}{_END}",
         is_discord,
         run=57,
     ),
@@ -130,17 +129,17 @@ FORMATS = (
         rf"{_START}(?:[sr]k_(?:live|test|org)_[A-Za-z0-9]{{16,}}+|whsec_[A-Za-z0-9+/=]{{24,}}+)",
     ),
     _format("SendGrid key", "sg.", rf"{_START}SG\.[\w-]{{16,32}}\.[\w-]{{30,64}}{_END}"),
-    _format("Twilio key", "sk", rf"{_WORD_START}SK[0-9a-f]{{32}}{_END}"),
+    _format("Twilio key", "sk", rf"{_START}SK[0-9a-f]{{32}}{_END}"),
     _format(
         "Mailgun key",
         "key- -",
-        rf"{_WORD_START}(?:key-[0-9a-f]{{32}}|[0-9a-f]{{32}}-[0-9a-f]{{8}}-[0-9a-f]{{8}})(?!\w|-[0-9a-f])",
+        rf"{_START}(?:key-[0-9a-f]{{32}}{_END}|[0-9a-f]{{32}}-[0-9a-f]{{8}}-[0-9a-f]{{8}}(?!-?[0-9a-f]){_END})",
         run=36,
     ),
     _format("Shopify token", "shp", rf"{_START}shp(?:at|ca|pa|ss|tka)_[a-fA-F0-9]{{32}}{_END}"),
     *(_format("access token", needs, pattern, is_mixed, run=24) for needs, pattern in ACCESS),
     # Formats that many services share.
-    _format("JWT", "eyj", rf"{_WORD_START}eyJ[\w-]{{10,}}+\.[\w-]{{10,}}+\.[\w-]{{8,}}+(?:\.[\w-]++){{0,2}}"),
+    _format("JWT", "eyj", rf"{_START}eyJ[\w-]{{10,1000}}+\.[\w-]{{10,}}+\.[\w-]{{8,}}+(?:\.[\w-]++){{0,2}}"),
     _format(
         "password",
         "://",

@@ -68,7 +68,7 @@ def _known(text: str) -> str:
         if view is None:
             break
         # What does not need the joined view is found later, where the words around it are as they are meant.
-        spans = [span for span in _secrets(view.text) if not joined or view.is_changed(span)]
+        spans = [span for span in _secrets(view.text) if not joined or view.is_joined(span)]
         text = replaced(text, in_order(map(view.back, spans)))
     return replaced(text, _secrets(text))
 

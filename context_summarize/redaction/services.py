@@ -5,8 +5,6 @@ from __future__ import annotations
 # A row may be JSON. There `\n` before a token is two characters, and the second one is a letter.
 _ESCAPED = r"(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})"
 START = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED})"
-WORD_START = rf"(?:(?<!\w)(?<![\w-]-)|(?<=\\[nrt]-)|{_ESCAPED})"
-"""The start of a word; one dash before it may be the mark of a diff or of a list."""
 END = r"(?![A-Za-z0-9])"
 _UUID = r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}"
 
@@ -105,7 +103,7 @@ _ACCESS = (
     ("polar_", r"polar_[a-z]{2,4}_[A-Za-z0-9]{36,}+"),
     ("pdl_", r"pdl_(?:live|sdbx)_apikey_\w{40,}+"),
     ("access-", rf"access-(?:sandbox|development|production)-{_UUID}"),
-    ("sdk- api-", rf"(?<!-)(?:sdk|api)-{_UUID}"),
+    ("sdk- api-", rf"(?:sdk|api)-{_UUID}"),
     ("access_token$", r"access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}"),
 )
 """What a token contains, in lower case, and its pattern after `START`."""

@@ -41,6 +41,8 @@ _HINTS = (
     ("\n", re.compile(r"[\"'][ \t+.\\]{0,6}\r?\n[ \t+.]{0,40}[\"'](?=[\w+/=.-]{8})")),
 )  # fmt: skip
 """A text that needs a view of its own holds one of these strings, and, where there is one, a match of the pattern."""
+_GOES_ON = re.compile(r"[\w-]|\.\w")
+"""Follows a match that ends within another token, which begins on the next line."""
 _UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 
 
@@ -58,10 +60,10 @@ class View:
         """The span in the original. What was taken out at its ends stays outside."""
         return Span(self._original(span.first)[0], self._original(span.end - 1)[1], span.kind)
 
-    def is_changed(self, span: Span) -> bool:
-        """True if something stands in the original that the span of the view does not show."""
+    def is_joined(self, span: Span) -> bool:
+        """True for a whole token within which something stands in the original that the view does not show."""
         first, end = self._original(span.first)[0], self._original(span.end - 1)[1]
-        return end - first != span.end - span.first
+        return end - first != span.end - span.first and _GOES_ON.match(self.text, span.end) is None
 
     def _original(self, at: int) -> tuple[int, int]:
         part = bisect_right(self._starts, at) - 1
