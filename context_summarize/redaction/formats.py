@@ -79,8 +79,8 @@ FORMATS = (
     _format(
         "GitLab token",
         "gl gr1348941",
-        rf"{_START}(?:gl(?:pat|ptt|dt|rt|rtr|cbt|soat|ft|imt|agent|oas|ffct|wt)-(?:t\d_)?[\w-]{{19,300}}+"
-        r"(?:\.[a-z0-9]{2}\.[a-z0-9]{7,12}|\.[a-z0-9]{7,12})?(?![A-Za-z0-9])|GR1348941[\w-]{20,60}+)",
+        rf"{_START}(?:gl(?:pat|ptt|dt|rt|rtr|cbt|soat|ft|imt|agent|oas|ffct|wt)-(?:t\d_)?[\w-]{{19,}}+"
+        r"(?:\.[a-z0-9]{2}\.[a-z0-9]{7,12}|\.[a-z0-9]{7,12})?|GR1348941[\w-]{20,60}+)",
     ),
     _format(
         "Bitbucket token",

@@ -14,7 +14,7 @@ _NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _BEGIN = re.compile(rf"-----BEGIN {_NAME}")
 _END = re.compile(rf"-----END {_NAME}")
 _BREAK = re.compile(r"\r?\n|\r|\\{1,6}(?:r\\{1,6})?n")
-_RUN = re.compile(r"=*+[A-Za-z0-9+/]++")
+_RUN = re.compile(r"={0,2}+[A-Za-z0-9+/]++")
 """The base64 at the end of a line, read backwards."""
 _CHECKSUM = re.compile(r"[A-Za-z0-9+/]{1,4}=(?![A-Za-z0-9+/=])")
 """The last line of a PGP block, read backwards."""
