@@ -17,7 +17,7 @@ PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 COVERAGE := $(if $(filter 1,$(CONTEXT_SUMMARIZE_COVERAGE)),--cov --cov-branch --cov-fail-under=95)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field dist test-all test-lowest clean
+.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-linear dist test-all test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -42,6 +42,9 @@ bench: $(VENV)/installed ## measure requests, blocks of the event loop, imports 
 
 bench-memory: $(VENV)/installed ## measure sessions of up to 5 million tokens, resume times, kept facts, waiting
 	$(BIN)/python -m benchmarks.memory
+
+bench-linear: $(VENV)/installed ## check that no text makes a search or a normalisation slow
+	$(BIN)/python -m benchmarks.linear
 
 bench-peers: $(PEERS)/installed-peers ## install the project and its pinned peers (benchmarks/peers.txt) into .venv-peers
 

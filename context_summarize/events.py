@@ -8,6 +8,7 @@ from collections import deque
 from typing import Any
 
 from context_summarize.background import end_tasks
+from context_summarize.redaction.errors import traceback_of
 
 logger = logging.getLogger(__name__)
 
@@ -48,8 +49,8 @@ class Outbox:
     async def _emit(self, name: str, data: dict[str, Any]) -> None:
         try:
             await self._hooks.emit(name, data)  # type: ignore[union-attr]
-        except Exception:
-            logger.warning("a hook failed on %s", name, exc_info=True)
+        except Exception as error:  # noqa: BLE001 - logged without its secrets
+            logger.warning("a hook failed on %s: %s", name, traceback_of(error))
 
     async def close(self) -> None:
         """End the emissions that nobody waits for."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
+
+from context_summarize.transcript.decomposing import decomposed
 
 MAX_WORDS = 16
 MAX_CHARS = 200
@@ -24,7 +25,7 @@ def comparable(text: str) -> str:
     """The text in a form for comparison: one case, compatible characters as one, no accents."""
     if text.isascii():
         return text.lower()
-    return _MARKS.sub("", unicodedata.normalize("NFKD", text.casefold())).casefold()
+    return _MARKS.sub("", decomposed(text.casefold())).casefold()
 
 
 def query_words(text: str) -> tuple[str, ...]:

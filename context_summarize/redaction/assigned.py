@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Iterator
 from math import log2
 
 from context_summarize.redaction.formats import QUOTE
-from context_summarize.redaction.marks import mark
+from context_summarize.redaction.spans import Span
 from context_summarize.redaction.values import is_mixed, is_real
 
 NAMES = (
@@ -35,6 +36,9 @@ _NAME = re.compile(
 )
 _VARIABLE = re.compile(r"(?i:[a-z_]\w*)")
 _SPEAKS = re.compile(r"(?i:pass|pwd|secret|token|key|input|field|value|form|param|args|env)")
+_TYPE = re.compile(r"\w::\w{1,60}::\w*\Z|\"\w{1,20}::\w*\Z")
+_SCOPE = "/aws4_request"
+"""Ends a credential scope of AWS, which holds no secret."""
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
 
 
@@ -61,7 +65,7 @@ def _is_key(word: str, value: str) -> bool:
 def _given_away(text: str, found: re.Match[str], value: str, after: str) -> bool:
     """Is this value, with this word before it, a secret?"""
     word, bare = found["word"].lower(), found["bare"] is not None
-    before = text[max(0, found.start() - 24) : found.start()]
+    before = text[max(0, found.start() - 80) : found.start()]
     known = word.startswith(("pass", "pwd"))
     if (found["tag"] and after != "<") or (found["prose"] and not known):
         return False
@@ -69,13 +73,16 @@ def _given_away(text: str, found: re.Match[str], value: str, after: str) -> bool
         return False
     if not is_real(value) or _PATH_OR_URL.match(value) or (word == "token" and _PAGING.search(before)):
         return False
+    if _TYPE.search(before) or value.endswith(_SCOPE):
+        return False
     if bare and (after in ("(", "[", "{") or _CODE.fullmatch(value)):
         return False
     return _is_password(value, bare) if known else _is_key(word, value)
 
 
-def without_assigned(text: str) -> str:
-    out, at, start = [], 0, 0
+def assigned(text: str) -> Iterator[Span]:
+    """Places of secrets that a word before them names."""
+    start = 0
     while found := _ASSIGNED.search(text, start):
         bare = found["bare"] is not None
         first, end = found.span("bare" if bare else "quoted")
@@ -91,9 +98,8 @@ def without_assigned(text: str) -> str:
             continue
         if bare:
             end = _end(more, text, end, len(text))
-        out += [text[at:first], mark("password" if known else "secret")]
-        at = start = end
-    return "".join([*out, text[at:]])
+        yield Span(first, end, "password" if known else "secret")
+        start = end
 
 
 def _end(more: re.Pattern[str], text: str, end: int, limit: int) -> int:

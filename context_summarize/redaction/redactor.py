@@ -1,105 +1,89 @@
-"""Removes secrets of well-known formats, and matches of the user's own patterns, from a text. Pure, linear, idempotent.
+"""Removes secrets of well-known formats, and matches of the user's own patterns, from a text. Linear, idempotent.
 
 A format with its own prefix is enough. A value without one (a password, a key of some service) is removed if a word
-before it says what it is and the value looks like a secret: long, mixed, not a placeholder, not code.
+before it says what it is and the value looks like a secret: long, mixed, not a placeholder, not code. A text
+with colour codes, escapes or continued lines is also searched without them.
 """
 
 from __future__ import annotations
 
-import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
-from context_summarize.errors import ConfigError
-from context_summarize.redaction.assigned import NAMES, without_assigned
-from context_summarize.redaction.formats import FORMATS, Format, without_pem_tails
-from context_summarize.redaction.marks import MARK, OWN, mark
+from context_summarize.redaction.assigned import NAMES, assigned
+from context_summarize.redaction.formats import FORMATS, Format
+from context_summarize.redaction.keys import blocks, encoded, tails
+from context_summarize.redaction.own import OwnPatterns
+from context_summarize.redaction.spans import Span, added, in_order, replaced
+from context_summarize.redaction.views import view_of
 
 
-def _applied(known: Format, text: str) -> str:
-    def replaced(found: re.Match[str]) -> str:
-        group = "secret" if "secret" in known.pattern.groupindex else 0
-        if known.check is not None and not known.check(found[group]):
-            return found[0]
-        first, end = (at - found.start() for at in found.span(group))
-        return f"{found[0][:first]}{mark(known.kind)}{found[0][end:]}"
-
-    return known.pattern.sub(replaced, text)
+def _places(known: Format, text: str) -> Iterator[Span]:
+    group = "secret" if "secret" in known.pattern.groupindex else 0
+    for found in known.pattern.finditer(text):
+        if known.check is None or known.check(found[group]):
+            yield Span(*found.span(group), known.kind)
 
 
-_WORDS = tuple((word, at) for at, known in enumerate(FORMATS) for word in known.needs)
-"""The needed words of all formats, each with the index of its format."""
+_WORDS = sorted(
+    ((word, at) for at, known in enumerate(FORMATS) for word in known.needs), key=lambda w: FORMATS[w[1]].run
+)
+"""The needed words of all formats, each with the index of its format; formats with short runs first."""
+_RUNS = [FORMATS[at].run for _, at in _WORDS]
+
+
+def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
+    """The rules that may find something in the text, in their order."""
+    low = text.lower()
+    if "-----begin" in low:
+        yield blocks
+    longest = max(map(len, text.split()), default=0)
+    if longest >= 60:
+        yield encoded
+    found = {at for word, at in _WORDS[: bisect_right(_RUNS, longest)] if word in low}
+    for at in sorted(found):
+        yield lambda text, known=FORMATS[at]: _places(known, text)  # type: ignore[misc]
+    if "-----end" in low:
+        yield tails
+    if any(name in low for name in NAMES):
+        yield assigned
+
+
+def _secrets(text: str) -> list[Span]:
+    """Places of secrets of known formats. A rule sees a mark in place of what an earlier one has found."""
+    spans: list[Span] = []
+    clean = text
+    for rule in _rules(text):
+        if found := list(rule(clean)):
+            spans = added(spans, found)
+            clean = replaced(text, spans)
+    return spans
 
 
 def _known(text: str) -> str:
     """The text without secrets of known formats."""
-    low = text.lower()
-    for at in sorted({at for word, at in _WORDS if word in low}):
-        text = _applied(FORMATS[at], text)
-    if "-----end" in low:
-        text = without_pem_tails(text)
-    if any(name in low for name in NAMES):
-        text = without_assigned(text)
-    return text
-
-
-def _matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
-    """Spans where the user's own pattern matches, outside existing marks."""
-    at = 0
-    mark = MARK.search(text)
-    while found := pattern.search(text, at):
-        while mark is not None and mark.end() <= found.start():
-            mark = MARK.search(text, mark.end())
-        if mark is not None and mark.start() <= found.start():
-            at = mark.end()
-        elif found.end() > found.start():
-            yield found.span()
-            at = found.end()
-        else:
-            at = found.end() + 1
-        if at > len(text):
-            return
-
-
-def _own(pattern: re.Pattern[str], text: str) -> str:
-    out, at = [], 0
-    for first, end in _matches(pattern, text):
-        out += [text[at:first], mark(OWN)]
-        at = end
-    return "".join([*out, text[at:]])
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    try:
-        compiled = re.compile(pattern)
-    except (re.error, OverflowError, RecursionError) as error:
-        raise ConfigError(
-            f"redact: {pattern!r} is not a regular expression ({error}); correct it, or escape its special characters "
-            "with a backslash"
-        ) from None
-    if compiled.match(""):
-        raise ConfigError(f"redact: {pattern!r} matches the empty text; change it to match at least one character")
-    return compiled
+    for joined in (True, False):
+        view = view_of(text, joined=joined)
+        if view is None:
+            break
+        # What does not need the joined view is found later, where the words around it are as they are meant.
+        spans = [span for span in _secrets(view.text) if not joined or view.is_joined(span)]
+        text = replaced(text, in_order(map(view.back, spans)))
+    return replaced(text, _secrets(text))
 
 
 @lru_cache(maxsize=32)
 def _redactor(patterns: tuple[str, ...]) -> Callable[[str], str]:
-    own = [_compiled(pattern) for pattern in patterns]
-
-    def redact(text: str) -> str:
-        clean = _known(text)
-        for pattern in own:
-            clean = _own(pattern, clean)
-        return clean
-
-    return redact
+    own = OwnPatterns(patterns)
+    return lambda text: own(_known(text))
 
 
 def build_redactor(setting: bool | Sequence[str]) -> Callable[[str], str] | None:
     """The redactor for the setting `redact`: None for false; known formats for true; for a list also its patterns.
 
     Each secret becomes `[redacted: KIND]`. The user's own patterns are Python regular expressions, searched without
-    flags (write `(?i)` to ignore case). The user must make sure that they take linear time.
+    flags (write `(?i)` to ignore case). A text that they take longer than a second for is withheld as a whole.
 
     Raises:
         ConfigError: a pattern is not a regular expression, or matches the empty text.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from context_summarize.config import Config
+from context_summarize.redaction.errors import traceback_of
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +55,9 @@ async def provider_window(provider: Any) -> Window | None:
                 answer = await answer
             source = answer if pick is None else getattr(answer, pick, None)
             context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
-        except Exception:
-            logger.warning("%s of %r failed; its window is not known", ask, type(provider).__name__, exc_info=True)
+        except Exception as error:  # noqa: BLE001 - logged without its secrets
+            name = type(provider).__name__
+            logger.warning("%s of %r failed; its window is not known: %s", ask, name, traceback_of(error))
             continue
         if context:
             return Window(context, output or 0)

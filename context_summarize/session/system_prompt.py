@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable
 
+from context_summarize.redaction.errors import traceback_of
 from context_summarize.tokens.measure import Count, measure
 
 logger = logging.getLogger(__name__)
@@ -32,9 +33,9 @@ class SystemPrompt:
             return
         try:
             prompt = await self._factory()
-        except Exception:
+        except Exception as error:  # noqa: BLE001 - logged without its secrets
             # Half a session without its instructions is worse than one with those of a moment ago.
-            logger.warning("the system prompt factory failed; the last prompt is used", exc_info=True)
+            logger.warning("the system prompt factory failed; the last prompt is used: %s", traceback_of(error))
             return
         self._text = prompt if isinstance(prompt, str) else None
 

@@ -11,6 +11,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.errors import SummaryUnavailable
+from context_summarize.redaction.errors import traceback_of
 from context_summarize.summaries.job import Target
 from context_summarize.summaries.maker import SummaryMaker
 from context_summarize.summaries.status import MAX_REFUSALS, Entry, Status
@@ -95,8 +96,8 @@ class SummaryTasks:
             entry.late = entry.failed = False
         except SummaryUnavailable:
             pass  # told by whoever asked the provider
-        except Exception:
-            logger.exception("a summary could not be made; a fallback takes its place")
+        except Exception as error:  # noqa: BLE001 - logged without its secrets
+            logger.error("a summary could not be made; a fallback takes its place: %s", traceback_of(error))
         finally:
             entry.task = None
             self.version += 1

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
+from context_summarize.transcript.decomposing import decomposed
 from context_summarize.transcript.marks import INVISIBLE, LINE_END
 
 Frame = Callable[..., str]
@@ -31,7 +32,7 @@ _LOOK_ALIKES = str.maketrans(
 
 def _plain(line: str) -> str:
     """The line as it looks: without invisible characters, accents and look-alikes, in lower case, each number as 0."""
-    plain = unicodedata.normalize("NFKD", _INVISIBLE.sub("", line))
+    plain = decomposed(_INVISIBLE.sub("", line))
     plain = "".join(char for char in plain if not unicodedata.combining(char)).casefold().translate(_LOOK_ALIKES)
     return re.sub(r"\d+", "0", plain)
 

@@ -169,7 +169,9 @@ def test_all_secrets_in_one_text():
     [
         "a", "0", " ", "\n", "\\", '"', "=", "-", ".", "é", "eyJ.", "://a:", "token=", "token='", "password: ",
         "--token ", "sk-", "curl -u ", "login a ", "bearer\\n", "-----BEGIN PRIVATE KEY-----\nProc-Type: ",
-        "-----BEGIN PRIVATE KEY-----\n" + "A" * 64 + "\n", "A" * 64 + "\n-----END PRIVATE KEY-----", "password:x&",
+        "glpat-", "eyJ-", "1-eyJ", "\x1b[31m", "%25", "&amp;", "A" * 39 + "1\n", "\u200b", '"\n"',
+        "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t", "-----BEGIN PRIVATE KEY-----\n" + "A" * 64 + "\n",
+        "A" * 64 + "\n-----END PRIVATE KEY-----", "password:x&",
     ],
     ids=repr,
 )  # fmt: skip

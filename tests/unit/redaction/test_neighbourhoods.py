@@ -1,0 +1,265 @@
+"""Every known format in every neighbourhood in which a session meets one: all are found, and nothing else is."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import random
+import sysconfig
+import urllib.parse
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from context_summarize.redaction.redactor import build_redactor
+from tests.support.secrets import TEMPLATES, key_block, make
+
+MANY = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "300")) > 300
+"""Whether this is a long run."""
+
+
+def known(text: str) -> str:
+    """The text without secrets of known formats."""
+    redact = build_redactor(True)
+    assert redact is not None
+    return redact(text)
+
+
+def _dict_key(text: str) -> str:
+    return json.dumps({text: 1, "b": [2]})
+
+
+NEIGHBOURHOODS: dict[str, Callable[[str], str]] = {
+    "alone": lambda s: s,
+    "colour": lambda s: f"\x1b[32m{s}\x1b[0m",
+    "bold colour": lambda s: f"token:\x1b[1;38;5;202m{s}\x1b[22;39m done",
+    "colour in JSON": lambda s: json.dumps({"out": f"\x1b[32m{s}\x1b[0m"}),
+    "colour as source": lambda s: f"printf '\\033[31m{s}\\033[0m\\n'",
+    "colour without escape": lambda s: f"[36m{s}[0m",
+    "colour after a letter": lambda s: f"x\x1b[32m{s}\x1b[0mx",
+    "hyperlink": lambda s: f"\x1b]8;;https://x.example/?k={s}\x1b\\link\x1b]8;;\x1b\\",
+    "percent quotes": lambda s: f"q=%22{s}%22&x=1",
+    "percent space": lambda s: f"q=a%20{s}%20b",
+    "percent equals": lambda s: f"https://x.example/?next=%2Fcb%3Ftoken%3D{s}%26b%3D1",
+    "percent twice": lambda s: f"q=%2522{s}%2522",
+    "percent escaped": lambda s: f"https://x.example/?v={urllib.parse.quote(s, safe='')}&x=1",
+    "read_file": lambda s: f"     1\t# settings\n     2\t{s}\n     3\tend",
+    "cat -n": lambda s: f"    12  {s}\n    13  end",
+    "grep -n": lambda s: f"config/app.env:17:{s}\nconfig/app.env-18-end",
+    "grep -n context": lambda s: f"app.env-17-{s}\napp.env:18:end",
+    "bat": lambda s: f"  12   │ {s}",
+    "diff added": lambda s: f"--- a\n+++ b\n@@ -1 +1 @@\n+{s}\n end",
+    "diff removed": lambda s: f"--- a\n+++ b\n@@ -1 +1 @@\n-{s}\n end",
+    "diff in JSON": lambda s: json.dumps({"diff": f"@@ -1 +1 @@\n-{s}\n+x"}),
+    "comment": lambda s: f"#{s}\n//{s}\n;{s}",
+    "block comment": lambda s: f"/* {s} */ <!-- {s} -->",
+    "log": lambda s: f"2026-01-02T03:04:05.678Z INFO  [main] app - {s}",
+    "JSON": lambda s: json.dumps({"value": s, "n": 1}),
+    "JSON in JSON": lambda s: json.dumps({"body": json.dumps({"a": f"x\n{s}\ny"})}),
+    "JSON thrice": lambda s: json.dumps({"b": json.dumps({"b": json.dumps({"a": s})})}),
+    "JSON escaped": lambda s: '{"a": "\\u0022' + s + '\\u0022\\u003d"}',
+    "YAML": lambda s: f"env:\n  - name: X\n    value: {s}\n",
+    "YAML block": lambda s: f"data: |-\n  {s}\nother: 1",
+    "TOML": lambda s: f"[a]\nvalue = \"{s}\"  # x\nb = '{s}'",
+    "dotenv": lambda s: f"A=1\nX_VALUE={s}\nB=2",
+    "shell": lambda s: f"export X='{s}'; echo \"{s}\" && run --key={s} --x",
+    "shell substitution": lambda s: f"X=$(echo {s}) `echo {s}`",
+    "PowerShell": lambda s: f'$env:X="{s}";',
+    "XML attribute": lambda s: f'<add key="x" value="{s}"/>',
+    "XML element": lambda s: f"<value>{s}</value>",
+    "XML entities": lambda s: f"&quot;{s}&quot; &lt;{s}&gt; &#34;{s}&#x22;",
+    "Markdown table": lambda s: f"| a | b |\n|---|---|\n|{s}|x|",
+    "Markdown code": lambda s: f"Use `{s}` or **{s}** or _{s}_.",
+    "Markdown fence": lambda s: f"```sh\n{s}\n```",
+    "Markdown link": lambda s: f"[x](https://x.example/?k={s})",
+    "URL query": lambda s: f"https://x.example/a?k={s}&b=1#c",
+    "URL path": lambda s: f"https://x.example/{s}/b",
+    "URL fragment": lambda s: f"https://x.example/a#k={s}",
+    "sentence": lambda s: f"The value is {s}. Is it {s}? No, {s}! Or {s}; {s}: {s}, {s}",
+    "dashes": lambda s: f"{s} - and {s}-- or –{s}– …{s}…",
+    "before dot": lambda s: f"it is {s}.",
+    "before dash": lambda s: f"{s}-\n",
+    "brackets": lambda s: f"({s}) [{s}] {{{s}}} <{s}> «{s}» “{s}”",
+    "dict key": _dict_key,
+    "call arguments": lambda s: f'call bash({{"command": "echo {s}", "n": 1}})',
+    "call keyword": lambda s: f"Client(key={s!r}, x=1)",
+    "tuple": lambda s: f"('{s}', b'{s}', f\"{s}\")",
+    "Windows line ends": lambda s: f"a\r\n{s}\r\nb",
+    "tabs": lambda s: f"a\t{s}\tb",
+    "zero width": lambda s: f"\u200b{s}\u200b",
+    "byte order mark": lambda s: f"\ufeff{s}",
+    "quoted-printable": lambda s: f"value=3D{s}\n",
+    "CSV": lambda s: f'1,{s},"{s}",x',
+    "HTTP header": lambda s: f"GET / HTTP/1.1\r\nX-Value: {s}\r\n\r\n",
+    "traceback": lambda s: f"ValueError: bad value {s!r} at 0x7f00",
+}
+"""What stands around a token; a block of several lines has its own below."""
+
+
+@pytest.mark.parametrize("name", NEIGHBOURHOODS)
+def test_every_format_is_found_in_every_neighbourhood(name):
+    """Tokens are drawn anew for each neighbourhood, by its name; a long run draws more of them."""
+    for at in range(20 if MANY else 1):
+        drawn = random.Random(f"{name} {at}")
+        for made in (make(template, drawn) for template in TEMPLATES):
+            text = NEIGHBOURHOODS[name](made.value)
+            clean = known(text)
+            assert not any(piece in clean for piece in (made.value[-12:], made.value[:16])), (made, text, clean)
+            assert "[redacted: " in clean
+            assert known(clean) == clean
+
+
+def test_there_are_enough_of_both():
+    assert len(NEIGHBOURHOODS) >= 30
+    assert len(TEMPLATES) >= 90
+    assert {template.kind for template in TEMPLATES} >= {"GitLab token", "access token", "JWT", "OpenAI key"}
+
+
+# --- private keys ---------------------------------------------------------------------------------------------------
+
+
+def _numbered(form: str) -> Callable[[list[str]], str]:
+    return lambda lines: "\n".join(form.format(n=at, line=line) for at, line in enumerate(lines, 7))
+
+
+BLOCKS: dict[str, Callable[[list[str]], str]] = {
+    "alone": "\n".join,
+    "Windows line ends": "\r\n".join,
+    "read_file": _numbered("{n:>6}\t{line}"),
+    "read_file arrow": _numbered("{n:>6}→{line}"),
+    "cat -n": _numbered("    {n}  {line}"),
+    "cat -A": _numbered("{line}$"),
+    "grep -n": _numbered("keys/id_rsa:{n}:{line}"),
+    "grep -n context": _numbered("keys/id_rsa-{n}-{line}"),
+    "bat": _numbered(" {n:>3} │ {line}"),
+    "diff added": _numbered("+{line}"),
+    "diff removed": _numbered("-{line}"),
+    "git blame": _numbered("^1a2b3c4d (A. Author 2026-01-02 03:04:05 +0100 {n}) {line}"),
+    "comment": _numbered("# {line}"),
+    "slashes": _numbered("//{line}"),
+    "stars": _numbered(" * {line}"),
+    "quoted": _numbered("> {line}"),
+    "log": _numbered("2026-01-02T03:04:{n:02}.678Z INFO [main] {line}"),
+    "compose log": _numbered("web-1  | {line}"),
+    "table": _numbered("| {n} | {line} |"),
+    "YAML": lambda lines: "key: |\n" + "\n".join("    " + line for line in lines) + "\nother: 1",
+    "Python": lambda lines: "KEY = (\n" + "\n".join(f'    "{line}\\n"' for line in lines) + "\n)",
+    "JavaScript": lambda lines: "const k = " + " +\n".join(f"'{line}\\n'" for line in lines) + ";",
+    "JSON": lambda lines: json.dumps({"private_key": "\n".join(lines), "n": 1}),
+    "JSON in JSON": lambda lines: json.dumps({"body": json.dumps({"k": "\n".join(lines)})}),
+    "numbers in JSON": lambda lines: json.dumps({"out": _numbered("{n:>6}\t{line}")(lines)}),
+    "diff in JSON": lambda lines: json.dumps({"out": _numbered("+{line}")(lines)}),
+    "dotenv": lambda lines: 'KEY="' + "\\n".join(lines) + '"',
+    "XML entities": lambda lines: "<k>" + "&#10;".join(lines) + "</k>",
+    "percent": lambda lines: "k=" + urllib.parse.quote("\n".join(lines), safe=""),
+    "colour": _numbered("\x1b[32m{n}\x1b[0m:{line}"),
+    "coloured lines": _numbered("\x1b[31m{line}\x1b[0m"),
+    "one line": lambda lines: " ".join(lines),
+    "base64": lambda lines: "client-key-data: " + base64.b64encode("\n".join(lines).encode()).decode(),
+    "base64 lines": lambda lines: base64.encodebytes("\n".join(lines).encode()).decode(),
+    "base64 of JSON": lambda lines: base64.b64encode(json.dumps({"key": "\n".join(lines)}).encode()).decode(),
+}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+@pytest.mark.parametrize("kind", ["RSA ", "", "OPENSSH ", "EC "])
+def test_a_private_key_is_found_in_every_neighbourhood(name, kind):
+    drawn = random.Random(f"{name}{kind}")
+    lines = key_block(drawn, 6, kind)
+    text = f"before\n{BLOCKS[name](lines)}\nafter mia_li_3668"
+    clean = known(text)
+
+    assert clean.count("[redacted: private key]") == 1
+    assert [line for line in lines[1:-1] if line in clean] == []
+    assert lines[-2] not in clean
+    assert clean.startswith("before\n")
+    assert clean.endswith("\nafter mia_li_3668")
+    assert known(clean) == clean
+    encoded = name.startswith("base64") and base64.b64encode(lines[3].encode()).decode()[4:-4]
+    assert not encoded or encoded not in clean
+
+
+@pytest.mark.parametrize("name", [name for name in BLOCKS if not name.startswith(("base64", "one line"))])
+def test_a_private_key_that_is_cut_or_split_over_blocks_is_found(name):
+    """Each part of a message is searched alone: a first part without an end, and a last one without a beginning."""
+    lines = key_block(random.Random(name), 8)
+    whole = BLOCKS[name](lines)
+    at = whole.index(lines[4][:30]) if lines[4][:30] in whole else whole.index(lines[4][:4])
+    first, last = known(whole[:at]), known(whole[at:])
+
+    assert "[redacted: private key]" in first
+    assert "[redacted: private key]" in last
+    assert [line for line in lines[1:-1] if line in first or line in last] == []
+
+
+# --- lines that a tool has broken -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "form", ["{}\\\n    {}", '"{}"\n    "{}"', "'{}' +\n  '{}'", "{}\n{}", "\x1b[31m{}\x1b[0m{}", "\u200b{}\u200b{}"]
+)
+def test_a_token_that_is_split_over_lines_is_found_whole(form):
+    drawn = random.Random(form)
+    for template in TEMPLATES:
+        if template.kind in ("Anthropic key", "OpenAI key", "JWT") and "w" in template.form:
+            value = make(template, drawn).value
+            clean = known("x = " + form.format(value[:60], value[60:]) + "\nafter")
+            assert value[:60] not in clean
+            assert value[60:] not in clean, (value, clean)
+            assert clean.endswith("\nafter")
+
+
+def test_two_tokens_on_two_lines_are_two():
+    drawn = random.Random(1)
+    for template in TEMPLATES:
+        values = [make(template, drawn).value for _ in range(3)]
+        clean = known("\n".join(values))
+        assert [value for value in values if value[-12:] in clean or value[:16] in clean] == []
+
+
+# --- what is none ---------------------------------------------------------------------------------------------------
+
+
+def test_ids_and_hashes_stay():
+    drawn = random.Random(7)
+    lines = []
+    for _ in range(2_000 if MANY else 300):
+        data = drawn.randbytes(64)
+        lines += [
+            f"id {uuid.UUID(bytes=data[:16])}",
+            f"commit {hashlib.sha1(data).hexdigest()} sha256:{hashlib.sha256(data).hexdigest()}",
+            f'"integrity": "sha512-{base64.b64encode(data).decode()}",',
+            f'h1:{base64.b64encode(data[:32]).decode()} {hashlib.md5(data).hexdigest()} etag W/"{data[:8].hex()}"',
+            f"trace-{data[:16].hex()}-{data[:8].hex()}-01 urn:uuid:{uuid.UUID(bytes=data[16:32])}",
+            f"span_{data[:8].hex()} run-{uuid.UUID(bytes=data[:16])} call_{base64.b32encode(data[:15]).decode()}",
+        ]
+    text = "\n".join(lines)
+
+    assert known(text) == text
+    assert known(json.dumps(text)) == json.dumps(text)
+    assert known(html.escape(text)) == html.escape(text)
+
+
+def _sources() -> list[Path]:
+    stdlib, installed = (Path(sysconfig.get_path(name)) for name in ("stdlib", "purelib"))
+    own = [path for path in sorted(stdlib.rglob("*.py")) if not {"site-packages", "test"} & set(path.parts)]
+    names = ("_pytest", "pydantic", "click", "rich", "tenacity")
+    others = sorted(path for name in names for path in (installed / name).rglob("*.py"))
+    return [*own, *others] if MANY else [*own[::8], *others[::3]]
+
+
+def test_source_code_stays():
+    size, touched = 0, []
+    for path in _sources():
+        text = path.read_text("utf-8", "replace")
+        size += len(text)
+        lines = known(text).splitlines()
+        touched += [line for line in lines if "[redacted: " in line and line not in text]
+
+    assert size > 2_700_000, size
+    assert touched == []
