@@ -27,6 +27,12 @@ _MOST_ROUNDS = 100
 """Planning rounds of one compaction; each round but the last makes at least one text that was missing."""
 
 
+def directives_most(own_budget: int | None, summary_tokens: int) -> int:
+    """Tokens that the user directives of all nodes may take: 2 % of the budget, if it is known, and what one may."""
+    room = directives_room(summary_tokens)
+    return room if own_budget is None else min(own_budget // 50, room)
+
+
 class Deadline:
     """How long a request may wait for late summaries, in seconds, over all its rounds."""
 
@@ -171,8 +177,7 @@ class Compactor:
         history, count = chat.history, self._services.count
         found = self._tasks.rows(plan.nodes)
         summary_tokens = (chat.builder.segment_sizes or (0, 0))[1]
-        most = min(limits.own.own_budget // 50, directives_room(summary_tokens))
-        shown = self.share_directives(chat.builder, found, most)
+        shown = self.share_directives(chat.builder, found, directives_most(limits.own.own_budget, summary_tokens))
         lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
         view = ViewState(
             nodes=(*lines, *shown[plan.lines :]),

@@ -142,20 +142,20 @@ class Requests:
         while True:
             history = self.chat.history
             limits = await self._host.limits.read(token_budget, provider)
-            await self._resumed(limits.system_prompt is not None)
+            await self._resumed(limits.system_prompt is not None, limits.own.own_budget)
             if self.chat.history is history:
                 derive_sizes(self.chat, self._config, limits.budget)
                 await in_slices(self.chat.advance())
             if self.chat.history is history:
                 return limits, self.chat
 
-    async def _resumed(self, hides_system: bool) -> None:
+    async def _resumed(self, hides_system: bool, own_budget: int | None = None) -> None:
         """Once per history: take up the longest recorded compaction that matches it, without a provider call."""
         if not self._host.counter.loaded:
             await self._host.counter.load()
         chat = self.chat
         if not chat.adopted:
-            found = await self._resumption.find(chat, lambda: self._is_waiting_for_a_record(chat))
+            found = await self._resumption.find(chat, own_budget, lambda: self._is_waiting_for_a_record(chat))
             if self._is_waiting_for_a_record(chat):
                 view = chat.view if found is None else found[1]
                 self._chat = with_view(chat, view, self._services.count, hides_system)

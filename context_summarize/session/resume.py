@@ -13,8 +13,7 @@ from context_summarize.core.history import History
 from context_summarize.core.keys import SCHEMA_VERSION
 from context_summarize.core.nodes import CompactionRecord
 from context_summarize.core.view_state import ViewState
-from context_summarize.facts.directives import directives_room
-from context_summarize.session.compaction import Compactor
+from context_summarize.session.compaction import Compactor, directives_most
 from context_summarize.session.conversation import Conversation, start_segments
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.summaries.prompts import PromptSet
@@ -83,13 +82,13 @@ class Resumption:
         self._config = config
 
     async def find(
-        self, chat: Conversation, is_current: Callable[[], bool]
+        self, chat: Conversation, own_budget: int | None, is_current: Callable[[], bool]
     ) -> tuple[CompactionRecord, ViewState] | None:
         """The record and the view that it stands for; None if there is none, or if nobody needs it any more."""
         for record in await self._records.matching(chat.history):
             if not is_current():
                 return None
-            view = await self._view(chat, record)
+            view = await self._view(chat, record, own_budget)
             if view is not None:
                 return record, view
         return None
@@ -98,14 +97,16 @@ class Resumption:
         """Cut what the record does not cover with the record's sizes."""
         start_segments(chat, record.segment_tokens, record.summary_tokens, self._config.fan_in)
 
-    async def _view(self, chat: Conversation, record: CompactionRecord) -> ViewState | None:
+    async def _view(self, chat: Conversation, record: CompactionRecord, own_budget: int | None) -> ViewState | None:
         """The view of a record; a text that is gone becomes a fallback."""
         history = chat.history
         if not _is_sound(record, history):
             return None
         await self._tasks.get(record.nodes, chat.builder, None, None)
         found = self._tasks.rows(record.nodes)
-        shown = self._compactor.share_directives(chat.builder, found, directives_room(record.summary_tokens))
+        shown = self._compactor.share_directives(
+            chat.builder, found, directives_most(own_budget, record.summary_tokens)
+        )
         newest = record.newest_user
         return ViewState(
             nodes=tuple(shown),
