@@ -19,7 +19,7 @@ _ENOUGH = 24
 """Telling words from which on an answer can be judged by its words; a shorter one is too easily right by chance."""
 _LEAST_SHARE = 0.08
 """Share of an answer's telling words that its source holds too, at the least."""
-_FEW = 5
+_FEW = 2
 """Telling words: an answer that holds fewer, chat and copied lines aside, says nothing."""
 _MOST_READ = 200_000
 """Characters of a text that are looked at."""
@@ -28,7 +28,7 @@ _COPIED = re.compile(
     r"[\s>*_`]*(?:#{1,6}[ \t]*summary \d+ of \d+\b|#\d+ (?:user|assistant|tool)\b|=== transcript [0-9a-f]{20} ===)",
     re.I,
 )
-"""How an answer opens that goes on with the request instead of summarising it. Further down, a frame quotes such lines."""
+"""How an answer opens that goes on with the request. Further down such lines may stand: a frame quotes them."""
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff1f\uff01])\s+|\n+")
 _CHAT = re.compile(
     r"^\W*(?:(?:hi|hello|hey|sure|certainly|of course|absolutely|great|okay|ok|thanks?|thank you)\b[^.?!]{0,40}$"
@@ -56,9 +56,10 @@ def exact_values(text: str) -> frozenset[str]:
 def missing_substance(text: str, source: str, instructions: str = "") -> str | None:
     """One word for why a text is no summary of its source; None if it may be one.
 
-    `copied`: it opens with a heading or delimiter of the request, or only repeats its lines. `chat`: it greets, offers help or asks back, and
-    says nothing else. `off_topic`: it shares next to none of its words and no exact value with its source. A summary in
-    another language than its source holds exact values of it. Texts of few words are not judged by their words.
+    `copied`: it opens with a heading or delimiter of the request, or only repeats its lines. `chat`: it greets, offers
+    help or asks back, and says nothing else. `off_topic`: it shares next to none of its words and no exact value with
+    its source. A summary in another language than its source passes by exact values. Texts of few words are not judged
+    by their words.
     """
     if _COPIED.match(text):
         return "copied"
