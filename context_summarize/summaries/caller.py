@@ -57,6 +57,8 @@ class Judged:
     """One word for why it is no summary; None if it is one."""
     text: str
     tokens: int
+    is_cut: bool = False
+    """True where the answer was cut off, and stands up to its last whole sentence."""
 
 
 Judge = Callable[[Answer], Judged]

@@ -238,7 +238,7 @@ class Summarizer:
         for _ in range(2):
             room, judged = await self._asked(work, source, room)
             if judged.kind is None:
-                if refused == "cut_off":
+                if refused == "cut_off" and not judged.is_cut:
                     allowance.needed_more()
                 return judged.text
             refused = judged.kind
@@ -275,12 +275,12 @@ class Summarizer:
             return Judged("not_smaller", "", source.tokens)  # too long to be read, let alone counted
         text = self._clean(answer.text)
         tokens = self._count(text)
-        kind = refusal(answer, text, tokens, source.tokens)
+        kind, is_cut = refusal(answer, text, tokens, source.tokens), False
         if kind == "cut_off" and summary_tokens is not None:
             whole = whole_sentences(text)
             size = self._count(whole)
             if prose_tokens(summary_tokens) // 2 <= size < source.tokens:
-                kind, text, tokens = None, whole, size
+                kind, text, tokens, is_cut = None, whole, size, True
         if kind is None:
             kind = missing_substance(text, source.text, instructions)
-        return Judged(kind, text, tokens)
+        return Judged(kind, text, tokens, is_cut)

@@ -102,7 +102,7 @@ ANSWERED: list[Any] = [
     used(cost_usd="1e-999999", output_tokens=-5, reasoning_tokens="many"),
     SimpleNamespace(content=[{"type": "thinking", "thinking": "hm"}], tool_calls=[1]),
 ]
-HANGS, DEAF, ROOM, SIZE = "hangs", "deaf", "room", "size"
+HANGS, DEAF, ROOM, SIZE = object(), object(), object(), object()
 """Behaviours that take more than a value: see `Hostile.complete`."""
 
 
@@ -133,15 +133,23 @@ class Hostile(ScriptedProvider):
             raise InvalidRequestError("max_tokens is too large; the maximum is lower")
         if way == SIZE and len(str(request.messages)) > 3_000:
             raise InvalidRequestError("prompt is too long")
-        return text_response(GOOD, request) if way in (GOOD, ROOM, SIZE) else way
+        if way in (ROOM, SIZE):
+            return text_response(GOOD, request)
+        return SimpleNamespace(content=way) if isinstance(way, str) else way
 
 
 async def session(provider: Hostile, step: float) -> tuple[Recorder, int, list[tuple[int, int]]]:
     """300 requests, `step` seconds between them: (events, requests, (calls, summaries) after each of them)."""
     clock, recorder = Clock(), Recorder()
     # 50 ms are long enough for an answer that comes at once, and short enough for many hangs.
-    config = {"keep_recent": 4, "segment_tokens": 256, "summary_tokens": 64, "request_timeout": 0.05, "wait_seconds": 5}
-    manager = SummarizingContextManager(recorder, clock=clock, sleep=clock.sleep, **config)
+    config: dict[str, Any] = {
+        "keep_recent": 4,
+        "segment_tokens": 256,
+        "summary_tokens": 64,
+        "request_timeout": 0.05,
+        "wait_seconds": 5,
+    }
+    manager = SummarizingContextManager(recorder, config=config, clock=clock, sleep=clock.sleep)
     seen = []
     for row in tool_session(REQUESTS // 2, size=300):
         if row["role"] == "assistant":
