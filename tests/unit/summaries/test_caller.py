@@ -58,10 +58,11 @@ async def rooms(made: Summarizer, provider: ScriptedProvider, output: int | None
 class TestAllowance:
     async def test_it_is_twice_the_length_at_first_and_grows_with_reasoning(self) -> None:
         """Thinking blocks or reasoning tokens are reasoning; from then on there is room for it."""
-        for shown in (
+        shows: list[Any] = [
             SimpleNamespace(content=[{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": ANSWER}]),
             answer(ANSWER, usage=SimpleNamespace(reasoning_tokens=5)),
-        ):
+        ]
+        for shown in shows:
             made, provider = summarizer(), ScriptedProvider([shown], then=ANSWER)
             assert await rooms(made, provider) == [800]
             assert await rooms(made, provider) == [3_600]
