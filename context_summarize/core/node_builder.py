@@ -103,11 +103,9 @@ class NodeBuilder:
     def shows_reasoning(self, node: Node) -> bool:
         """True if the rows of a level-0 node hold thinking blocks, which are not rendered."""
         groups = map(self.history.rendered_group, range(node.first_group, node.end_group))
-        contents = (
-            self.history.rows[at].raw.get("content") for group in groups for at in range(group.start, group.end)
-        )
-        blocks = chain.from_iterable(content for content in contents if isinstance(content, list))
-        return any(block_type(block) in PRIVATE_BLOCKS for block in blocks)
+        rows = (self.history.rows[at].raw for group in groups for at in range(group.start, group.end))
+        contents = (content for raw in rows if isinstance(content := raw.get("content"), list))
+        return any(block_type(block) in PRIVATE_BLOCKS for content in contents for block in content)
 
     def runs(self, node: Node, rows: Sequence[RenderedRow]) -> list[tuple[RenderedRow, ...]]:
         """The rendered rows of a level-0 node, one run a group, so that pieces are cut at group boundaries."""
