@@ -13,6 +13,7 @@ from context_summarize.facts.ledger import format_ledger
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.forged import Frame, quoted
+from context_summarize.transcript.surrogates import without_surrogates
 
 CONTINUES = "(The conversation so far is summarised in the notes above; it goes on below.)"
 
@@ -33,7 +34,7 @@ def show_node(history: History, node: Node, summary: Summary, frame: Frame, role
     """The row that stands for a node, and its size."""
     first, last = history.message_range(node.first_group, node.end_group)
     content = frame(
-        text=quoted(node_text(summary), frame),
+        text=quoted(without_surrogates(node_text(summary)), frame),
         first=str(first),
         last=str(last),
         count=str(last - first + 1),

@@ -10,6 +10,8 @@ from context_summarize.core.keys import segment_key
 from context_summarize.core.nodes import Node, merge_node
 from context_summarize.core.rendering import cut_length, render_group
 from context_summarize.core.segments import Segment, Segmenter
+from context_summarize.messages.reading import block_type
+from context_summarize.messages.rows import PRIVATE_BLOCKS
 from context_summarize.redaction.redactor import Redact
 from context_summarize.transcript.rows import RenderedRow
 
@@ -97,6 +99,13 @@ class NodeBuilder:
     def source(self, node: Node) -> Steps[tuple[RenderedRow, ...]]:
         """The rendered rows that a level-0 node stands for, cut as its key was made, numbered from 1."""
         return self._run(node.first_group, node.end_group, node.segment_tokens)
+
+    def shows_reasoning(self, node: Node) -> bool:
+        """True if the rows of a level-0 node hold thinking blocks, which are not rendered."""
+        groups = map(self.history.rendered_group, range(node.first_group, node.end_group))
+        rows = (self.history.rows[at].raw for group in groups for at in range(group.start, group.end))
+        contents = (content for raw in rows if isinstance(content := raw.get("content"), list))
+        return any(block_type(block) in PRIVATE_BLOCKS for content in contents for block in content)
 
     def runs(self, node: Node, rows: Sequence[RenderedRow]) -> list[tuple[RenderedRow, ...]]:
         """The rendered rows of a level-0 node, one run a group, so that pieces are cut at group boundaries."""

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.redaction.errors import traceback_of
+from context_summarize.summaries.calls import within
 
 logger = logging.getLogger(__name__)
+
+_NAME = "context-summarize"
+_INFO_SECONDS = 2.0
+"""Seconds that a provider has to say what its window is."""
+_INFO_PAUSE = 60.0
+_MOST_PROVIDERS = 8
+"""Providers whose last known windows are remembered."""
 
 DEFAULT_BUDGET = 200_000
 """Tokens, where neither argument, provider nor setting names a budget."""
@@ -43,40 +52,94 @@ def _read(source: Any, name: str) -> int | None:
 async def provider_window(provider: Any) -> Window | None:
     """The window of a provider: `get_model_info()`, sync or async, then `get_info().defaults`; None when it has none.
 
-    A provider that raises is no reason to lose a request: it is asked the next way, or its window is not known.
+    A provider that raises, or takes longer than two seconds, is no reason to lose a request: it is asked the next way,
+    or its window is not known.
     """
-    for ask, pick in (("get_model_info", None), ("get_info", "defaults")):
-        method = getattr(provider, ask, None)
-        if not callable(method):
-            continue
-        try:
-            answer = method()
-            if inspect.isawaitable(answer):
-                answer = await answer
-            source = answer if pick is None else getattr(answer, pick, None)
-            context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
-        except Exception as error:  # noqa: BLE001 - logged without its secrets
-            name = type(provider).__name__
-            logger.warning("%s of %r failed; its window is not known: %s", ask, name, traceback_of(error))
-            continue
-        if context:
-            return Window(context, output or 0)
-    return None
+    return await Windows().of(provider)
 
 
-async def request_budget(config: Config, token_budget: int | None, provider: Any | None) -> int:
+async def request_budget(
+    config: Config, token_budget: int | None, provider: Any | None, windows: Windows | None = None
+) -> int:
     """Tokens that the next request may hold.
 
     `token_budget` if given; else the provider's window; else `max_tokens`; else 200,000. `max_tokens`, when set, is
-    always an upper bound.
+    always an upper bound. `windows` remembers what providers said before.
     """
     budget = _positive(token_budget)
     if budget is None and provider is not None:
-        window = await provider_window(provider)
+        window = await (windows or Windows()).of(provider)
         budget = window.budget(config.safety_margin) if window else None
     if budget is None:
         budget = config.max_tokens or DEFAULT_BUDGET
     return min(budget, config.max_tokens) if config.max_tokens else budget
+
+
+@dataclass(slots=True)
+class _Known:
+    """What one provider has said of its window."""
+
+    provider: Any
+    window: Window | None = None
+    asked_again_at: float = 0.0
+    """Seconds of the event loop's clock: a provider that hung is left alone until then."""
+    lingering: set[asyncio.Task[Any]] = field(default_factory=set)
+    """Questions that ignore their cancellation."""
+
+
+class Windows:
+    """The windows of a session's providers: each is asked for every request, and what it said last is remembered.
+
+    A provider that does not answer within two seconds is not asked again for a minute, nor while the old question goes
+    on: its last known window counts meanwhile. A method that blocks the whole event loop cannot be bounded.
+    """
+
+    def __init__(self) -> None:
+        self._known: list[_Known] = []
+
+    async def of(self, provider: Any) -> Window | None:
+        """The window of a provider; None when it has none."""
+        known = self._entry(provider)
+        if known.lingering or asyncio.get_running_loop().time() < known.asked_again_at:
+            return known.window
+        hung = False
+        for ask, pick in (("get_model_info", None), ("get_info", "defaults")):
+            try:
+                found = await within(_told(provider, ask, pick), _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}")
+            except Exception as error:  # noqa: BLE001 - logged without its secrets
+                hung = hung or isinstance(error, TimeoutError)
+                name = type(provider).__name__
+                logger.warning("%s of %r failed; its window is not known: %s", ask, name, traceback_of(error))
+                if hung:
+                    known.asked_again_at = asyncio.get_running_loop().time() + _INFO_PAUSE
+                    if known.window is not None:
+                        return known.window
+                continue
+            if found is not None:
+                known.window = found
+                return found
+        if not hung:
+            known.window = None
+        return known.window
+
+    def _entry(self, provider: Any) -> _Known:
+        for known in self._known:
+            if known.provider is provider:
+                return known
+        self._known = [*self._known[1 - _MOST_PROVIDERS :], _Known(provider)]
+        return self._known[-1]
+
+
+async def _told(provider: Any, ask: str, pick: str | None) -> Window | None:
+    method = getattr(provider, ask, None)
+    if not callable(method):
+        return None
+    answer = method()
+    if inspect.isawaitable(answer):
+        answer = await answer
+    source = answer if pick is None else getattr(answer, pick, None)
+    context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
+    return Window(context, output or 0) if context else None
 
 
 class Providers:
@@ -87,6 +150,7 @@ class Providers:
         self._config = config
         self._last: Any | None = None
         self._warned = False
+        self.windows = Windows()
 
     def mounted(self) -> dict[str, Any]:
         """Providers by name; empty before the session is ready and without a coordinator."""

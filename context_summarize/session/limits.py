@@ -9,7 +9,7 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.core.limits import Limits
-from context_summarize.session.host import Providers, provider_window, request_budget
+from context_summarize.session.host import Providers, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.summaries.job import Target
 from context_summarize.tokens.calibration import Meter
@@ -54,7 +54,8 @@ class LimitsReader:
 
     async def read(self, token_budget: int | None, provider: Any | None) -> RequestLimits:
         """The limits of the next request; nothing is decided yet."""
-        budget = await request_budget(self._config, token_budget, self._providers.seen(provider))
+        windows = self._providers.windows
+        budget = await request_budget(self._config, token_budget, self._providers.seen(provider), windows)
         await self._system.refresh()
         target = await self._target()
         self.last_budget, self.served_budget = token_budget, budget
@@ -71,9 +72,9 @@ class LimitsReader:
         provider = self._providers.summary_provider()
         if provider is None:
             return None
-        window = await provider_window(provider)
-        room = window.context if window else None
-        return Target(provider, self._providers.name_of(provider), self._config.summary_model, room)
+        window = await self._providers.windows.of(provider)
+        room, output = (window.context, window.output or None) if window else (None, None)
+        return Target(provider, self._providers.name_of(provider), self._config.summary_model, room, output)
 
 
 def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:

@@ -16,10 +16,10 @@ LONGEST_PAUSE = 600.0
 
 
 class Open(Exception):
-    """No call is allowed now; `retry_in_s` says when one is."""
+    """No call is allowed now; `retry_in_s` says when one is, if that depends on time alone."""
 
-    def __init__(self, retry_in_s: float) -> None:
-        super().__init__(f"no calls for another {retry_in_s:.0f} s after repeated failures")
+    def __init__(self, retry_in_s: float | None, why: str = "") -> None:
+        super().__init__(why or f"no calls for another {retry_in_s:.0f} s after repeated failures")
         self.retry_in_s = retry_in_s
 
 
@@ -28,11 +28,15 @@ class Breaker:
 
     While calls fail and the breaker is still closed, only one call runs at a time, so that no more than five calls are
     needed to open it.
+
+    Args:
+        is_careful: True while calls are made one at a time for another reason.
     """
 
-    def __init__(self, name: str, clock: Callable[[], float]) -> None:
+    def __init__(self, name: str, clock: Callable[[], float], is_careful: Callable[[], bool] = lambda: False) -> None:
         self.name = name
         self._clock = clock
+        self._is_careful = is_careful
         self._failures = 0
         self._pause = 0.0
         self._until: float | None = None
@@ -55,7 +59,7 @@ class Breaker:
             Open: no call is allowed now.
         """
         self._check()
-        if not self._failures and not self.is_open:
+        if not self._failures and not self.is_open and not self._is_careful():
             return False
         # A probe is under way, or the provider has just failed: wait for that call to end.
         await self._turn.acquire()

@@ -27,6 +27,8 @@ class Job:
     """User directives of the source, oldest first."""
     rows: tuple[RenderedRow, ...] = ()
     """The rendered rows behind a job of level 0."""
+    reasons: bool = False
+    """True where the session's model shows reasoning in the source: thinking blocks, which are never summarised."""
 
     @property
     def text(self) -> str:
@@ -43,3 +45,5 @@ class Target:
     model: str | None = None
     window: int | None = None
     """Tokens that one request may hold; None = unknown."""
+    output: int | None = None
+    """Tokens that one answer may hold at most; None = unknown."""

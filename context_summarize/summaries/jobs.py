@@ -35,7 +35,8 @@ def leaf_job(node: Node, builder: NodeBuilder, directive_words: Sequence[str], c
     found = yield from directive_steps(runs, tuple(directive_words))
     kept = _kept_directives(node, found, count, source)
     facts = yield from fact_steps(rows)
-    return Job(node.key, 0, parts, facts, source, node.summary_tokens, node.focus, kept, rows)
+    reasons = builder.shows_reasoning(node)
+    return Job(node.key, 0, parts, facts, source, node.summary_tokens, node.focus, kept, rows, reasons)
 
 
 def merge_job(node: Node, children: Sequence[Summary], count: Count) -> Steps[Job]:

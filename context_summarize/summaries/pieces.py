@@ -1,7 +1,8 @@
-"""Splits a large input into pieces that each fit one request."""
+"""Splits a large input into pieces that each fit one request, and keeps the answers to finished ones."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 
 from context_summarize.transcript.marks import after_cut
@@ -32,3 +33,36 @@ def _fragments(part: str, limit: int, count: Callable[[str], int]) -> list[tuple
         return [(part, size)]
     middle = len(part) // 2
     return [*_fragments(part[:middle], limit, count), *_fragments(after_cut(part, middle), limit, count)]
+
+
+class KeptPieces:
+    """Answers to finished pieces of inputs whose summary could not be finished: the next attempt goes on after them.
+
+    In memory only; the input that was worked on longest ago is let go of first.
+    """
+
+    def __init__(self, most: int = 512) -> None:
+        self._most = most
+        self._kept: dict[str, dict[str, str]] = {}
+
+    def find(self, key: str, request: str) -> str | None:
+        """The answer to a request, if it was kept for this key."""
+        return self._kept.get(key, {}).get(_digest(request))
+
+    def keep(self, key: str, request: str, answer: str) -> int:
+        """Keep the answer to a piece. Returns how many answers for other keys were lost by that."""
+        found = self._kept.pop(key, {})
+        self._kept[key] = found  # the newest key stands last
+        found[_digest(request)] = answer
+        lost = 0
+        while len(self._kept) > 1 and sum(map(len, self._kept.values())) > self._most:
+            lost += len(self._kept.pop(next(iter(self._kept))))
+        return lost
+
+    def drop(self, key: str) -> int:
+        """Let go of what was kept for a key. Returns how many answers that were."""
+        return len(self._kept.pop(key, {}))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

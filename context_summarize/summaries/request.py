@@ -1,4 +1,4 @@
-"""The request for one summary: its instructions, the fenced transcript, and how long input and answer may be."""
+"""The request for one summary: its instructions, the fenced transcript, and how long the input may be."""
 
 from __future__ import annotations
 
@@ -10,24 +10,13 @@ from context_summarize.summaries.prompts import PromptTemplate
 from context_summarize.transcript.fences import enclosed, escape_fence, fence_of
 
 PURPOSE = "context-summarize"
-_THINKING_ROOM = 2_000
 _CALL_OVERHEAD = 600
 """Tokens of a summary request beside its transcript: instructions, fence, wrapping."""
 
 
-def output_room(summary_tokens: int, target: Target, times: int) -> int:
-    """max_output_tokens: reasoning models spend output on thinking, so far more than is asked for in words."""
-    room = 4 * summary_tokens + _THINKING_ROOM
-    if target.window is not None:
-        room = min(room, max(summary_tokens * 2, target.window // 4))
-    return room * times
-
-
-def input_limit(summary_tokens: int, target: Target) -> int | None:
-    """Tokens of transcript that one request may carry; None if the window is unknown."""
-    if target.window is None:
-        return None
-    return max(256, target.window - _CALL_OVERHEAD - output_room(summary_tokens, target, 1))
+def input_limit(window: int | None, output_room: int) -> int | None:
+    """Tokens of transcript that one request may carry beside such an answer; None if the window is unknown."""
+    return None if window is None else max(256, window - _CALL_OVERHEAD - output_room)
 
 
 def instructions_of(job: Job, template: PromptTemplate, text: str, count: int) -> str:

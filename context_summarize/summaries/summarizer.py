@@ -1,54 +1,77 @@
-"""Asks the provider for one summary: request, retries, the gate, and pieces where the input is too large."""
+"""Asks the provider for one summary: request, validation, a second try, and pieces where the input is too large."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
-from contextvars import ContextVar
-from typing import Any
-
-import tenacity
-from amplifier_core.message_models import ChatRequest
+from dataclasses import dataclass
 
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.facts.directives import format_directives
 from context_summarize.facts.extraction import coverage
-from context_summarize.facts.ledger import build_ledger, format_ledger, ledger_tokens
+from context_summarize.facts.ledger import build_ledger, format_ledger, ledger_tokens, prose_tokens
 from context_summarize.redaction.redactor import build_redactor
-from context_summarize.summaries.breaker import Breaker, Open
-from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
+from context_summarize.summaries.answer import Answer
+from context_summarize.summaries.breaker import Open
+from context_summarize.summaries.budget import CallBudget
+from context_summarize.summaries.caller import (
+    TOTAL_DEADLINE,
+    Caller,
+    Judged,
+    TooLargeError,
+    TooLongAnswerError,
+    own_call,
+)
+from context_summarize.summaries.failures import unavailable
 from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.pieces import cut_pieces
+from context_summarize.summaries.pieces import KeptPieces, cut_pieces
 from context_summarize.summaries.prompts import PromptTemplate
-from context_summarize.summaries.request import input_limit, instructions_of, output_room, summary_request
+from context_summarize.summaries.request import input_limit, instructions_of, summary_request
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.usage import Run, add_usage
-from context_summarize.summaries.validation import answer_text, refusal
+from context_summarize.summaries.slots import Slots
+from context_summarize.summaries.substance import missing_substance
+from context_summarize.summaries.usage import Run
+from context_summarize.summaries.validation import refusal, whole_sentences
 from context_summarize.transcript.fences import numbered
 from context_summarize.transcript.marks import cut_middle
 
 logger = logging.getLogger(__name__)
 
-TOTAL_DEADLINE = 240.0
-"""Seconds that all attempts for one key may take together."""
+__all__ = ["TOTAL_DEADLINE", "Summarizer", "own_call"]
 
-own_call: ContextVar[bool] = ContextVar("context_summarize_own_call", default=False)
-"""True inside our own provider calls, so that their `llm:response` events are told from the host's."""
-
-
-class _TooLarge(Exception):
-    """The provider refused the size of the input."""
+_LOWERINGS = 4
+"""Times that one answer is asked for in fewer tokens after the provider has refused the length."""
 
 
 class _Refused(Exception):
-    """The gate refused the answer."""
+    """Validation refused the answer."""
 
     def __init__(self, kind: str) -> None:
         super().__init__(kind)
         self.kind = kind
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One job, who is asked, and what it has used up."""
+
+    job: Job
+    target: Target
+    run: Run
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """What one request shows: its text, its size in tokens, and how it is to be summarised."""
+
+    text: str
+    tokens: int
+    template: PromptTemplate
+    count: int
+    """Texts that are joined."""
 
 
 class Summarizer:
@@ -62,24 +85,26 @@ class Summarizer:
         self._clock = services.clock
         self._now = now
         self._clean = build_redactor(services.config.redact) or str
-        self._slots = asyncio.Semaphore(services.config.max_concurrency)
-        self._breakers: dict[tuple[str, str | None], Breaker] = {}
+        self._slots = Slots(services.config.max_concurrency, services.clock)
+        self._budget = CallBudget(lambda: services.totals.requests)
+        self._callers: dict[tuple[str, str | None], Caller] = {}
+        self._pieces = KeptPieces()
 
-    def _breaker(self, target: Target) -> Breaker:
+    def _caller(self, target: Target) -> Caller:
         at = (target.name, target.model)
-        if at not in self._breakers:
-            self._breakers[at] = Breaker(target.name, self._clock)
-        return self._breakers[at]
+        if at not in self._callers:
+            self._callers[at] = Caller(target.name, self._services, self._budget, self._slots)
+        return self._callers[at]
 
     def is_paused(self, target: Target) -> bool:
         """True while this provider is not to be asked: it has failed too often."""
-        return bool(self._breaker(target).retry_in_s)
+        return self._caller(target).is_paused
 
     def answered_elsewhere(self, provider: str) -> None:
         """The host's own request was answered by the provider of this name: its outage, if any, is over."""
-        for (name, _), breaker in self._breakers.items():
+        for (name, _), caller in self._callers.items():
             if name == provider:
-                breaker.answered_elsewhere()
+                caller.breaker.answered_elsewhere()
 
     @property
     def directive_words(self) -> tuple[str, ...]:
@@ -87,8 +112,9 @@ class Summarizer:
         return self._prompts.directive_words
 
     def forget_failures(self) -> None:
-        """Forget what providers failed at."""
-        self._breakers.clear()
+        """Forget what providers failed at; what they have shown of themselves is kept."""
+        for caller in self._callers.values():
+            caller.forget_failures()
 
     async def make(self, job: Job, target: Target) -> Summary:
         """Ask for one summary.
@@ -96,26 +122,37 @@ class Summarizer:
         Raises:
             SummaryUnavailable: every attempt failed, or the answers were refused.
         """
-        async with self._slots:
+        async with self._slots.slot():
             # The deadline is for asking; waiting for a slot is not the provider's fault.
-            run = Run(self._clock())
+            work = _Work(job, target, Run(self._clock()), self._caller(target))
+            if self._config.summary_provider is None and self._config.summary_model is None:
+                work.caller.allowance.learn(reasons=job.reasons)
             try:
-                text = await self._text(job, target, run)
-            except _Refused as error:
-                raise SummaryUnavailable(
-                    "the answer is no summary", kind=error.kind, attempts=run.attempts, refused=True
-                ) from error
-            except _TooLarge as error:
-                raise SummaryUnavailable(str(error), kind="too_large", attempts=run.attempts) from error
+                text = await self._text(work)
             except SummaryUnavailable:
                 raise
-            except Open as error:
-                raise SummaryUnavailable(
-                    str(error), kind="breaker_open", attempts=run.attempts, retry_in_s=error.retry_in_s
-                ) from error
             except Exception as error:
-                raise unavailable(error, run.attempts, self._breaker(target).retry_in_s, self._clean) from error
-        return self._summary(job, target, run, text)
+                raise self._unavailable(error, work) from error
+        self._budget.stored()
+        self._pieces.drop(job.key)
+        return self._summary(job, target, work.run, text)
+
+    def _unavailable(self, error: Exception, work: _Work) -> SummaryUnavailable:
+        """The error as this package reports it; what it means for the breaker and the budget is noted."""
+        attempts, breaker = work.run.attempts, work.caller.breaker
+        if isinstance(error, _Refused):
+            # A provider that answers nothing usable, time after time, is as good as down.
+            breaker.failed()
+            self._budget.lost(work.run.pieces)
+            return SummaryUnavailable("the answer is no summary", kind=error.kind, attempts=attempts, refused=True)
+        if isinstance(error, TooLargeError):
+            breaker.failed()
+            return SummaryUnavailable(self._clean(str(error))[:500], kind="too_large", attempts=attempts)
+        if isinstance(error, TooLongAnswerError):
+            return SummaryUnavailable(self._clean(str(error))[:500], kind="invalid_request", attempts=attempts)
+        if isinstance(error, Open):
+            return SummaryUnavailable(str(error), kind="breaker_open", attempts=attempts, retry_in_s=error.retry_in_s)
+        return unavailable(error, attempts, breaker.retry_in_s, self._clean)
 
     def _summary(self, job: Job, target: Target, run: Run, text: str) -> Summary:
         said = f"{text}\n{format_directives(job.directives)}"
@@ -141,114 +178,109 @@ class Summarizer:
 
     # --- whole or in pieces -----------------------------------------------------------------------------------------
 
-    async def _text(self, job: Job, target: Target, run: Run) -> str:
+    async def _text(self, work: _Work) -> str:
+        job = work.job
         size = self._count(job.text) if job.level else job.source_tokens
-        limit = input_limit(job.summary_tokens, target)
+        allowance = work.caller.allowance
+        first = allowance.room(job.summary_tokens, work.target)
+        limit = input_limit(work.target.window, allowance.room(job.summary_tokens, work.target, first))
         if limit is not None and size > limit:
-            return await self._in_pieces(job, target, run, limit)
+            return await self._in_pieces(work, limit)
         try:
-            return await self._ask(job, job.text, self._template(job), target, run, size=size)
-        except _TooLarge:
+            return await self._ask(work, _Source(job.text, size, self._template(job), len(job.parts)))
+        except TooLargeError:
             # The window is not known, or smaller than its provider says.
-            return await self._in_pieces(job, target, run, max(128, size * 5 // 8))
+            return await self._in_pieces(work, max(128, size * 5 // 8))
 
-    async def _in_pieces(self, job: Job, target: Target, run: Run, limit: int) -> str:
-        """Summarise pieces one after the other, then join their texts by one merge call."""
-        texts = [await self._piece(job, piece, target, run) for piece in cut_pieces(job.parts, limit, self._count)]
+    async def _in_pieces(self, work: _Work, limit: int) -> str:
+        """Summarise pieces one after the other, then join their texts by one merge call.
+
+        Answers to pieces are kept until the summary is made, so that the next attempt goes on where this one stops.
+        """
+        key, texts = work.job.key, []
+        for piece in cut_pieces(work.job.parts, limit, self._count):
+            text = self._pieces.find(key, piece)
+            if text is None:
+                text = await self._piece(work, piece)
+                work.run.pieces += 1
+                self._budget.lost(self._pieces.keep(key, piece, text))
+            texts.append(text)
         if len(texts) == 1:
             return texts[0]
-        return await self._ask(job, numbered(texts), self._prompts.merge, target, run, count=len(texts))
+        joined = numbered(texts)
+        return await self._ask(work, _Source(joined, self._count(joined), self._prompts.merge, len(texts)))
 
-    async def _piece(self, job: Job, piece: str, target: Target, run: Run) -> str:
+    async def _piece(self, work: _Work, piece: str) -> str:
         """One piece; when it is still too large for the provider, its head and tail, a count in between."""
         try:
-            return await self._ask(job, piece, self._template(job), target, run)
-        except _TooLarge:
+            return await self._ask(work, self._part(work.job, piece))
+        except TooLargeError:
             half = cut_middle(piece, len(piece.encode("utf-8", "surrogatepass")) // 3)
-            return await self._ask(job, half, self._template(job), target, run)
+            return await self._ask(work, self._part(work.job, half))
+
+    def _part(self, job: Job, text: str) -> _Source:
+        return _Source(text, self._count(text), self._template(job), len(job.parts))
 
     def _template(self, job: Job) -> PromptTemplate:
         return self._prompts.merge if job.level else self._prompts.segment
 
     # --- one question -----------------------------------------------------------------------------------------------
 
-    async def _ask(
-        self,
-        job: Job,
-        text: str,
-        template: PromptTemplate,
-        target: Target,
-        run: Run,
-        *,
-        count: int | None = None,
-        size: int | None = None,
-    ) -> str:
-        """Ask once, and once more with more room when the gate refuses the answer.
+    async def _ask(self, work: _Work, source: _Source) -> str:
+        """Ask once, and once more with more room when the answer is refused.
 
-        Args:
-            count: of the texts to be joined, where they are not the job's parts.
-            size: tokens of `text`, where they are known.
+        Raises:
+            TooLargeError: the provider refused the size of the input.
+            _Refused: validation refused both answers.
         """
-        source = self._count(text) if size is None else size
-        refused = ""
-        for times in (1, 2):
-            instructions = instructions_of(job, template, text, count or len(job.parts))
-            request = summary_request(job, text, instructions, target, output_room(job.summary_tokens, target, times))
-            response = await self._call(request, target, run)
-            answer = self._clean(answer_text(response))
-            kind = refusal(response, answer, self._count(answer), source)
-            if kind is None:
-                self._breaker(target).succeeded()
-                return answer
-            refused = kind
-            logger.info("summary refused: key %s, %s, attempt %d", job.key[:12], kind, run.attempts)
-        # A provider that answers nothing usable, time after time, is as good as down.
-        self._breaker(target).failed()
+        allowance, job = work.caller.allowance, work.job
+        room, refused = 0, ""
+        for _ in range(2):
+            room, judged = await self._asked(work, source, room)
+            if judged.kind is None:
+                if refused == "cut_off" and not judged.is_cut:
+                    allowance.needed_more()
+                return judged.text
+            refused = judged.kind
+            logger.info("summary refused: key %s, %s, attempt %d", job.key[:12], refused, work.run.attempts)
+            if refused == "cut_off":
+                allowance.cut_off(judged.tokens, room)
+                if allowance.room(job.summary_tokens, work.target, room) <= room:
+                    break  # the same room gives the same answer
         raise _Refused(refused)
 
-    async def _call(self, request: ChatRequest, target: Target, run: Run) -> Any:
-        """One answer, with retries of what may be retried."""
-        retrying = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(is_retryable),
-            wait=wait_seconds,
-            stop=lambda state: self._breaker(target).is_open or self._out_of_time(state, run),
-            sleep=self._services.sleep,
-            reraise=True,
-        )
-        return await retrying(self._once, request, target, run)
+    async def _asked(self, work: _Work, source: _Source, before: int) -> tuple[int, Judged]:
+        """One answer, in fewer tokens where the provider refuses the length; with the room that it had."""
+        allowance, job = work.caller.allowance, work.job
+        instructions = instructions_of(job, source.template, source.text, source.count)
+        lowered = 0
+        while True:
+            room = allowance.room(job.summary_tokens, work.target, before)
+            is_last = before > 0 or allowance.room(job.summary_tokens, work.target, room) <= room
+            request = summary_request(job, source.text, instructions, work.target, room)
 
-    def _out_of_time(self, state: tenacity.RetryCallState, run: Run) -> bool:
-        left = TOTAL_DEADLINE - (self._clock() - run.started)
-        return state.attempt_number >= self._config.retry_attempts or wait_seconds(state) >= left
+            def judge(answer: Answer, is_last: bool = is_last) -> Judged:
+                return self._judge(answer, source, instructions, job.summary_tokens if is_last else None)
 
-    async def _once(self, request: ChatRequest, target: Target, run: Run) -> Any:
-        breaker = self._breaker(target)
-        turn = await breaker.enter()
-        try:
-            left = TOTAL_DEADLINE - (self._clock() - run.started)
-            if left <= 0:
-                raise SummaryUnavailable("no time left", kind="timeout", attempts=run.attempts)
-            response = await self._answer(request, target, run, left)
-        except SummaryUnavailable:
-            raise
-        except Exception as error:
-            if is_too_large(error):
-                breaker.succeeded()  # it answers; the size is our affair
-                raise _TooLarge(str(error)) from error
-            breaker.failed(permanent=is_permanent(error))
-            raise
-        finally:
-            breaker.leave(turn)
-        add_usage(run, response, self._services.totals)
-        return response
+            try:
+                return room, await work.caller.ask(request, work.target, work.run, judge)
+            except TooLongAnswerError as error:
+                lowered += 1
+                if lowered > _LOWERINGS or not allowance.lower(room, str(error)):
+                    raise
 
-    async def _answer(self, request: ChatRequest, target: Target, run: Run, left: float) -> Any:
-        run.attempts += 1
-        self._services.totals.calls += 1
-        extra = {"model": target.model} if target.model else {}
-        token = own_call.set(True)
-        try:
-            async with asyncio.timeout(min(left, self._config.request_timeout)):
-                return await target.provider.complete(request, **extra)
-        finally:
-            own_call.reset(token)
+    def _judge(self, answer: Answer, source: _Source, instructions: str, summary_tokens: int | None) -> Judged:
+        """What an answer is; with `summary_tokens` it is the last try, and a long one that is cut off may stand."""
+        if len(answer.text) > 8 * len(source.text) + 4_096:
+            return Judged("not_smaller", "", source.tokens)  # too long to be read, let alone counted
+        text = self._clean(answer.text)
+        tokens = self._count(text)
+        kind, is_cut = refusal(answer, text, tokens, source.tokens), False
+        if kind == "cut_off" and summary_tokens is not None:
+            whole = whole_sentences(text)
+            size = self._count(whole)
+            if prose_tokens(summary_tokens) // 2 <= size < source.tokens:
+                kind, text, tokens, is_cut = None, whole, size, True
+        if kind is None:
+            kind = missing_substance(text, source.text, instructions)
+        return Judged(kind, text, tokens, is_cut)

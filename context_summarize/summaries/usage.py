@@ -1,4 +1,4 @@
-"""Usage of the calls for summaries: tokens, cost, waiting."""
+"""Usage of the calls for summaries: tokens, cost, waiting; what no call can have used is left out."""
 
 from __future__ import annotations
 
@@ -41,13 +41,33 @@ class Totals:
         return None if self._cost is None else f"{self._cost:f}"
 
 
+_MOST_TOKENS = 10**9
+_MOST_DOLLARS = 10**6
+_PLACES = Decimal("1e-12")
+"""Figures beyond these are absurd for one call; a figure with 999,999 digits would stop every sum after it."""
+
+
 def amount(told: Any) -> Decimal | None:
-    """A provider's figure as an amount; None if it is not a finite number."""
+    """A provider's figure as US dollars; None if it is no number from 0 to a million."""
+    if isinstance(told, bool) or not isinstance(told, int | float | str | Decimal):
+        return None
     try:
         value = Decimal(str(told))
-    except InvalidOperation:
+    except (InvalidOperation, ValueError):
         return None
-    return value if value.is_finite() else None
+    if not value.is_finite() or not 0 <= value <= _MOST_DOLLARS:
+        return None
+    exponent = value.as_tuple().exponent
+    short = isinstance(exponent, int) and -12 <= exponent <= 0  # it is a letter for what is not finite
+    return value if short else value.quantize(_PLACES)
+
+
+def tokens_used(usage: Any, name: str) -> int:
+    """A provider's figure as tokens; 0 if it is no positive whole number, or an absurd one."""
+    value = getattr(usage, name, None)
+    if not isinstance(value, int) or isinstance(value, bool):
+        return 0
+    return int(value) if 0 < value <= _MOST_TOKENS else 0
 
 
 @dataclass(slots=True)
@@ -56,24 +76,9 @@ class Run:
 
     started: float
     attempts: int = 0
+    pieces: int = 0
+    """Pieces of a large input that were answered."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal | None = None
     model: str | None = None
-
-
-def add_usage(run: Run, response: Any, totals: Totals) -> None:
-    """Add what a response tells of its usage to the run and to the totals; what is no figure is left out."""
-    usage = getattr(response, "usage", None)
-    for name in ("input_tokens", "output_tokens"):
-        value = getattr(usage, name, None)
-        if isinstance(value, int) and not isinstance(value, bool) and value > 0:
-            setattr(run, name, getattr(run, name) + value)
-            setattr(totals, name, getattr(totals, name) + value)
-    cost = amount(getattr(usage, "cost_usd", None))
-    totals.paid(cost)
-    if cost is not None:
-        run.cost = cost if run.cost is None else run.cost + cost
-    marks = getattr(response, "metadata", None)
-    model = getattr(response, "model", None) or (marks.get("model") if isinstance(marks, dict) else None)
-    run.model = model if isinstance(model, str) else run.model

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+
+from context_summarize.summaries.answer import Answer
 
 _CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
 _REFUSED = frozenset({"refusal", "content_filter", "safety", "blocked"})
@@ -19,42 +20,22 @@ _ERROR_TEXT = re.compile(
 )
 _SHORT = 400
 """Longest answer, in characters, that may count as a refusal or an error text; a real summary is longer."""
+_SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*(?=\s|$)|[\u3002\uff01\uff1f]|(?<=\S)(?=\n)")
 
 
-def answer_text(response: Any) -> str:
-    """The text blocks of a `ChatResponse`, joined, without thinking and other blocks."""
-    content = getattr(response, "content", None)
-    if isinstance(content, str):
-        return content.strip()
-    texts: list[str] = []
-    for block in content if isinstance(content, list | tuple) else ():
-        kind = block.get("type") if isinstance(block, dict) else getattr(block, "type", None)
-        text = block.get("text") if isinstance(block, dict) else getattr(block, "text", None)
-        if kind == "text" and isinstance(text, str):
-            texts.append(text)
-    return "\n".join(texts).strip()
+def refusal(answer: Answer, text: str, tokens: int, source_tokens: int) -> str | None:
+    """One word for why this answer is not a summary by its form, or None if it is one.
 
-
-def _calls_tools(response: Any) -> bool:
-    if getattr(response, "tool_calls", None):
-        return True
-    content = getattr(response, "content", None)
-    blocks = content if isinstance(content, list | tuple) else ()
-    kinds = (block.get("type") if isinstance(block, dict) else getattr(block, "type", None) for block in blocks)
-    return any(kind in ("tool_call", "tool_use") for kind in kinds)
-
-
-def refusal(response: Any, text: str, tokens: int, source_tokens: int) -> str | None:
-    """One word for why this answer is not a summary, or None if it is one.
-
-    `tokens` is the size of the answer's text, `source_tokens` the size of its source.
+    Args:
+        text: the answer's text without secrets.
+        tokens: the size of that text.
+        source_tokens: the size of its source.
     """
-    finish = str(getattr(response, "finish_reason", None) or "").lower()
-    if _calls_tools(response):
+    if answer.calls_tools:
         return "tool_calls"
-    if finish in _REFUSED:
+    if answer.finish in _REFUSED:
         return "refusal"
-    if finish in _CUT_OFF:
+    if answer.finish in _CUT_OFF:
         return "cut_off"
     if not text:
         return "empty"
@@ -65,3 +46,11 @@ def refusal(response: Any, text: str, tokens: int, source_tokens: int) -> str | 
     if tokens >= source_tokens:
         return "not_smaller"
     return None
+
+
+def whole_sentences(text: str) -> str:
+    """The text up to the end of its last whole sentence or line; "" where there is none."""
+    end = 0
+    for found in _SENTENCE_END.finditer(text):
+        end = found.end()
+    return text[:end].rstrip()

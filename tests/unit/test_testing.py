@@ -14,7 +14,7 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call
 from context_summarize.session.host import Window, provider_window
-from context_summarize.summaries.validation import answer_text
+from context_summarize.summaries.answer import answer_text
 from context_summarize.testing import (
     ScriptedProvider,
     assistant,

@@ -158,7 +158,8 @@ def test_recorded_text_adds_no_element_and_no_comment(plain, hostile):
     data = block(render_report(hostile))
     assert data["source"] == HOSTILE
     assert data["messages"][0][3] == f"Begin. {HOSTILE}"
-    assert HOSTILE in data["nodes"][-1]["text"]
+    # A summary is stored without lone surrogates, which no client could send.
+    assert HOSTILE.replace("\ud800", "\ufffd") in data["nodes"][-1]["text"]
 
 
 def test_a_page_is_valid_utf_8_whatever_was_recorded(hostile, tmp_path):

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import logging
+import weakref
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from context_summarize.config import Config
-from context_summarize.session.host import DEFAULT_BUDGET, Providers, Window, provider_window, request_budget
+from context_summarize.session.host import DEFAULT_BUDGET, Providers, Window, Windows, provider_window, request_budget
 from context_summarize.testing import ScriptedProvider
 
 
@@ -227,3 +230,70 @@ class TestProviders:
         assert providers.name_of(Info({}, "mine")) == "mine"
         assert providers.name_of(Info({}, 5)) == "Info"
         assert providers.name_of(object()) == "object"
+
+
+class Hanging:
+    """A provider whose `get_model_info()` answers once, and then hangs; it may ignore its cancellation."""
+
+    def __init__(self, answers: int, *, deaf: bool = False) -> None:
+        self.asked = 0
+        self.released = asyncio.Event()
+        self._answers = answers
+        self._deaf = deaf
+
+    async def get_model_info(self) -> Any:
+        self.asked += 1
+        if self.asked <= self._answers:
+            return MODEL
+        while not self.released.is_set():
+            try:
+                await self.released.wait()
+            except asyncio.CancelledError:
+                if not self._deaf:
+                    raise
+        return MODEL
+
+
+class TestHangs:
+    @pytest.fixture(autouse=True)
+    def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("context_summarize.session.host._INFO_SECONDS", 0.01)
+        monkeypatch.setattr("context_summarize.summaries.calls.GRACE", 0.001)
+
+    @pytest.mark.parametrize("deaf", [False, True])
+    async def test_the_last_known_window_counts_while_a_provider_hangs(self, deaf: bool) -> None:
+        """It is asked once, not for every request, and no further question is left behind."""
+        provider, windows = Hanging(1, deaf=deaf), Windows()
+        for _ in range(5):
+            assert await windows.of(provider) == Window(100_000, 8_000)
+        assert provider.asked == 2
+        assert len(asyncio.all_tasks()) == 1 + deaf
+        provider.released.set()
+        await asyncio.sleep(0)
+
+    async def test_a_provider_that_always_hangs_has_no_window(self) -> None:
+        """And a request is served all the same."""
+        provider = Hanging(0)
+        assert await provider_window(provider) is None
+        assert await request_budget(Config(), None, provider) == DEFAULT_BUDGET
+
+    @pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(1)], ids=repr)
+    async def test_what_is_no_exception_is_survived_too(self, error: BaseException) -> None:
+        """Raised by the provider, it ends neither the request nor the event loop."""
+
+        class Raising:
+            async def get_model_info(self) -> Any:
+                raise error
+
+        assert await provider_window(Raising()) is None
+
+    async def test_a_provider_of_the_past_is_let_go_of(self) -> None:
+        """A host that makes a provider for every request does not fill the memory."""
+        windows, first = Windows(), Sync(MODEL)
+        gone = weakref.ref(first)
+        await windows.of(first)
+        del first
+        for _ in range(10):
+            assert await windows.of(Sync(MODEL)) == Window(100_000, 8_000)
+        gc.collect()
+        assert gone() is None

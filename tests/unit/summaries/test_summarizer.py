@@ -34,6 +34,7 @@ from context_summarize.core.frames import node_text
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.facts.extraction import extract_facts
 from context_summarize.facts.fact import Fact
+from context_summarize.summaries.allowance import LEAST_ROOM
 from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.pieces import cut_pieces
@@ -101,12 +102,12 @@ async def failure(made: Summarizer, provider: Any, wanted: Job | None = None, **
 
 class TestRequest:
     async def test_it_is_as_designed(self) -> None:
-        """[system, user], room for thinking, purpose, and the flag that keeps it off the user's screen."""
+        """[system, user], little room at first, purpose, and the flag that keeps it off the user's screen."""
         provider = ScriptedProvider([ANSWER])
         await summarizer().make(job(), target(provider))
         [request] = provider.requests
         assert [message.role for message in request.messages] == ["system", "user"]
-        assert request.max_output_tokens == 4 * 100 + 2_000
+        assert request.max_output_tokens == LEAST_ROOM
         assert request.metadata == {"purpose": "context-summarize", "stream": False}
         assert (request.tools, request.model) == (None, None)
         assert provider.options == [{}]
@@ -176,7 +177,7 @@ class TestRequest:
         """A quarter of the window, at least twice the summary."""
         for window, room in ((4_000, 1_000), (400, 200), (40_000, 2_400)):
             provider = ScriptedProvider(then=ANSWER)
-            await summarizer().make(job("short text " * 30), target(provider, window=window))
+            await summarizer().make(job("short text " * 30, reasons=True), target(provider, window=window))
             assert provider.requests[0].max_output_tokens == room
 
 
@@ -459,7 +460,7 @@ class TestGate:
         provider = ScriptedProvider([bad, ANSWER])
         assert (await summarizer().make(job(), target(provider))).text == ANSWER
         rooms = [request.max_output_tokens for request in provider.requests]
-        assert rooms == [2_400, 4_800]
+        assert rooms == [256, 2_400 if kind == "cut_off" else 512]
         found = await failure(summarizer(), ScriptedProvider([bad, bad, ANSWER]))
         assert (found.kind, found.attempts, found.permanent) == (kind, 2, False)
 
@@ -499,7 +500,7 @@ def window_of(tokens: int, then: str = ANSWER) -> Callable[[ChatRequest], str]:
 
 
 WINDOW = 4_000
-LIMIT = WINDOW - 600 - 1_000
+LIMIT = WINDOW - 600 - 2 * LEAST_ROOM
 """Tokens of transcript that one request carries with this window and summaries of 100 tokens."""
 
 
@@ -508,7 +509,7 @@ class TestPieces:
         """Groups of 100 tokens each, the two characters between them included."""
         return tuple(f"#{n} user\n".ljust(398, "x") for n in range(tokens // 100))
 
-    @pytest.mark.parametrize(("tokens", "pieces"), [(LIMIT, 1), (LIMIT + 100, 2), (2 * LIMIT + 100, 3)])
+    @pytest.mark.parametrize(("tokens", "pieces"), [(2_800, 1), (LIMIT + 100, 2), (2 * LIMIT + 100, 3)])
     async def test_what_is_estimated_too_large_is_cut_before_it_is_sent(self, tokens: int, pieces: int) -> None:
         """size / limit pieces, rounded up, and one merge call that joins them."""
         provider = ScriptedProvider(then=ANSWER)

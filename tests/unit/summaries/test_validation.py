@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import ChatResponse, TextBlock, ThinkingBlock, ToolCall, ToolCallBlock
 
-from context_summarize.summaries.validation import answer_text, refusal
+from context_summarize.summaries.answer import answer_text, read_answer
+from context_summarize.summaries.validation import refusal
 
 GOOD = "Goal: find the order.\nState: found, shipped."
 
@@ -19,7 +20,7 @@ def response(*blocks: Any, finish: str | None = "stop", calls: list[ToolCall] | 
 
 def judged(answer: Any, source_tokens: int = 10_000) -> str | None:
     text = answer_text(answer)
-    return refusal(answer, text, len(text) // 4, source_tokens)
+    return refusal(read_answer(answer), text, len(text) // 4, source_tokens)
 
 
 def test_text_blocks_are_joined_and_everything_else_is_left_out() -> None:

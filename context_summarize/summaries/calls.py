@@ -1,0 +1,70 @@
+"""Foreign work in bounded time: whatever a provider raises or swallows, the caller goes on when its time is over."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+GRACE = 0.25
+"""Seconds that cancelled foreign work gets for its end before it is left alone."""
+
+
+class ProviderStopped(Exception):
+    """Foreign code raised something that is no `Exception`, such as `CancelledError` or `SystemExit`."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> ProviderStopped:
+        """The error in words."""
+        return cls(f"{type(error).__name__}: {error_text(error)}")
+
+
+def error_text(error: BaseException) -> str:
+    """The text of a foreign error, whose `__str__` may raise as well."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - an error that breaks the report of itself is no reason to lose the report
+        return "(its text cannot be read)"
+
+
+async def within(work: Awaitable[T], seconds: float, lingering: set[asyncio.Task[Any]], name: str) -> T:
+    """The result of foreign work, within `seconds`.
+
+    The work has a task of its own, so that a cancellation of the caller and one that the work raises by itself are told
+    apart. Work that ignores its cancellation goes on in `lingering` until it ends; the caller does not wait for it.
+
+    Raises:
+        TimeoutError: the time is over.
+        ProviderStopped: the work raised something that is no `Exception`.
+    """
+    task = asyncio.create_task(_without_base_exceptions(work), name=name)
+    lingering.add(task)
+    task.add_done_callback(lingering.discard)
+    task.add_done_callback(_read)
+    try:
+        await asyncio.wait({task}, timeout=seconds)
+        if task.done():
+            return task.result()
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=GRACE)
+
+
+async def _without_base_exceptions(work: Awaitable[T]) -> T:
+    try:
+        return await work
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        # A cancelled task would look like a cancellation of the caller; the others would end the event loop.
+        raise ProviderStopped.of(error) from error
+
+
+def _read(task: asyncio.Task[Any]) -> None:
+    """Take note of the outcome, so that asyncio does not warn of an error that nobody read."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,101 @@
+"""Whether an answer is about its source: words and exact values that both hold, and forms that no summary has. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_WORD = re.compile(r"[^\W\d_]{3,}")
+_EXACT = re.compile(r"(?=[\w./:-]*[\d_/])\w[\w./:-]{2,}\w")
+_STOP_WORDS = """
+about after all also and any are been before being between but can could did does during each for from had has have
+her here him his how into its just like may more most much none not now one only other our out over she should show
+some such than that the their them then there these they this those through under until was were what when where
+which while who why will with would you your
+goal standing rules facts state user assistant agent
+"""
+_STOP = frozenset(_STOP_WORDS.split())
+"""Words that say nothing of a subject, and headings that every summary has."""
+_ENOUGH = 24
+"""Telling words from which on an answer can be judged by its words; a shorter one is too easily right by chance."""
+_LEAST_SHARE = 0.08
+"""Share of an answer's telling words that its source holds too, at the least."""
+_FEW = 2
+"""Telling words: an answer that holds fewer, chat and copied lines aside, says nothing."""
+_MOST_READ = 200_000
+"""Characters of a text that are looked at."""
+
+_COPIED = re.compile(
+    r"[\s>*_`]*(?:#{1,6}[ \t]*summary \d+ of \d+\b|#\d+ (?:user|assistant|tool)\b|=== transcript [0-9a-f]{20} ===)",
+    re.I,
+)
+"""How an answer opens that goes on with the request. Further down such lines may stand: a frame quotes them."""
+_SENTENCE = re.compile(r"(?<=[.!?\u3002\uff1f\uff01])\s+|\n+")
+_CHAT = re.compile(
+    r"^\W*(?:(?:hi|hello|hey|sure|certainly|of course|absolutely|great|okay|ok|thanks?|thank you)\b[^.?!]{0,40}$"
+    r"|(?:i['’]?m|i am|i['’]?d be|i would be) (?:so |very |more than )?(?:glad|happy|pleased|here|ready|delighted) to\b"
+    r"|(?:how|what) (?:can|may|could|would) (?:i|you)\b"
+    r"|(?:can|could|would|will|do|are|is|have) (?:you|there)\b.*\?$"
+    r"|(?:if you have|if there is|if you need|feel free|let me know|please (?:provide|share|tell|let|give|specify))\b"
+    r"|(?:thank you|thanks) for\b"
+    r"|(?:i can|i['’]ll|i will|let['’]?s|let me) (?:help|assist|gladly)\b)",
+    re.IGNORECASE,
+)
+
+
+def telling_words(text: str) -> frozenset[str]:
+    """The words of a text that say something of its subject: three letters or more, in lower case, cut to six."""
+    words = {word.lower() for word in _WORD.findall(text[:_MOST_READ])}
+    return frozenset(word[:6] for word in words - _STOP)
+
+
+def exact_values(text: str) -> frozenset[str]:
+    """Tokens of four characters or more that hold a digit, an underscore or a slash: ids, paths, dates, numbers."""
+    return frozenset(value.strip("./:-").lower() for value in _EXACT.findall(text[:_MOST_READ]))
+
+
+def missing_substance(text: str, source: str, instructions: str = "") -> str | None:
+    """One word for why a text is no summary of its source; None if it may be one.
+
+    `copied`: it opens with a heading or delimiter of the request, or only repeats its lines. `chat`: it greets, offers
+    help or asks back, and says nothing else. `off_topic`: it shares next to none of its words and no exact value with
+    its source. A summary in another language than its source passes by exact values. Texts of few words are not judged
+    by their words.
+    """
+    if _COPIED.match(text):
+        return "copied"
+    own = _without_lines_of(instructions, text)
+    if own != text and _is_empty(own, source):
+        return "copied"
+    if len(telling_words(own)) < _ENOUGH:
+        return "chat" if _is_chat(own, source) else None
+    return "off_topic" if _is_off_topic(own, source) else None
+
+
+def _is_chat(text: str, source: str) -> bool:
+    sentences = [part.strip() for part in _SENTENCE.split(text)]
+    rest = [part for part in sentences if not _CHAT.match(part)]
+    return len(rest) < len(sentences) and _is_empty(" ".join(rest), source)
+
+
+def _without_lines_of(instructions: str, text: str) -> str:
+    """The text without the lines that stand in the instructions word for word."""
+    known = {_plain(line) for line in instructions.splitlines() if len(line) > 20}
+    lines = text.splitlines()
+    kept = [line for line in lines if _plain(line) not in known]
+    return text if len(kept) == len(lines) else "\n".join(kept)
+
+
+def _plain(line: str) -> str:
+    return " ".join(_WORD.findall(line)).lower()
+
+
+def _is_empty(text: str, source: str) -> bool:
+    return len(telling_words(text)) < _FEW and exact_values(text).isdisjoint(exact_values(source))
+
+
+def _is_off_topic(text: str, source: str) -> bool:
+    words = telling_words(text)
+    shared = words & telling_words(source)
+    if len(shared) > max(1, _LEAST_SHARE * len(words)):
+        return False
+    return exact_values(text).isdisjoint(exact_values(source))

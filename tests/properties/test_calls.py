@@ -1,0 +1,199 @@
+"""How many calls a session makes that bring no summary, whatever its provider does."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from amplifier_core.llm_errors import (
+    AbortError,
+    AuthenticationError,
+    ContentFilterError,
+    ContextLengthError,
+    InvalidRequestError,
+    LLMError,
+    LLMTimeoutError,
+    ProviderUnavailableError,
+    QuotaExceededError,
+    RateLimitError,
+)
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from context_summarize import SummarizingContextManager
+from context_summarize.testing import ScriptedProvider, text_response, tool_session
+from tests.support.recorder import Clock, Recorder
+
+EXAMPLES = max(6, int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "300")) // 50)
+REQUESTS = 300
+
+
+class Odd:
+    """An answer whose parts raise when they are read."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    @property
+    def content(self) -> Any:
+        raise self._error
+
+
+class Unreadable(Exception):
+    """An error without a text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def used(**usage: Any) -> Any:
+    """A good answer with this usage."""
+    return SimpleNamespace(content="Goal: orders were looked up. State: done.", usage=SimpleNamespace(**usage))
+
+
+def cut(text: str) -> Any:
+    """An answer that was cut off."""
+    return SimpleNamespace(content=text, finish_reason="length")
+
+
+GOOD = "Goal: orders were looked up. State: found."
+RAISED: list[BaseException] = [
+    ProviderUnavailableError("503"),
+    RateLimitError("slow", retry_after=float("nan")),
+    RateLimitError("slow", retry_after=0),
+    LLMTimeoutError("late"),
+    AuthenticationError("401"),
+    QuotaExceededError("spent"),
+    ContentFilterError("blocked"),
+    AbortError("aborted"),
+    LLMError("odd", retryable=True),
+    InvalidRequestError("bad schema"),
+    ContextLengthError("too many tokens"),
+    InvalidRequestError("max_tokens is too large: 8400. This model supports at most 4096 completion tokens"),
+    InvalidRequestError("max_output_tokens must be less than 8"),
+    ValueError("no JSON"),
+    ConnectionResetError("reset"),
+    Unreadable(),
+    asyncio.CancelledError(),
+    SystemExit(1),
+    GeneratorExit(),
+    BaseExceptionGroup("both", [SystemExit(1)]),
+]
+ANSWERED: list[Any] = [
+    "",
+    "I'm sorry, I can't.",
+    "I'm glad to assist you with your request. Can you please tell me more?",
+    "## Summary 7 of 6\nmore",
+    "bad \ud800 text about orders",
+    "x" * 2_000_000,
+    None,
+    5,
+    b"bytes",
+    {"content": "text"},
+    Odd(ValueError("x")),
+    Odd(asyncio.CancelledError()),
+    cut(""),
+    cut("It was looked up. " * 60),
+    used(cost_usd="1e999999", input_tokens=10**400),
+    used(cost_usd="1e-999999", output_tokens=-5, reasoning_tokens="many"),
+    SimpleNamespace(content=[{"type": "thinking", "thinking": "hm"}], tool_calls=[1]),
+]
+HANGS, DEAF, ROOM, SIZE = object(), object(), object(), object()
+"""Behaviours that take more than a value: see `Hostile.complete`."""
+
+
+class Hostile(ScriptedProvider):
+    """Behaves in these ways, one after the other, again and again. Counts the good answers that it gives."""
+
+    def __init__(self, ways: Sequence[Any]) -> None:
+        super().__init__(context_window=6_000, max_output_tokens=500)
+        self._ways = ways
+        self.released = asyncio.Event()
+        self.deaf = 0
+
+    async def complete(self, request: Any, **kwargs: Any) -> Any:
+        way = self._ways[self.calls % len(self._ways)]
+        self.requests.append(request)
+        assert (request.max_output_tokens or 0) <= self.max_output_tokens
+        if isinstance(way, BaseException):
+            raise way
+        if way == HANGS:
+            await self.released.wait()
+        while way == DEAF and not self.released.is_set():
+            self.deaf += 1
+            try:
+                await self.released.wait()
+            except asyncio.CancelledError:
+                continue
+        if way == ROOM and request.max_output_tokens > 40:
+            raise InvalidRequestError("max_tokens is too large; the maximum is lower")
+        if way == SIZE and len(str(request.messages)) > 3_000:
+            raise InvalidRequestError("prompt is too long")
+        if way in (ROOM, SIZE):
+            return text_response(GOOD, request)
+        return SimpleNamespace(content=way) if isinstance(way, str) else way
+
+
+async def session(provider: Hostile, step: float) -> tuple[Recorder, int, list[tuple[int, int]]]:
+    """300 requests, `step` seconds between them: (events, requests, (calls, summaries) after each of them)."""
+    clock, recorder = Clock(), Recorder()
+    # 50 ms are long enough for an answer that comes at once, and short enough for many hangs.
+    config: dict[str, Any] = {
+        "keep_recent": 4,
+        "segment_tokens": 256,
+        "summary_tokens": 64,
+        "request_timeout": 0.05,
+        "wait_seconds": 5,
+    }
+    manager = SummarizingContextManager(recorder, config=config, clock=clock, sleep=clock.sleep)
+    seen = []
+    for row in tool_session(REQUESTS // 2, size=300):
+        if row["role"] == "assistant":
+            await manager.get_messages_for_request(2_500, provider)
+            seen.append((provider.calls, recorder.count("context-summarize:summary")))
+            clock.time += step
+        await manager.add_message(row)
+    provider.released.set()
+    statistics = await manager.statistics()
+    assert len(str(statistics)) < 10_000
+    await manager.close()
+    return recorder, len(seen), seen
+
+
+def check(seen: Sequence[tuple[int, int]], pieces: int = 0) -> None:
+    """Calls are at most 60, and three for each summary: its own, and two that brought none."""
+    calls, summaries = seen[-1]
+    assert len(seen) == REQUESTS
+    assert calls <= 60 + 3 * summaries + pieces, (calls, summaries)
+
+
+@pytest.fixture(autouse=True)
+def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Calls that ignore their cancellation are not waited for here."""
+    monkeypatch.setattr("context_summarize.summaries.calls.GRACE", 0.001)
+
+
+WAYS = st.sampled_from([*RAISED, *ANSWERED, GOOD, GOOD, HANGS, DEAF, ROOM, SIZE])
+
+
+@given(ways=st.lists(WAYS, min_size=1, max_size=6), step=st.sampled_from([0.0, 1.0, 90.0]))
+@settings(
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    derandomize="CI" in os.environ,
+)
+def test_calls_without_a_summary_are_bounded_whatever_a_provider_does(ways: list[Any], step: float) -> None:
+    """At most 60 in 300 requests, and two for each summary stored."""
+
+    async def run() -> None:
+        provider = Hostile(ways)
+        _, _, seen = await session(provider, step)
+        check(seen, pieces=provider.calls // 2 if SIZE in ways else 0)
+        assert provider.deaf <= 8 * 3
+
+    asyncio.run(run())

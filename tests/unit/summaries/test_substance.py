@@ -1,0 +1,102 @@
+"""Substance: answers that are about something else than their source, and summaries that are taken for none."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+
+from context_summarize.facts.fallback import fallback_text
+from context_summarize.messages.text import content_text
+from context_summarize.summaries.prompts import load_prompts
+from context_summarize.summaries.substance import missing_substance
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.transcript.rows import RenderedRow, render_rows
+from tests.support.recorder import recording
+
+SOURCE = """#1 user
+Please move reservation HAT136 of mia_li_3668 to flight HAT271 on May 21.
+
+#2 assistant
+The reservation was moved to HAT271; the difference of $250 was paid with the gift card, and the bags are unchanged.
+"""
+INSTRUCTIONS = load_prompts("default").segment.fill(words="50", fence="=== transcript 0 ===")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("I'm glad to assist you with your request. Can you please tell me more?", "chat"),
+        ("Hello! How can I help you today?", "chat"),
+        ("Sure! Please provide the transcript. Let me know if you need anything else.", "chat"),
+        ("## Summary 7 of 6\nThe reservation was moved.", "copied"),
+        ("#3 user\nThank you, that was all.", "copied"),
+        ("=== transcript 0123456789abcdef0123 ===\nThe reservation was moved.", "copied"),
+        ("\n".join(INSTRUCTIONS.splitlines()[-8:-2]), "copied"),
+        (
+            "Photosynthesis converts sunlight into chemical energy inside chloroplasts. Plants absorb carbon dioxide "
+            "through stomata, release oxygen, and build glucose molecules. Chlorophyll pigments capture mostly red "
+            "and blue wavelengths, reflecting green, whereas accessory carotenoids widen absorption further.",
+            "off_topic",
+        ),
+    ],
+)
+def test_an_answer_without_substance_is_refused(text: str, kind: str) -> None:
+    """It greets, asks back, goes on with the request, repeats it, or talks of something else."""
+    assert missing_substance(text, SOURCE, INSTRUCTIONS) == kind
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Goal: done.",
+        "Goal: the user asked for something, and it was done.",
+        "Sure, here is the summary: the reservation HAT136 was moved to HAT271.",
+        "Ziel: Die Buchung HAT136 sollte verlegt werden. Stand: Sie wurde auf den neuen Flug umgebucht, der "
+        "Aufpreis wurde mit dem Gutschein beglichen, das Gepäck blieb gleich, weitere Wünsche bestanden keine, und der "
+        "Kunde bedankte sich freundlich bei der Mitarbeiterin.",
+        "目标: 将预订改到另一航班。 状态: 已完成, 差价已用礼品卡支付。",
+    ],
+    ids=["scripted", "scripted, longer", "announced", "another language", "another script"],
+)
+def test_a_summary_passes(text: str) -> None:
+    """Short ones, and those in the user's language with exact values of the source."""
+    assert missing_substance(text, SOURCE, INSTRUCTIONS) is None
+
+
+def extract(text: str, room: int) -> str:
+    """The sentences whose words are most frequent, in their order: a summariser that is no model."""
+    sentences = [part.strip() for part in re.split(r"(?<=[.!?:])\s+|\n+", text)]
+    sentences = [part for part in sentences if len(part) > 20 and not part.startswith("#")]
+    words = [re.findall(r"[A-Za-z]{4,}", part.lower()) for part in sentences]
+    frequency = Counter(word for found in words for word in set(found))
+    rank = sorted(
+        range(len(sentences)), key=lambda at: -sum(frequency[w] for w in set(words[at])) / (len(words[at]) + 8)
+    )
+    chosen: list[int] = []
+    for at in rank:
+        if len(sentences[at]) <= room and len(sentences[at]) < 500:
+            chosen.append(at)
+            room -= len(sentences[at])
+    return "\n".join(sentences[at] for at in sorted(chosen)) or text[:200]
+
+
+def test_summaries_of_the_recording_are_not_refused() -> None:
+    """At most 0.5 % of extracted sentences and of summaries by code."""
+    count = TokenCounter().count
+    rows = [
+        RenderedRow(at, row["role"], row.get("name"), content_text(row.get("content")))
+        for at, row in enumerate(recording(), 1)
+        if row["role"] in ("user", "assistant", "tool")
+    ]
+    refused = total = 0
+    for size in (6, 20, 60):
+        for start in range(0, len(rows) - size, size):
+            part = rows[start : start + size]
+            source = render_rows(part)
+            for text in (extract(source, max(300, len(source) // 10)), fallback_text(part, 300, count)):
+                refused += missing_substance(text, source, INSTRUCTIONS) is not None
+                total += 1
+    assert total > 400
+    assert refused <= 0.005 * total
