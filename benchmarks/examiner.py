@@ -14,8 +14,8 @@ import tenacity
 from amplifier_core.message_models import ChatRequest, Message, ToolSpec
 
 from context_summarize.messages.rows import JsonRow
+from context_summarize.summaries.answer import answer_text
 from context_summarize.summaries.failures import is_retryable
-from context_summarize.summaries.validation import answer_text
 
 logger = logging.getLogger(__name__)
 

@@ -164,7 +164,7 @@ class TestOnTheWire:
         [body] = it.requests
         assert body.keys() == {"model", "messages", "max_completion_tokens"}
         assert body["model"] == "chat-1"
-        assert body["max_completion_tokens"] == 4 * SETTINGS["summary_tokens"] + 2_000
+        assert body["max_completion_tokens"] == 2 * SETTINGS["summary_tokens"]
         system, user = body["messages"]
         assert (system["role"], user["role"]) == ("system", "user")
         assert system.keys() == user.keys() == {"role", "content"}
