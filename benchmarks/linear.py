@@ -19,8 +19,8 @@ from context_summarize.recall.search import comparable, excerpt, words_in
 from context_summarize.redaction.formats import FORMATS
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.transcript.decomposing import decomposed
+from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.forged import quoted
-from context_summarize.transcript.marks import escape_marks
 from context_summarize.transcript.rows import RenderedRow
 
 Work = Callable[[str], object]
@@ -43,7 +43,7 @@ UNITS = (
 """What a hostile text repeats."""
 MODULES = (
     "facts.commands", "facts.patterns", "recall.search", "redaction.assigned", "redaction.keys", "redaction.marks",
-    "redaction.values", "redaction.views", "transcript.fences", "transcript.forged", "transcript.marks",
+    "redaction.values", "redaction.views", "transcript.fences", "transcript.forged", "transcript.escaping",
     "transcript.rows",
 )  # fmt: skip
 """Modules whose patterns run over content, under `context_summarize`; formats of secrets are listed by themselves."""

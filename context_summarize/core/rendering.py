@@ -9,7 +9,7 @@ from context_summarize.core.groups import Group
 from context_summarize.messages.rows import Call, Row
 from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction.redactor import Redact
-from context_summarize.transcript.marks import cut_middle, escape_marks
+from context_summarize.transcript.escaping import cut_middle, escape_marks
 from context_summarize.transcript.rows import RenderedRow
 
 

@@ -10,7 +10,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from context_summarize.facts.pasted import PASTED, STRAY, host_tag, pasted_rule
-from context_summarize.transcript.marks import BLANK, INVISIBLE, LINE_END
+from context_summarize.transcript.escaping import BLANK, INVISIBLE, LINE_END
 
 READ = 40_000
 """Characters of one message that are read, half of them at its end; a longer message is pasted text."""

@@ -25,8 +25,8 @@ from context_summarize.recall.query import MIN_TOKENS, RecallAnswer, RecallQuery
 from context_summarize.recall.search import MAX_CHARS, MAX_WORDS, excerpt, query_words, words_in
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.calls import without_calls
+from context_summarize.transcript.escaping import after_cut
 from context_summarize.transcript.fences import RECALL_FENCE
-from context_summarize.transcript.marks import after_cut
 from context_summarize.transcript.rows import RenderedRow, render_rows
 
 _MAX_HITS = 20

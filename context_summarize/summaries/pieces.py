@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from context_summarize.transcript.marks import after_cut
+from context_summarize.transcript.escaping import after_cut
 
 
 def cut_pieces(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> list[str]:

@@ -34,8 +34,8 @@ from context_summarize.summaries.slots import Slots
 from context_summarize.summaries.substance import missing_substance
 from context_summarize.summaries.usage import Run
 from context_summarize.summaries.validation import refusal, whole_sentences
+from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.fences import numbered
-from context_summarize.transcript.marks import cut_middle
 
 logger = logging.getLogger(__name__)
 

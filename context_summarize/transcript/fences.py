@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from context_summarize.transcript.marks import escape_marks
+from context_summarize.transcript.escaping import escape_marks
 
 RECALL_FENCE = ("=== transcript ===", "=== transcript ends ===")
 """Lines before and after the rows of a recall answer. Rendered rows hold no line that begins like these."""

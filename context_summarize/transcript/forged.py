@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Callable
 
 from context_summarize.transcript.decomposing import decomposed
-from context_summarize.transcript.marks import INVISIBLE, LINE_END
+from context_summarize.transcript.escaping import INVISIBLE, LINE_END
 
 Frame = Callable[..., str]
 """Fills `frame.md`: called with text, first, last, count, level and recall, all strings."""

@@ -17,9 +17,9 @@ from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.summaries.pieces import cut_pieces
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
+from context_summarize.transcript.escaping import after_cut, cut_middle, escape_marks
 from context_summarize.transcript.fences import fence_of, numbered
 from context_summarize.transcript.forged import quoted
-from context_summarize.transcript.marks import after_cut, cut_middle, escape_marks
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
 from tests.support.paths import ROOT
 

@@ -22,7 +22,7 @@ from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
 from context_summarize.redaction.redactor import Redact
 from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user
-from context_summarize.transcript.marks import cut_middle
+from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
 from tests.support.rendered import render_groups
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.fences import (
     RECALL_FENCE,
     enclosed,
@@ -13,7 +14,6 @@ from context_summarize.transcript.fences import (
     numbered_parts,
     split_numbered,
 )
-from context_summarize.transcript.marks import escape_marks
 
 TEXTS = [
     "#1 user\nhello",

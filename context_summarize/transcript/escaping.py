@@ -1,4 +1,4 @@
-"""Marks of a transcript: escaping of text that looks like one, and cuts that leave a note."""
+"""Escaping of text that looks like a mark of a transcript, and cuts that leave a note."""
 
 from __future__ import annotations
 
