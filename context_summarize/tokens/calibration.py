@@ -83,7 +83,8 @@ class Meter:
 
     def invert(self, tokens: int) -> int:
         """The largest estimate whose corrected size is at most `tokens`; 0 when there is none."""
-        estimate = max(0, int((tokens - self._constant) / self._ratio) + 2)
-        while estimate > 0 and self.correct(estimate) > tokens:
-            estimate -= 1
-        return estimate
+        low, high = 0, max(0, int((tokens - self._constant) / self._ratio) + 2)
+        while low < high:  # halved: a budget beyond what a float holds exactly is off by more than a few
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.correct(middle) <= tokens else (low, middle - 1)
+        return low

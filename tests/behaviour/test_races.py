@@ -391,6 +391,26 @@ class TestWhileSummariesAreUnderWay:
         await made.close()
         await plain.close()
 
+    @pytest.mark.parametrize("how", ["clear", "another"])
+    async def test_a_compaction_on_demand_goes_on_with_the_new_history(self, how: str) -> None:
+        """`compact()` never fails because the history was replaced while it waited."""
+        made, provider = SummarizingContextManager(keep_recent=4, **SMALL), Gated()
+        await made.set_messages(tool_session(12))
+        provider.go.set()
+        await made.get_messages_for_request(2_000, provider)
+        provider.go.clear()
+        for row in tool_session(12, start=100):
+            await made.add_message(row)
+        provider.asked.clear()
+        compacting = asyncio.create_task(made.compact())
+        await provider.asked.wait()
+        rows = [] if how == "clear" else tool_session(9, start=500)
+        await (made.clear() if how == "clear" else made.set_messages(rows))
+        provider.go.set()
+        assert await compacting >= 0
+        assert await made.get_messages() == rows
+        await made.close()
+
     async def test_work_for_a_history_that_is_gone_is_not_kept_for_ever(self) -> None:
         """What nobody will ask for again does not pile up over a day of repaired transcripts."""
         made = SummarizingContextManager(keep_recent=4, **SMALL)

@@ -157,3 +157,11 @@ class TestMeter:
             estimate = meter.invert(size)
             assert meter.correct(estimate) <= size < meter.correct(estimate + 1)
         assert meter.invert(meter.correct(0) - 1) == meter.invert(-5) == 0
+
+    @pytest.mark.parametrize("budget", [10**6, 2**53 + 1, 10**30])
+    def test_any_budget_is_inverted_at_once(self, no_hang: None, budget: int) -> None:
+        """Also one that no float holds exactly: the largest estimate that fits is found by halving."""
+        meter = Meter()
+        feed(meter, (10_000, 13_000), (20_000, 25_000))
+        estimate = meter.invert(budget)
+        assert meter.correct(estimate) <= budget < meter.correct(estimate + max(1, estimate // 1_000_000))
