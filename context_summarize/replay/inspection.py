@@ -188,6 +188,7 @@ class _Look:
 
     def __init__(self, manager: SummarizingContextManager, config: Config, count: Count, budget: int) -> None:
         self._chat = manager.conversation
+        finished(self._chat.advance())
         self._config = config
         self._prompts = load_prompts(config.prompts)
         self._count = count

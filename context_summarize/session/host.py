@@ -11,7 +11,7 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.redaction.errors import traceback_of
-from context_summarize.summaries.calls import within
+from context_summarize.summaries.calls import guarded, within
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class Windows:
         hung = False
         for ask, pick in (("get_model_info", None), ("get_info", "defaults")):
             try:
-                found = await within(_told(provider, ask, pick), _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}")
+                found = _window_in(await _told(provider, ask, known.lingering), pick)
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 hung = hung or isinstance(error, TimeoutError)
                 name = type(provider).__name__
@@ -130,13 +130,20 @@ class Windows:
         return self._known[-1]
 
 
-async def _told(provider: Any, ask: str, pick: str | None) -> Window | None:
-    method = getattr(provider, ask, None)
-    if not callable(method):
-        return None
-    answer = method()
+async def _told(provider: Any, ask: str, lingering: set[asyncio.Task[Any]]) -> Any:
+    """What a provider says of itself; None where it has no such method. Only what is awaited needs a task."""
+    answer = guarded(lambda: _call(provider, ask))
     if inspect.isawaitable(answer):
-        answer = await answer
+        answer = await within(answer, _INFO_SECONDS, lingering, f"{_NAME}:{ask}")
+    return answer
+
+
+def _call(provider: Any, ask: str) -> Any:
+    method = getattr(provider, ask, None)
+    return method() if callable(method) else None
+
+
+def _window_in(answer: Any, pick: str | None) -> Window | None:
     source = answer if pick is None else getattr(answer, pick, None)
     context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
     return Window(context, output or 0) if context else None

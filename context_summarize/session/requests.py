@@ -56,6 +56,9 @@ class Requests:
         self._lock = asyncio.Lock()
         self._chat: Conversation | None = None
         self.paused = False
+        config = services.config
+        self._indexed_from = min(config.compact_threshold, config.prefetch_threshold or 1.0)
+        """Share of the budget from which on segments are cut: below it no plan needs them."""
         self._weighed: tuple[object, ...] | None = None
         """What a compaction was weighed for last: if nothing has changed it is not weighed again."""
         self._late_at: int | None = None
@@ -107,7 +110,7 @@ class Requests:
         """Make a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts."""
         async with self._lock:
             while True:
-                limits, chat = await self._ready(self._host.limits.last_budget, None)
+                limits, chat = await self._ready(self._host.limits.last_budget, None, is_due=True)
                 before = limits.used(self._server.view(chat).tokens())
                 wait = Deadline(None, self._services.clock)
                 if await self._compacted(chat, limits, Ask("manual", focus), wait):
@@ -118,7 +121,7 @@ class Requests:
     async def preview(self) -> Preview:
         """What the next compaction does, without making it or asking anybody."""
         async with self._lock:
-            limits, chat = await self._ready(self._host.limits.last_budget, None)
+            limits, chat = await self._ready(self._host.limits.last_budget, None, is_due=True)
             return self._compactor.preview(chat, limits, self._reason(chat, limits))
 
     async def tokens(self) -> int:
@@ -135,8 +138,10 @@ class Requests:
 
     # --- its parts --------------------------------------------------------------------------------------------------
 
-    async def _ready(self, token_budget: int | None, provider: Any | None) -> tuple[RequestLimits, Conversation]:
-        """The limits of a request, and the conversation, resumed and indexed."""
+    async def _ready(
+        self, token_budget: int | None, provider: Any | None, *, is_due: bool = False
+    ) -> tuple[RequestLimits, Conversation]:
+        """The limits of a request, and the conversation, resumed; indexed if a compaction is near, or is due."""
         if not self._host.is_cancelled():
             self._tasks.resume_waiting()
         while True:
@@ -145,7 +150,8 @@ class Requests:
             await self._resumed(limits.system_prompt is not None, limits.own.own_budget)
             if self.chat.history is history:
                 derive_sizes(self.chat, self._config, limits.budget)
-                await in_slices(self.chat.advance())
+                if is_due or self._used(self.chat, limits) >= self._indexed_from * limits.budget:
+                    await in_slices(self.chat.advance())
             if self.chat.history is history:
                 return limits, self.chat
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -52,6 +52,20 @@ async def within(work: Awaitable[T], seconds: float, lingering: set[asyncio.Task
         if not task.done():
             task.cancel()
             await asyncio.wait({task}, timeout=GRACE)
+
+
+def guarded(call: Callable[[], T]) -> T:
+    """The result of a foreign call that is not awaited.
+
+    Raises:
+        ProviderStopped: it raised something that is no `Exception`.
+    """
+    try:
+        return call()
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise ProviderStopped.of(error) from error
 
 
 async def _without_base_exceptions(work: Awaitable[T]) -> T:
