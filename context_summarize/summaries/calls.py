@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -43,6 +44,7 @@ async def within(work: Awaitable[T], seconds: float, lingering: set[asyncio.Task
     lingering.add(task)
     task.add_done_callback(lingering.discard)
     task.add_done_callback(_read)
+    task.add_done_callback(lambda _: _close_unstarted(work))
     try:
         await asyncio.wait({task}, timeout=seconds)
         if task.done():
@@ -66,6 +68,12 @@ def guarded(call: Callable[[], T]) -> T:
         raise
     except BaseException as error:
         raise ProviderStopped.of(error) from error
+
+
+def _close_unstarted(work: Awaitable[Any]) -> None:
+    """Let go of work whose task was cancelled before its first step; Python warns of a coroutine nobody awaited."""
+    if inspect.iscoroutine(work) and inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
+        work.close()
 
 
 async def _without_base_exceptions(work: Awaitable[T]) -> T:
