@@ -24,7 +24,7 @@ Prefetched = Literal["room", "no room"] | None
 _MOST_OF_IT = 0.75
 """Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
 _HARDER = 256
-"""Tokens that the harder shortening of results leaves of each, at least four times as little as the first one."""
+"""The second shortening takes results above a quarter of the first bound, but none of this many tokens or fewer."""
 
 
 @dataclass(frozen=True, slots=True)
