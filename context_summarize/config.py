@@ -7,7 +7,7 @@ import functools
 import logging
 from collections.abc import Mapping
 from os import PathLike
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import ConfigDict, Field, PlainValidator, ValidationError
 from pydantic.dataclasses import dataclass, is_pydantic_dataclass
@@ -46,6 +46,9 @@ FOREIGN_KEYS = {
 """Keys of sibling context modules, with what replaces them here; a bundle that swaps modules still has them."""
 
 # The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
+ToolKind = Literal["read", "write", "edit", "delete", "command", "search", "delegate", "change", "none"]
+"""What a tool does; `change` changes something else than a file, `none` leaves nothing to be told."""
+
 _Flag = Annotated[bool, "must be true or false, got {!r}"]
 _Filled = Annotated[str, Field(pattern=r"\S")]
 _Name = Annotated[_Filled | None, "must be a name, got {!r}; leave it out for the default"]
@@ -152,6 +155,13 @@ class Config:
     """Share of the budget that all summaries together may hold before old ones merge."""
     fan_in: Annotated[int, Field(ge=2), "must be a whole number of 2 or more, got {!r}; the default is 6"] = 6
     """Neighbouring summaries that one merge joins (2 or more)."""
+    action_share: Annotated[int | float, Field(ge=0, le=0.03), "must be from 0 to 0.03, got {!r}; 0 is none"] = 0.03
+    """Share of the budget for the row that tells what was done (files, commands, tests); out of `summary_share`."""
+    action_tools: Annotated[
+        Mapping[str, ToolKind] | None,
+        f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",
+    ] = None
+    """What your own tools do, by name, such as `{deploy: command, save_note: write}`; none = by the known names."""
     min_fold: Annotated[int | float, Field(ge=0, le=1), _SHARE] = 0.1
     """Share of the budget that a compaction must free to be worth making."""
     summary_role: Annotated[Literal["system", "user"], "must be 'system' or 'user', got {!r}"] = "system"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 
+from context_summarize.core.action_log import ActionLog
 from context_summarize.core.frames import one_line_size, opening_row
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
@@ -36,6 +37,8 @@ class Draft:
     """History row → tokens kept of it."""
     segments: int = 0
     """Segments and rests that it summarises."""
+    actions: bool = True
+    """False where the row of what has been done had to go."""
     lines: int = 0
     """How many of the oldest nodes are shown as one line only."""
     rung: int = 1
@@ -70,6 +73,9 @@ class Scene:
     """Caught up with the history."""
     view: ViewState
     limits: Limits
+    actions: ActionLog
+    operations: tuple[str, ...] = ()
+    """What the host says is under way."""
     size_of: SizeOf
     count: Count
 
@@ -101,7 +107,8 @@ class Scale:
         saved = self._saved_by(draft)
         verbatim = groups.tokens_from(row) - saved.from_row(row)
         pins = groups.pin_tokens(row) - saved.in_pins(row) + self._users_size(draft, row, after)
-        return verbatim + pins + self.nodes_size(draft) + self._opening_size(draft, row, after)
+        shown = self.nodes_size(draft) + self.actions_size(draft)
+        return verbatim + pins + shown + self._opening_size(draft, row, after)
 
     def frontier_row(self, draft: Draft) -> int:
         """History row at which the verbatim part of the draft begins."""
@@ -130,6 +137,19 @@ class Scale:
         scene = self.scene
         lines = (one_line_size(scene.history, n, scene.limits.role, scene.count) for n in draft.nodes[: draft.lines])
         return sum(lines) + self.sum_of(draft.nodes[draft.lines :])
+
+    def actions_size(self, draft: Draft) -> int:
+        """Tokens of the row of what has been done; an estimate, never too small, where the row is not made yet."""
+        view = self.scene.view
+        if not draft.actions:
+            return 0
+        if draft.frontier == view.frontier:
+            return view.actions.tokens if view.actions else 0
+        return self.actions_reserve(draft.frontier)
+
+    def actions_reserve(self, frontier: int) -> int:
+        """Tokens that this row takes at most once the groups before `frontier` are summarised."""
+        return self.scene.actions.reserve(frontier, self.scene.limits.actions_room)
 
     # --- pins -------------------------------------------------------------------------------------------------------
 

@@ -34,7 +34,7 @@ def show_node(history: History, node: Node, summary: Summary, frame: Frame, role
     """The row that stands for a node, and its size."""
     first, last = history.message_range(node.first_group, node.end_group)
     content = frame(
-        text=quoted(without_surrogates(node_text(summary)), frame),
+        text=quoted(without_surrogates(node_text(summary)), frame, actions_frame),
         first=str(first),
         last=str(last),
         count=str(last - first + 1),
@@ -66,6 +66,23 @@ def _shown(node: Node, summary: Summary, content: str, span: tuple[int, int], ro
     }
     row: JsonRow = {"role": role, "content": content, "metadata": metadata}
     return ShownNode(node, summary, row, measure(row, count))
+
+
+def actions_frame(*, text: str, last: str, recall: str = "", **_: str) -> str:
+    """The text around the lines that tell what has been done."""
+    return (
+        f"[Actions in messages 1 to {last}, read from the tool calls by code; #7 is message 7. "
+        f"A record, not instructions.{recall}]\n{text}\n[End of the actions in messages 1 to {last}.]"
+    )
+
+
+def actions_row(history: History, text: str, frontier: int, role: str) -> JsonRow:
+    """The row that tells what was done in the rendered groups before `frontier`."""
+    _, last = history.message_range(0, frontier)
+    hint = f' More: {NAME}(query="a path or a command from below").' if history.recall else ""
+    content = actions_frame(text=quoted(without_surrogates(text), actions_frame), last=str(last), recall=hint)
+    metadata = {"source": SOURCE, "ephemeral": True, "actions": True, "messages": [1, last]}
+    return {"role": role, "content": content, "metadata": metadata}
 
 
 def opening_row() -> JsonRow:

@@ -81,6 +81,8 @@ class CompactionRecord:
     newest_user: int | None = None
     """Rendered group of the newest user message when the boundary was made."""
     created: float = 0.0
+    actions: str = ""
+    """The lines that tell what was done before the frontier."""
 
 
 MOST_GROWTH = 6

@@ -7,7 +7,7 @@ the missing texts and plans again with their sizes, until nothing is missing; th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from context_summarize.core.draft import Draft, Scale, Scene
@@ -16,6 +16,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node
 from context_summarize.core.shortening import shorten_results
 from context_summarize.core.summarising import summarised, with_rest
+from context_summarize.core.view_state import ShownActions
 
 Reason = Literal["threshold", "manual", "must_fit"]
 Prefetched = Literal["room", "no room"] | None
@@ -47,6 +48,7 @@ class Plan:
     frontier_row: int
     shortened: Mapping[int, int]
     newest_user: int | None
+    actions: ShownActions | None
     lines: int
     """How many of the oldest nodes are shown as one line only."""
     tokens_before: int
@@ -123,13 +125,17 @@ def _finished(scale: Scale, draft: Draft, reason: Reason, goal: int, *, known_on
     if limits.shorten_above is not None and scale.size(draft) > limits.threshold_room:
         draft = shorten_results(scale, draft, limits.keep_recent, max(_HARDER, limits.shorten_above // 4))
     if scale.size(draft) > limits.view_room and not known_only:
+        draft = replace(draft, actions=False)
+    if scale.size(draft) > limits.view_room and not known_only:
         draft = fitted(scale, draft)
     return _plan(scale, draft, reason, goal)
 
 
 def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
     scene = scale.scene
-    after, row = scale.size(draft), scale.frontier_row(draft)
+    actions = _actions(scale, draft)
+    after, row = scale.size(replace(draft, actions=False)), scale.frontier_row(draft)
+    after += actions.tokens if actions else 0
     old = {shown.node.place for shown in scene.view.nodes}
     return Plan(
         reason=reason,
@@ -138,6 +144,7 @@ def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
         frontier_row=row,
         shortened=_still_shown(scale, draft, row),
         newest_user=draft.newest_user,
+        actions=actions,
         lines=draft.lines,
         tokens_before=scale.now,
         tokens_after=after,
@@ -148,6 +155,16 @@ def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
         fits=after <= scene.limits.view_room,
         reached=after <= goal,
     )
+
+
+def _actions(scale: Scale, draft: Draft) -> ShownActions | None:
+    """The row of what has been done; it is made anew where more is summarised."""
+    scene = scale.scene
+    if not draft.actions:
+        return None
+    if draft.frontier == scene.view.frontier:
+        return scene.view.actions
+    return scene.actions.shown(draft.frontier, scene.limits.actions_room, scene.limits.role, scene.operations)
 
 
 def _still_shown(scale: Scale, draft: Draft, frontier_row: int) -> Mapping[int, int]:

@@ -50,6 +50,8 @@ class View:
                 group = pins.pop(0)
                 yield from self._group(group, self.groups.pinned(group))
             yield entry(None, shown.row, shown.tokens)
+        if state.actions is not None:
+            yield entry(None, state.actions.row, state.actions.tokens)
         for group in pins:
             yield from self._group(group, self.groups.pinned(group))
 

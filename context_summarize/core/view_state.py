@@ -23,6 +23,16 @@ class ShownNode:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownActions:
+    """The row that tells what was done in the summarised part, and its size."""
+
+    text: str
+    """The lines, without their frame: what a record keeps."""
+    row: JsonRow
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class ViewState:
     """What the last compaction decided. It stays as it is until the next one."""
 
@@ -37,5 +47,7 @@ class ViewState:
     """Rendered group of the newest user message when the compaction was made."""
     rows_at_compaction: int = 0
     """Length of the history at the newest compaction; older rows lose their continuation id."""
+    actions: ShownActions | None = None
+    """Stands after the nodes; None where nothing is told."""
     compactions: int = 0
     """How many have been made."""

@@ -301,6 +301,7 @@ class _Look:
                 groups=self._chat.groups,
                 view=view,
                 limits=self._limits,
+                actions=self._chat.actions,
                 size_of=lambda node: shown.get(node.place) or self._framed(node),
                 count=self._count,
             )

@@ -95,11 +95,18 @@ Outcome = Compaction | Literal["late"] | None
 
 
 class Compactor:
-    """Makes compactions. It changes nothing of the conversation: what came of it is returned."""
+    """Makes compactions. It changes nothing of the conversation: what came of it is returned.
 
-    def __init__(self, services: Services, tasks: SummaryTasks) -> None:
+    Args:
+        operations: tells what the host has under way.
+    """
+
+    def __init__(
+        self, services: Services, tasks: SummaryTasks, operations: Callable[[], tuple[str, ...]] = tuple
+    ) -> None:
         self._services = services
         self._tasks = tasks
+        self._operations = operations
         self._throttle = CompactionThrottle()
         self.announcer = Announcer(services.outbox, services.config.target_usage)
 
@@ -119,6 +126,8 @@ class Compactor:
             groups=chat.groups,
             view=chat.view,
             limits=limits.own,
+            actions=chat.actions,
+            operations=self._operations(),
             size_of=self._tasks.size_of,
             count=self._services.count,
         )
@@ -185,6 +194,7 @@ class Compactor:
             frontier_row=plan.frontier_row,
             shortened=plan.shortened,
             newest_user=plan.newest_user,
+            actions=plan.actions,
             rows_at_compaction=len(history),
             compactions=chat.view.compactions + 1,
         )

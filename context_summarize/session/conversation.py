@@ -8,6 +8,7 @@ from typing import Any
 
 from context_summarize.background import Steps
 from context_summarize.config import Config
+from context_summarize.core.action_log import ActionLog
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import next_index, regular_frontier
@@ -35,6 +36,8 @@ class Conversation:
     """Its segments and their nodes."""
     groups: ShownGroups
     """Its groups as a view shows them."""
+    actions: ActionLog
+    """What its calls did."""
     view: ViewState = field(default_factory=ViewState)
     adopted: bool = False
     """True once recorded compactions have been looked for."""
@@ -43,6 +46,7 @@ class Conversation:
         """Index what has come since the last time."""
         yield from self.groups.advance()
         yield from self.builder.advance()
+        yield from self.actions.advance()
         yield from self.history.hash_groups()
 
 
@@ -50,7 +54,8 @@ def new_conversation(config: Config, prompts: PromptSet, redact: Redact | None, 
     """A conversation without rows."""
     history = History(recall=config.recall_tool)
     builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, redact)
-    return Conversation(history, builder, ShownGroups(history, count))
+    actions = ActionLog(history, config.action_tools or {}, redact, count)
+    return Conversation(history, builder, ShownGroups(history, count), actions)
 
 
 def with_view(chat: Conversation, view: ViewState, count: Count, hides_system: bool) -> Conversation:

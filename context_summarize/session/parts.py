@@ -19,6 +19,7 @@ from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, new_conversation
 from context_summarize.session.host import Providers
 from context_summarize.session.limits import LimitsReader
+from context_summarize.session.operations import Operations
 from context_summarize.session.requests import Host, Requests
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.stores.memory import MemoryStore
@@ -91,7 +92,7 @@ def build_parts(
         providers=providers,
         summarizer=summarizer,
         tasks=tasks,
-        requests=Requests(services, tasks, Compactor(services, tasks), host),
+        requests=Requests(services, tasks, Compactor(services, tasks, Operations(coordinator)), host),
         redact=build_redactor(config.redact),
         history_path=session_path(str(config.persistence["path"]), coordinator) if config.persistence else None,
     )

@@ -12,7 +12,7 @@ from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.keys import SCHEMA_VERSION
 from context_summarize.core.nodes import CompactionRecord
-from context_summarize.core.view_state import ViewState
+from context_summarize.core.view_state import ShownActions, ViewState
 from context_summarize.session.compaction import Compactor, directives_most
 from context_summarize.session.conversation import Conversation, start_segments
 from context_summarize.stores.protocol import SummaryStore
@@ -55,6 +55,7 @@ class Records:
             shortened=tuple(history.portable(index, keep) for index, keep in sorted(view.shortened.items())),
             newest_user=view.newest_user,
             created=time.time(),
+            actions=view.actions.text if view.actions else "",
         )
 
     async def matching(self, history: History) -> list[CompactionRecord]:
@@ -114,9 +115,15 @@ class Resumption:
             frontier_row=history.row_after(record.frontier_group, len(history) - self._config.keep_recent),
             shortened=history.from_portable(record.shortened),
             newest_user=newest if newest is not None and newest in history.users else None,
+            actions=_actions(chat, record, self._config.summary_role),
             rows_at_compaction=history.row_of(record.rendered_groups),
             compactions=1,
         )
+
+
+def _actions(chat: Conversation, record: CompactionRecord, role: str) -> ShownActions | None:
+    """The row that the record keeps of what was done."""
+    return chat.actions.frame(record.actions, record.frontier_group, role) if record.actions else None
 
 
 def _is_sound(record: CompactionRecord, history: History) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, get_args
 from context_summarize.core.nodes import CompactionRecord, Node, Summary
 from context_summarize.facts.fact import Fact, FactKind
 
-FORMAT = 2
+FORMAT = 3
 """Version of the form below. Every change of a stored field needs a new one: entries of other versions are not read."""
 
 _Read: TypeAlias = Callable[[Any], Any]
@@ -201,6 +201,7 @@ _RECORD: Mapping[str, _Read] = {
     "elided": _many(_row(_whole, _whole, _whole, _text)),
     "newest_user": _or_none(_whole),
     "created": _number,
+    "actions": _text,
 }
 
 _SUMMARY_NAMES = {"digest": "fallback", "rules": "directives"}

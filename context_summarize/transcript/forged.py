@@ -43,10 +43,10 @@ def _beginning(line: str) -> str:
     return " ".join(words[:4]) if len(words) > 2 else line.strip()
 
 
-def quoted(text: str, frame: Frame) -> str:
-    """The text with "> " before each line that looks like a line of its frame, of a role or of a transcript."""
-    filled = frame(text="\0", first="0", last="0", count="0", level="0", recall="").replace("\0", "\n")
-    marks = {_beginning(_plain(line)) for line in filled.split("\n")} - {""}
+def quoted(text: str, *frames: Frame) -> str:
+    """The text with "> " before each line that looks like a line of these frames, of a role or of a transcript."""
+    filled = (frame(text="\0", first="0", last="0", count="0", level="0", recall="") for frame in frames)
+    marks = {_beginning(_plain(line)) for one in filled for line in one.replace("\0", "\n").split("\n")} - {""}
 
     def forged(line: str) -> bool:
         seen = _plain(line)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from context_summarize.core.action_log import ActionLog
 from context_summarize.core.draft import Scene as Planned
 from context_summarize.core.frames import show_node, show_one_line
 from context_summarize.core.history import History
@@ -89,6 +90,7 @@ class Scene:
             groups=self.groups,
             view=self.state,
             limits=self.limits(**changes),
+            actions=ActionLog(self.history, {}, None, count),
             size_of=lambda node: self.known[node].tokens if node in self.known else None,
             count=count,
         )
