@@ -22,7 +22,7 @@ from context_summarize.tokens.measure import Count, measure
 
 _ITEM_TOKENS = 24
 """Estimate of what one action takes, until its line is written."""
-_FRAME_TOKENS = 60
+_FRAME_TOKENS = 50
 """Estimate of what the row holds beside its lines."""
 
 

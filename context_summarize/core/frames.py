@@ -81,7 +81,7 @@ def actions_row(history: History, text: str, frontier: int, role: str) -> JsonRo
     _, last = history.message_range(0, frontier)
     hint = f' More: {NAME}(query="a path or a command from below").' if history.recall else ""
     content = actions_frame(text=quoted(without_surrogates(text), actions_frame), last=str(last), recall=hint)
-    metadata = {"source": SOURCE, "ephemeral": True, "actions": True, "messages": [1, last]}
+    metadata = {"source": SOURCE, "ephemeral": True, "actions": [1, last]}
     return {"role": role, "content": content, "metadata": metadata}
 
 

@@ -53,19 +53,20 @@ class ActionLedger:
     _files: dict[str, _File] = field(default_factory=dict)
     _commands: dict[str, _Command] = field(default_factory=dict)
     _searches: dict[str, int] = field(default_factory=dict)
-    _changes: dict[str, int] = field(default_factory=dict)
+    _changes: dict[tuple[str, str], int] = field(default_factory=dict)
+    """(tool, what it was given) → message."""
     _open: dict[str, tuple[str, int]] = field(default_factory=dict)
 
     def add(self, action: Action) -> None:
         """Take in the next action."""
         if action.job:
-            self._open[action.job] = (action.what, action.number)
+            self._open[action.job] = (f"{action.tool} {action.what}".strip(), action.number)
         if action.verb == "ran":
             self._ran(action)
         elif action.verb == "searched":
             self._searches[action.what] = action.number
         elif action.verb == "changed":
-            _newest(self._changes, action.what + (" (failed)" if action.failed else ""), action.number)
+            _newest(self._changes, (action.tool, action.what + (" failed" if action.failed else "")), action.number)
         elif action.verb != "delegated":
             self._touched(action)
 
@@ -128,11 +129,18 @@ class ActionLedger:
             Section("Deleted", tuple(_file(*item) for item in files if item[1].deleted)),
             Section("Failed commands", tuple(_ran(*item) for item in failing)),
             Section("Edits that failed", tuple(_file(*item) for item in files if item[1].refused)),
-            Section("Other changes", _numbered(self._changes)),
+            *(Section(tool, items) for tool, items in self._changed()),
             Section("Searches that found nothing", _numbered(self._searches)),
             Section("Commands", tuple(_ran(*item) for item in rest)),
             Section("Read", tuple(_file(*item) for item in files if _only_read(item[1]))),
         ]
+
+    def _changed(self) -> list[tuple[str, tuple[str, ...]]]:
+        """What each tool has changed, the tool that was used last first."""
+        found: dict[str, list[str]] = {}
+        for (tool, what), number in sorted(self._changes.items(), key=lambda item: -item[1]):
+            found.setdefault(tool, []).append(f"{what} (#{number})".strip())
+        return [(tool, tuple(items)) for tool, items in found.items()]
 
 
 def format_sections(sections: Sequence[Section], room: int, count: Count) -> str:
@@ -142,7 +150,7 @@ def format_sections(sections: Sequence[Section], room: int, count: Count) -> str
     """
     chosen = [0] * len(sections)
     left = room - sum(count(f"{section.title}: (+999 more)\n") for section in sections if section.items)
-    sizes = [[count(f"{item}; ") + 1 for item in section.items[: _most(room)]] for section in sections]
+    sizes = [[count(f"{item}; ") for item in section.items[: _most(room)]] for section in sections]
     for share in (int(_FIRST_SHARE * room), room):
         for at, items in enumerate(sizes):
             bound = share - sum(items[: chosen[at]])
@@ -187,7 +195,7 @@ def _ran(command: str, found: _Command) -> str:
     return f"`{command}`{f' → {told}' if told else ''} ({times}#{found.last})"
 
 
-def _newest(into: dict[str, int], what: str, number: int) -> None:
+def _newest(into: dict[tuple[str, str], int], what: tuple[str, str], number: int) -> None:
     into.pop(what, None)
     into[what] = number
 

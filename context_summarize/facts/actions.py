@@ -43,12 +43,14 @@ class Action:
 
     verb: Verb
     what: str
-    """A path, a command, a query, a label or a call, on one line, redacted."""
+    """A path, a command, a query, a label, or what a call was given, on one line, redacted."""
     number: int
     """The message that asked for it, as frames count."""
     failed: bool = False
     outcome: str = ""
     """Exit status, error or result of a test run, on one line, redacted; "" where none is told."""
+    tool: str = ""
+    """Of verbs `delegated` and `changed`: the name of the tool."""
     job: str = ""
     """Id of what still runs when the call has returned; "" where nothing does."""
 
@@ -96,8 +98,6 @@ class ActionReader:
         kind = kind_of(call.name, given, self._tools)
         result = both_ends(answered.result or "")
         failed = answered.failed or is_error(result)
-        if opened := _OPENED.search(result):
-            self._open_file = opened[1]
         if kind == "command":
             yield from self._command(answered, _first(given, COMMAND_KEYS), result, number)
         elif kind in _VERBS:
@@ -107,9 +107,12 @@ class ActionReader:
                 yield Action("searched", self._line(_first(given, QUERY_KEYS)), number)
         elif kind == "delegate":
             job = call.id if answered.result is None else running_job(result)
-            yield Action("delegated", self._line(f"{call.name}: {_first(given, LABEL_KEYS)}"), number, failed, job=job)
+            label = self._line(_first(given, LABEL_KEYS))
+            yield Action("delegated", label, number, failed, tool=self._line(call.name), job=job)
         elif kind == "change":
-            yield Action("changed", self._line(f"{call.name}({_plain_arguments(given)})"), number, failed)
+            yield Action("changed", self._line(_plain_arguments(given)), number, failed, tool=self._line(call.name))
+        if opened := _OPENED.search(result):
+            self._open_file = opened[1]
 
     def _files(
         self, kind: ToolKind, call: Call, given: Mapping[str, Any], failed: bool, number: int
@@ -137,7 +140,7 @@ class ActionReader:
         told = figures or (error if failed else "")
         outcome = ": ".join(part for part in ("" if status is None else f"exit {status}", told) if part)
         job = answered.call.id if answered.result is None else running_job(result)
-        yield Action("ran", self._line(command), number, failed, self._line(outcome), job)
+        yield Action("ran", self._line(command), number, failed, self._line(outcome), job=job)
         if not failed:
             yield from self._changed_by(command[:END], number)
 
@@ -170,6 +173,6 @@ def _first(given: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 
 
 def _plain_arguments(given: Mapping[str, Any]) -> str:
-    """The short plain arguments of a call: they name what it is about."""
-    plain = {key: value for key, value in given.items() if isinstance(value, str | int | float)}
-    return ", ".join(f"{key}={value}" for key, value in plain.items() if len(str(value)) <= _LONGEST_PLAIN)
+    """The short texts and numbers that a call was given: they name what it is about."""
+    plain = (value for value in given.values() if isinstance(value, str | float) or type(value) is int)
+    return " ".join(text for text in map(str, plain) if len(text) <= _LONGEST_PLAIN)

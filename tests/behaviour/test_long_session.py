@@ -106,7 +106,7 @@ async def play(rows: Sequence[JsonRow], **settings: Any) -> Seen:
     for row in rows:
         if row["role"] == "assistant":
             view = await manager.get_messages_for_request(provider=provider)
-            nodes = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
+            nodes = [row for row in view if "key" in (row.get("metadata") or {})]
             seen.views.append(sum(map(size, view)))
             seen.summaries.append(sum(map(size, nodes)))
             seen.counts.append(len(nodes))

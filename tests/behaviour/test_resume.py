@@ -120,7 +120,7 @@ def asked(provider: ScriptedProvider) -> list[str]:
 
 def nodes(view: Iterable[JsonRow]) -> list[JsonRow]:
     """The summaries of a view, as rows: key, level and range stand in their metadata."""
-    return [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
+    return [row for row in view if "key" in (row.get("metadata") or {})]
 
 
 def keys(view: Iterable[JsonRow]) -> list[str]:

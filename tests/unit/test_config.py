@@ -28,6 +28,8 @@ DEFAULTS = {
     "summary_tokens": None,
     "summary_share": 0.25,
     "fan_in": 6,
+    "action_share": 0.03,
+    "action_tools": None,
     "min_fold": 0.1,
     "summary_role": "system",
     "prompts": "default",
@@ -59,6 +61,8 @@ GOOD: dict[str, list[Any]] = {
     "summary_tokens": [None, 16, 400],
     "summary_share": [0.01, 1],
     "fan_in": [2, 9],
+    "action_share": [0, 0.01, 0.03],
+    "action_tools": [None, {}, {"deploy": "command"}],
     "min_fold": [0, 0.0, 1],
     "summary_role": ["user"],
     "prompts": ["mine", "/a/folder"],
@@ -90,6 +94,8 @@ BAD: dict[str, list[Any]] = {
     "summary_tokens": [0, 15, 400.0, "400"],
     "summary_share": [0, 1.1, -1, None, NAN, "0.25"],
     "fan_in": [1, 0, 2.5, None],
+    "action_share": [-0.01, 0.031, None, "0.03", NAN],
+    "action_tools": ["deploy", {"deploy": "run"}, {1: "command"}, ["deploy"]],
     "min_fold": [-0.1, 1.1, None, NAN, "0.1"],
     "summary_role": ["assistant", "System", None, 5],
     "prompts": ["", " ", None, 5],
@@ -208,7 +214,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest_one(key: str, nearest: s
 @pytest.mark.parametrize("key", ["xyzzy", 5, None])
 def test_an_unknown_setting_that_is_near_to_none_lists_them_all(key: Any) -> None:
     """The whole choice is shown."""
-    with pytest.raises(ConfigError, match=r"known settings: auto_compact, .*wait_seconds"):
+    with pytest.raises(ConfigError, match=r"known settings: action_share, .*auto_compact, .*wait_seconds"):
         Config.from_mapping({key: 1})
 
 

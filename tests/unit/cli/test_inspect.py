@@ -38,7 +38,6 @@ def test_the_example_is_drawn_with_window_segments_and_tree():
     assert re.search(r"^Rows +1,335  120,073 tokens", told.stdout, re.MULTILINE)
     assert re.search(r"^\[█+▓*▒+░+·+ +\]$", told.stdout, re.MULTILINE)
     assert re.search(r"^ +0 +1 to \d+ +[\d,]+ → [\d,]+  summary", told.stdout, re.MULTILINE)
-    assert re.search(r" → ~[\d,]+  verbatim", told.stdout)
     assert re.search(r"^├── level 1  1 to \d+  [\d,]+ → [\d,]+  \d+%$", told.stdout.replace(" \n", "\n"), re.MULTILINE)
     assert re.search(r"^│   ├── level 0  1 to \d+  [\d,]+ → [\d,]+  \d+%", told.stdout, re.MULTILINE)
     assert "offline provider wrote the texts; it is not a model" in " ".join(told.stdout.split())

@@ -174,7 +174,7 @@ class TestDamage:
             decode_record(changed(encode_record(RECORD), nodes=[node]))
 
     @both
-    @pytest.mark.parametrize("version", [FORMAT + 1, FORMAT - 1, 0])
+    @pytest.mark.parametrize("version", [FORMAT + 1, FORMAT - 2, 0])
     def test_an_entry_of_another_format_is_told_apart(self, decode, text, kind, version) -> None:
         """It is not guessed at, whatever its fields, and the error names both versions."""
         theirs = changed(text, format=version)
