@@ -13,8 +13,8 @@ from context_summarize.facts.fact import Fact, FactKind
 
 FORMAT = 3
 """Version of the form below. Every change of a stored field needs a new one: entries of later versions are not read."""
-_ADDED: Mapping[int, Mapping[str, Any]] = {FORMAT: {}, 2: {"actions": ""}}
-"""Version that is read → fields that it lacks, with what they are taken for."""
+_ADDED: Mapping[int, Mapping[str, Any]] = {2: {"actions": ""}}
+"""Earlier version that is read → fields that it lacks, with what they are taken for."""
 
 _Read: TypeAlias = Callable[[Any], Any]
 """JSON value → field; raises `DamagedEntry`."""
@@ -89,9 +89,9 @@ def _checked(entry: Any, fields: Mapping[str, _Read]) -> dict[str, Any]:
     version = entry.pop("format", None)
     if type(version) is not int:
         raise _wrong("a format version", version)
-    if version not in _ADDED:
+    if version != FORMAT and version not in _ADDED:
         raise OtherFormat(f"expected an entry of format {FORMAT}, got format {version}")
-    entry |= {name: value for name, value in _ADDED[version].items() if name in fields}
+    entry |= {name: value for name, value in _ADDED.get(version, {}).items() if name in fields}
     if entry.keys() != fields.keys():
         odd = ", ".join(sorted(entry.keys() ^ fields.keys()))
         raise DamagedEntry(f"expected the fields of format {FORMAT}, these are missing or unknown: {odd:.200}")
