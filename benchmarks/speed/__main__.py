@@ -4,7 +4,7 @@ Parts:
   requests  sessions of three windows each: a request's time, add_message, blocks of the event loop
   import    rows that come at once, without a provider: the first request, and blocks meanwhile
   resume    the same rows again, with a store that knows them
-  large     one row of 5 MB (quick: 1 MB): blocks of the event loop, by threads too
+  large     rows up to 50 MB, 20 MB at once, 10,000 parallel calls, 200,000 rows: blocks, first request, calls
   memory    a manager's bytes over those of its rows
   startup   the import of the package beside amplifier_core
 
@@ -21,10 +21,10 @@ from collections.abc import Iterator
 
 from rich.console import Console
 
+from benchmarks.speed import large
 from benchmarks.speed.figures import Figure, print_table
 from benchmarks.speed.footprint import Memory, startup
 from benchmarks.speed.imports import Import, Resume
-from benchmarks.speed.large import LargeRow
 from benchmarks.speed.limit import Part, run_apart
 from benchmarks.speed.sessions import FILLS, LATE, Session
 
@@ -42,6 +42,7 @@ def options_of(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--variant", choices=tuple(LATE), nargs="+", help="of `requests`")
     parser.add_argument("--fills", type=float, default=FILLS, help="times that a session fills its window")
     parser.add_argument("--rows", type=int, help="of `import` and `resume`")
+    parser.add_argument("--large", nargs="+", choices=large.KINDS, help="of `large`: what is large")
     parser.add_argument("--memory-rows", type=int, help="of `memory`")
     parser.add_argument(
         "--limit", type=float, help="seconds of each part (1M windows twice, rows at once one and a half times that)"
@@ -76,7 +77,9 @@ def parts_of(options: argparse.Namespace) -> Iterator[tuple[Part, float]]:
     if "resume" in options.parts:
         yield Resume(options.rows, options.where), options.limit * 1.5
     if "large" in options.parts:
-        yield LargeRow(1 if options.quick else 5, options.where), options.limit
+        for case in large.cases(options.quick, options.where):
+            if options.large is None or case.kind in options.large:
+                yield case, options.limit * 1.5
     if "memory" in options.parts:
         yield Memory(options.memory_rows), options.limit
 

@@ -1,59 +1,144 @@
-"""One huge row: what its counting does to the loop, though a thread does it."""
+"""Large rows and long histories: blocks of the event loop, seconds until the first request, and calls made."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from benchmarks.speed.blocks import Found, Monitor, ObservedLoop
-from benchmarks.speed.figures import BLOCK_MS, Figure
+from benchmarks.speed.figures import LARGE_BLOCK_MS, LARGE_CALLS, Figure
 from benchmarks.speed.imports import WINDOW, timed
 from benchmarks.speed.profiles import Profiles
-from benchmarks.speed.rows import RECORDING, rows, tokens_per_row
+from benchmarks.speed.provider import RequestClock, make_provider
+from benchmarks.speed.rows import RECORDING, Row, rows, tokens_per_row
 from benchmarks.speed.sessions import block_figures
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import call, result, user
+from context_summarize.recall.query import RecallQuery
+from context_summarize.testing import call, result, tool_session, user
+
+_TURNS = 12
+"""Turns after a large row, so that it is old enough to be summarised."""
+_CALLS = 10_000
+KINDS = ("user", "result", "line", "set", "calls", "rows")
+_MEGABYTE = 2**20
 
 
 @dataclass(slots=True)
-class LargeRow:
-    """A tool result of so many megabytes in a session of 400 rows."""
+class Large:
+    """One large input, the first request after it, and one more once it is old."""
 
-    megabytes: int
+    kind: str
+    """What is large: `user`, `result`, `line` (a result without a line end), `set`, `calls` or `rows`."""
+    size: int = 0
+    """Megabytes; of `rows`: rows."""
     samples: bool = False
     adding: float = 0.0
     asking: float = 0.0
+    later: float = 0.0
+    recalling: float = 0.0
+    calls: int = 0
     found: Found = field(default_factory=Found)
 
     @property
     def title(self) -> str:
-        """How large."""
-        return f"{self.megabytes} MB row"
+        """What, and how large."""
+        names = {
+            "user": f"{self.size} MB in a user row",
+            "result": f"{self.size} MB in a tool result",
+            "line": f"{self.size} MB in one line of a tool result",
+            "set": f"{self.size} MB by set_messages",
+            "calls": f"{self.size:,} parallel calls",
+            "rows": f"{self.size:,} rows by set_messages",
+        }
+        return names[self.kind]
 
     async def run(self, loop: ObservedLoop, profiles: Profiles | None) -> None:
-        """Add it, then ask for a request."""
+        """Add it, ask for a request, add some turns, ask again, and recall from the history."""
         await tokens_per_row(200)
+        provider = make_provider(WINDOW, RequestClock(), 0)
         manager = SummarizingContextManager()
-        await manager.set_messages([*rows(400), user("Show me the log."), call("call_large", "show")])
-        await manager.get_messages_for_request(token_budget=WINDOW)
-        text = RECORDING.read_text("utf-8")
-        text = (text * (1 + self.megabytes * 2**20 // len(text)))[: self.megabytes * 2**20]
-        monitor = Monitor(loop, bar_ms=BLOCK_MS, samples=self.samples)
+        first, adding = self._input(manager)
+        if first:
+            await manager.set_messages(first)
+            await manager.get_messages_for_request(provider=provider)
+        monitor = Monitor(loop, bar_ms=LARGE_BLOCK_MS, samples=self.samples)
         self.found = monitor.found
+        before = (await manager.statistics()).calls
         if profiles is not None:
             loop.wrap = profiles.in_thread
             profiles.start()
         with monitor.watching():
-            self.adding = (await timed(monitor, "add_message", manager.add_message(result("call_large", text)))).own
-            request = manager.get_messages_for_request(token_budget=WINDOW)
-            self.asking = (await timed(monitor, "get_messages_for_request", request)).own
+            self.adding = (await timed(monitor, "adding", adding())).own
+            ask = manager.get_messages_for_request
+            self.asking = (await timed(monitor, "first request", ask(provider=provider))).own
+            await timed(monitor, "prefetch", manager.settle())
+            await timed(monitor, "turns", _add(manager, [*tool_session(_TURNS, size=250, start=10**6)]))
+            self.later = (await timed(monitor, "next request", ask(provider=provider))).own
+            await timed(monitor, "prefetch", manager.settle())
+            query = RecallQuery(words="refund of a flight")
+            self.recalling = (await timed(monitor, "recall", manager.recall(query))).own
         if profiles is not None:
             profiles.stop()
+        self.calls = (await manager.statistics()).calls - before
         await manager.close()
 
+    def _input(self, manager: SummarizingContextManager) -> tuple[list[Row], Callable[[], Awaitable[None]]]:
+        """Rows of the session before, and what adds the large input."""
+        if self.kind == "rows":
+            made = rows(self.size)
+            return [], lambda: manager.set_messages(made)
+        if self.kind == "set":
+            made = [*rows(20), *(user(text(_MEGABYTE, at)) for at in range(self.size))]
+            return [], lambda: manager.set_messages(made)
+        if self.kind == "calls":
+            asked = {**call("call_0", "look"), "tool_calls": [_entry(at) for at in range(self.size)]}
+            made = [asked, *(result(f"call_{at}", f"Case {at} is open.") for at in range(self.size))]
+            return rows(400), lambda: _add(manager, made)
+        large = text(self.size * _MEGABYTE)
+        if self.kind == "user":
+            return rows(400), lambda: manager.add_message(user(large))
+        large = large.replace("\n", " ") if self.kind == "line" else large
+        before = [*rows(400), user("Show me the log."), call("call_large", "show")]
+        return before, lambda: manager.add_message(result("call_large", large))
+
     def figures(self) -> list[Figure]:
-        """Seconds, and blocks."""
+        """Seconds, calls, blocks."""
+        most = LARGE_CALLS if self.kind in ("user", "result", "line") else None
         return [
-            Figure(f"{self.title}: add_message, s", self.adding),
-            Figure(f"{self.title}: next request, s", self.asking),
-            *block_figures(self.title, self.found, BLOCK_MS),
+            Figure(f"{self.title}: adding, s", self.adding),
+            Figure(f"{self.title}: until the first request, s", self.adding + self.asking),
+            Figure(f"{self.title}: request once it is old, s", self.later),
+            Figure(f"{self.title}: recall, s", self.recalling),
+            Figure(f"{self.title}: calls", self.calls, most),
+            *block_figures(self.title, self.found, LARGE_BLOCK_MS),
         ]
+
+
+def cases(quick: bool, samples: bool) -> list[Large]:
+    """What is measured; the quick ones are a tenth in size."""
+    kinds = (("user", 5), ("user", 50), ("result", 5), ("result", 50), ("line", 50), ("set", 20))
+    if quick:
+        return [
+            *(Large(kind, 1, samples) for kind in ("user", "result", "line", "set")),
+            Large("calls", 1_000, samples),
+        ]
+    return [
+        *(Large(kind, size, samples) for kind, size in kinds),
+        Large("calls", _CALLS, samples),
+        Large("rows", 200_000, samples),
+    ]
+
+
+def text(length: int, number: int = 0) -> str:
+    """So many characters of the recording, after a line that makes them differ."""
+    recorded = RECORDING.read_text("utf-8")
+    return f"Log {number}\n{recorded * (1 + length // len(recorded))}"[:length]
+
+
+def _entry(at: int) -> Row:
+    return {"id": f"call_{at}", "type": "function", "function": {"name": "look", "arguments": f'{{"case": {at}}}'}}
+
+
+async def _add(manager: SummarizingContextManager, made: list[Row]) -> None:
+    for row in made:
+        await manager.add_message(row)

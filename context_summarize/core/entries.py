@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from context_summarize.background import Steps, finished
 from context_summarize.core.frames import row_hint
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
@@ -47,6 +48,28 @@ def group_entries(
     shortened: Mapping[int, int] | None = None,
     rows_at_compaction: int = 0,
 ) -> list[Entry]:
+    """What a view shows of one group; see `entry_steps`."""
+    return finished(
+        entry_steps(
+            history,
+            group,
+            count,
+            hides_system=hides_system,
+            shortened=shortened,
+            rows_at_compaction=rows_at_compaction,
+        )
+    )
+
+
+def entry_steps(
+    history: History,
+    group: Group,
+    count: Count,
+    *,
+    hides_system: bool = False,
+    shortened: Mapping[int, int] | None = None,
+    rows_at_compaction: int = 0,
+) -> Steps[list[Entry]]:
     """What a view shows of one group: the call, all its results right after it, then what stood between.
 
     What stands between in an open group (nothing has followed its calls yet) is held back until the group closes: the
@@ -71,14 +94,20 @@ def group_entries(
         if index < rows_at_compaction:
             row = without_continuation(row)
         place = first if index == group.start else results if index in answers else between
-        place.append(_sized(history, index, row, shortened.get(index) if shortened else None, count))
-    synthetic = [entry(None, row, measure(row, count)) for row in map(synthetic_result, group.missing)]
+        keep = shortened.get(index) if shortened else None
+        place.append((yield from _sized(history, index, row, keep, count)))
+        yield
+    synthetic: list[Entry] = []
+    for call in group.missing:
+        row = synthetic_result(call)
+        synthetic.append(entry(None, row, measure(row, count)))
+        yield
     return [*first, *results, *synthetic, *([] if group.open else between)]
 
 
-def _sized(history: History, index: int, row: JsonRow, keep: int | None, count: Count) -> Entry:
+def _sized(history: History, index: int, row: JsonRow, keep: int | None, count: Count) -> Steps[Entry]:
     """The entry of a row, shortened to about `keep` tokens if it is longer."""
-    history.count_rows(index, index + 1, count)
+    yield from history.counting(index, index + 1, count)
     size = history.tokens[index]
     if keep is None or size <= keep:
         return entry(index, row, size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from context_summarize.messages.rows import Call, Row
@@ -30,7 +31,10 @@ class Grouper:
 
     def __init__(self) -> None:
         self._open: list[tuple[int, Row]] = []
-        self._unanswered: list[Call] = []
+        self._unanswered: dict[int, Call] = {}
+        """Calls without a result, by their place in the row."""
+        self._places: dict[str, list[int]] = {}
+        """Places of these calls by their ids: there may be thousands."""
         self._answers: list[tuple[int, str]] = []
 
     def feed(self, index: int, row: Row) -> list[Group]:
@@ -69,21 +73,40 @@ class Grouper:
     def _start(self, index: int, row: Row) -> list[Group]:
         if not row.calls:
             return [_single(index, row)]
-        self._open, self._unanswered, self._answers = [(index, row)], list(row.calls), []
+        self._open, self._unanswered, self._answers = [(index, row)], dict(enumerate(row.calls)), []
+        self._places = places_by_id(row.calls)
         return []
 
     def _answer(self, index: int, call_id: str) -> None:
         """A result belongs to the nearest earlier unanswered call with its id."""
-        for position in range(len(self._unanswered) - 1, -1, -1):
-            if self._unanswered[position].id == call_id:
-                del self._unanswered[position]
-                self._answers.append((index, call_id))
-                return
+        places = self._places.get(call_id)
+        if places:
+            del self._unanswered[places.pop()]
+            self._answers.append((index, call_id))
 
     def _close(self, end: int) -> Group:
-        group = Group(self._open[0][0], end, True, False, tuple(self._answers), missing=tuple(self._unanswered))
-        self._open, self._unanswered, self._answers = [], [], []
+        missing = tuple(self._unanswered.values())
+        group = Group(self._open[0][0], end, True, False, tuple(self._answers), missing=missing)
+        self._open, self._unanswered, self._answers, self._places = [], {}, [], {}
         return group
+
+
+def places_by_id(calls: Sequence[Call]) -> dict[str, list[int]]:
+    """Places of calls by their ids; a result belongs to the last one of its id that has none yet."""
+    places: dict[str, list[int]] = {}
+    for at, call in enumerate(calls):
+        places.setdefault(call.id, []).append(at)
+    return places
+
+
+def answered_calls(rows: Sequence[Row], group: Group) -> dict[int, list[Call]]:
+    """The calls that each row of a group answers: the nearest ones with these ids."""
+    calls = rows[group.start].calls
+    places = places_by_id(calls)
+    found: dict[int, list[Call]] = {}
+    for index, call_id in group.answers:
+        found.setdefault(index, []).append(calls[places[call_id].pop()])
+    return found
 
 
 def _single(index: int, row: Row) -> Group:

@@ -7,11 +7,11 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from context_summarize.background import Steps
+from context_summarize.background import Steps, finished
 from context_summarize.core.groups import Group, Grouper
-from context_summarize.core.rendering import group_hash, render_group
+from context_summarize.core.rendering import hash_steps, render_group, render_steps
 from context_summarize.messages.rows import Row
-from context_summarize.tokens.measure import Count, measure
+from context_summarize.tokens.measure import Count, measure_steps
 from context_summarize.transcript.rows import RenderedRow
 
 _HASH_BYTES = 32
@@ -144,9 +144,13 @@ class History:
 
     def count_rows(self, first: int, end: int, count: Count) -> None:
         """Count the rows [first, end) that have not been counted yet."""
+        finished(self.counting(first, end, count))
+
+    def counting(self, first: int, end: int, count: Count) -> Steps[None]:
+        """The same in steps."""
         for index in range(first, end):
             if self.tokens[index] < 0:
-                self.tokens[index] = measure(self.rows[index].raw, count)
+                self.tokens[index] = yield from measure_steps(self.rows[index].raw, count)
 
     def messages(self, end_group: int) -> tuple[RenderedRow, ...]:
         """The rendered rows of the groups [0, end_group), whole and unredacted, numbered from 1."""
@@ -161,16 +165,20 @@ class History:
     def hash_groups(self) -> Steps[None]:
         """Hash the rendered groups that have come since the last time."""
         while len(self._hashes) < len(self.rendered) * _HASH_BYTES:
-            self._hash_next()
+            yield from self._hash_next()
             yield
 
-    def _hash_next(self) -> None:
-        group = self.rendered_group(len(self._hashes) // _HASH_BYTES)
-        self._hashes += group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
+    def _hash_next(self) -> Steps[None]:
+        known = len(self._hashes)
+        group = self.rendered_group(known // _HASH_BYTES)
+        rendered = yield from render_steps(self.rows, group, number=1, segment_tokens=None)
+        found = yield from hash_steps(rendered)
+        if len(self._hashes) == known:  # or somebody else has hashed it meanwhile
+            self._hashes += found
 
     def _hash_of(self, ordinal: int) -> bytes:
         while len(self._hashes) < (ordinal + 1) * _HASH_BYTES:
-            self._hash_next()
+            finished(self._hash_next())
         return bytes(self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES])
 
     def running_hash(self, seed: str, until: int) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from context_summarize.background import Steps, finished
 from context_summarize.core.history import History
 from context_summarize.core.keys import segment_key
 from context_summarize.core.nodes import Node, merge_node
-from context_summarize.core.rendering import cut_length, render_group
+from context_summarize.core.rendering import cut_length, render_steps
 from context_summarize.core.segments import Segment, Segmenter
 from context_summarize.messages.reading import block_type
 from context_summarize.messages.rows import PRIVATE_BLOCKS
@@ -52,12 +53,15 @@ class NodeBuilder:
     def advance(self) -> Steps[None]:
         """Take in the groups that have closed since the last time."""
         while self._segmenter is not None and self._segmenter.next_group < len(self.history.rendered):
-            self._feed(self._segmenter)
+            yield from self._feed(self._segmenter)
             yield
 
-    def _feed(self, segmenter: Segmenter) -> None:
+    def _feed(self, segmenter: Segmenter) -> Steps[None]:
         ordinal = segmenter.next_group
-        rendered = self._newest[ordinal] = self._render(ordinal, segmenter.segment_tokens)
+        rendered = yield from self._render(ordinal, segmenter.segment_tokens)
+        if segmenter is not self._segmenter or segmenter.next_group != ordinal:
+            return  # somebody else has taken it in meanwhile
+        self._newest[ordinal] = rendered
         user = self.history.rendered_group(ordinal).user
         for segment in segmenter.feed(cut_length(rendered), user):
             self.leaves.append(self._leaf(segment))
@@ -121,14 +125,15 @@ class NodeBuilder:
     def _run(self, first_group: int, end_group: int, segment_tokens: int) -> Steps[tuple[RenderedRow, ...]]:
         rows: list[RenderedRow] = []
         for ordinal in range(first_group, end_group):
-            rows += self._render(ordinal, segment_tokens)
+            rows += yield from self._render(ordinal, segment_tokens)
             yield
-        return tuple(RenderedRow(number, row.role, row.name, row.text, row.own) for number, row in enumerate(rows, 1))
+        return tuple(replace(row, number=number) for number, row in enumerate(rows, 1))
 
-    def _render(self, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
+    def _render(self, ordinal: int, segment_tokens: int) -> Steps[list[RenderedRow]]:
         sizes = self.segment_sizes
         found = self._newest.get(ordinal) if sizes and sizes[0] == segment_tokens else None
         if found is not None:
             return found
         group = self.history.rendered_group(ordinal)
-        return render_group(self.history.rows, group, number=1, segment_tokens=segment_tokens, redact=self._redact)
+        steps = render_steps(self.history.rows, group, number=1, segment_tokens=segment_tokens, redact=self._redact)
+        return (yield from steps)

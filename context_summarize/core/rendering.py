@@ -4,30 +4,110 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from context_summarize.core.groups import Group
-from context_summarize.messages.rows import Call, Row
-from context_summarize.messages.text import own_texts, render_parts
-from context_summarize.redaction.redactor import Redact
-from context_summarize.transcript.escaping import cut_middle, escape_marks
+from context_summarize.background import Steps, finished
+from context_summarize.core.groups import Group, answered_calls
+from context_summarize.core.large_rows import LARGE_SEGMENTS, evenly_cut, head_and_tail, is_longer
+from context_summarize.messages.rows import Row
+from context_summarize.messages.text import own_texts, parts_of
+from context_summarize.redaction.redactor import Redact, redact_steps
+from context_summarize.transcript.escaping import cut_middle, escaped_pieces
 from context_summarize.transcript.rows import RenderedRow
+
+_HASHED = 500_000
+"""Characters that are hashed in one step."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Limits:
+    """Bytes of rows in a segment."""
+
+    segment_tokens: int
+
+    @property
+    def result(self) -> int:
+        """Longest tool result that is not cut."""
+        return self.segment_tokens * 4 // 2
+
+    @property
+    def row(self) -> int:
+        """Longest row that is read whole."""
+        return self.segment_tokens * 4 * LARGE_SEGMENTS
+
+
+@dataclass(frozen=True, slots=True)
+class _Text:
+    """The text of a row, redacted and escaped."""
+
+    text: str
+    own: str | None = None
+    """See `RenderedRow.own`."""
+    left_out: tuple[int, int] | None = None
 
 
 def _row_text(
-    row: Row, names: dict[str, str], missing: Sequence[Call], limit_bytes: int | None, redact: Redact | None
-) -> tuple[str, str | None]:
-    """The text of a row, and what of it is the user's own (`RenderedRow.own`)."""
+    row: Row, parts: Sequence[tuple[bool, str]], limits: _Limits | None, redact: Redact | None
+) -> Steps[_Text]:
+    """The text of a row from its parts, as (is a tool result, text)."""
     texts: list[str] = []
     cleaned: dict[str, str] = {}
-    for result, part in render_parts(row, names, missing):
+    left_out = 0
+    if limits is not None and _is_large(parts, limits):
+        return (yield from _large_text(row, "\n".join(part for _, part in parts), limits, redact))
+    for result, part in parts:
+        if limits is not None and result and is_longer(part, limits.row):
+            sample = yield from head_and_tail(part, limits.result, redact)
+            texts.append(sample.text)
+            cleaned[part] = sample.text
+            left_out += sample.left_out
+            continue
         # Before anything is cut: half a secret is no longer known for one.
-        clean = cleaned[part] = redact(part) if redact else part
-        texts.append(cut_middle(clean, limit_bytes) if result and limit_bytes else clean)
-    text = escape_marks("\n".join(texts))
-    if row.role != "user":
-        return text, None
-    own = own_texts(row)
-    return text, text if own is None else "\n\n".join(cleaned[part] for part in own if part)
+        clean = cleaned[part] = yield from redact_steps(part, redact)
+        texts.append(cut_middle(clean, limits.result) if result and limits is not None else clean)
+        yield
+    text = yield from escape_steps("\n".join(texts))
+    own = None
+    if row.role == "user":
+        said = own_texts(row)
+        own = text if said is None else "\n\n".join(cleaned[part] for part in said if part)
+    return _Text(text, own, (left_out, sum(len(part) for _, part in parts)) if left_out else None)
+
+
+def _is_large(parts: Sequence[tuple[bool, str]], limits: _Limits) -> bool:
+    """True for a row that is not read whole, although its results are cut."""
+    room = limits.row
+    for result, part in parts:
+        if is_longer(part, room) and not (result and room >= limits.result):
+            return True
+        room -= min(limits.result, len(part)) if result else len(part.encode("utf-8", "surrogatepass"))
+    return False
+
+
+def _large_text(row: Row, whole: str, limits: _Limits, redact: Redact | None) -> Steps[_Text]:
+    """Pieces of a row that is not read whole."""
+    sample = yield from evenly_cut(whole, limits.segment_tokens, redact)
+    text = yield from escape_steps(sample.text)
+    own = None
+    if row.role == "user":
+        said = own_texts(row)
+        own = text
+        if said is not None:
+            own = "\n\n".join(part for part in said if part)
+            if is_longer(own, limits.row):
+                own = (yield from evenly_cut(own, limits.segment_tokens, redact)).text
+            else:
+                own = yield from redact_steps(own, redact)
+    return _Text(text, own, (sample.left_out, len(whole)))
+
+
+def escape_steps(text: str) -> Steps[str]:
+    """`escape_marks`, a piece a step."""
+    pieces: list[str] = []
+    for piece in escaped_pieces(text):
+        pieces.append(piece)
+        yield
+    return "".join(pieces)
 
 
 def render_group(
@@ -35,25 +115,32 @@ def render_group(
 ) -> list[RenderedRow]:
     """The rendered rows of one group, numbered from `number`.
 
-    `rows` is the whole history. A tool result longer than half a segment is cut to head and tail; with
-    `segment_tokens=None` nothing is cut.
+    `rows` is the whole history. A tool result longer than half a segment is cut to head and tail, and of a row longer
+    than ten segments head, tail and pieces between them are kept; with `segment_tokens=None` nothing is cut.
     """
-    limit = segment_tokens * 4 // 2 if segment_tokens else None
-    called = list(rows[group.start].calls)
-    answered: dict[int, dict[str, str]] = {}
-    for index, call_id in group.answers:
-        # The nearest call with its id is the one that a result belongs to, as in `Grouper`.
-        at = max(at for at, call in enumerate(called) if call.id == call_id)
-        answered.setdefault(index, {})[call_id] = called.pop(at).name
+    return finished(render_steps(rows, group, number=number, segment_tokens=segment_tokens, redact=redact))
+
+
+def render_steps(
+    rows: Sequence[Row], group: Group, *, number: int, segment_tokens: int | None, redact: Redact | None = None
+) -> Steps[list[RenderedRow]]:
+    """The same as `render_group`, a row or a piece of one a step."""
+    limits = _Limits(segment_tokens) if segment_tokens else None
+    answered = answered_calls(rows, group)
     out: list[RenderedRow] = []
     for index in range(group.start, group.end):
         row = rows[index]
         if not row.rendered:
             continue
-        names = answered.get(index, {})
-        text, own = _row_text(row, names, group.missing if index == group.start else (), limit, redact)
+        names = {call.id: call.name for call in answered.get(index, ())}
+        parts: list[tuple[bool, str]] = []
+        for part in parts_of(row, names, group.missing if index == group.start else ()):
+            parts.append(part)
+            yield
+        made = yield from _row_text(row, parts, limits, redact)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        out.append(RenderedRow(number + len(out), row.role, name, text, own))
+        out.append(RenderedRow(number + len(out), row.role, name, made.text, made.own, made.left_out))
+        yield
     return out
 
 
@@ -77,12 +164,25 @@ def cut_length(rendered: Sequence[RenderedRow]) -> int:
     )
 
 
-def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
+def hash_steps(rendered: Sequence[RenderedRow]) -> Steps[bytes]:
     """What one group adds to the running hash of the rendered rows, uncut."""
     digest = hashlib.sha256()
     for row in rendered:
         for part in (row.role, row.name or "", row.text):
-            data = part.encode("utf-8", "surrogatepass")
-            digest.update(len(data).to_bytes(8, "big"))
-            digest.update(data)
+            pieces = [part[at : at + _HASHED] for at in range(0, len(part), _HASHED)]
+            size = 0
+            for piece in pieces:
+                size += len(piece.encode("utf-8", "surrogatepass"))
+                if len(pieces) > 1:
+                    yield
+            digest.update(size.to_bytes(8, "big"))
+            for piece in pieces:
+                digest.update(piece.encode("utf-8", "surrogatepass"))
+                if len(pieces) > 1:
+                    yield
     return digest.digest()
+
+
+def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
+    """The same as `hash_steps`, at once."""
+    return finished(hash_steps(rendered))

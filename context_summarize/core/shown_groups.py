@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from context_summarize.background import Steps, finished
-from context_summarize.core.entries import Entry, group_entries, is_hidden
+from context_summarize.core.entries import Entry, entry_steps, group_entries, is_hidden
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.short_rows import HARD_FLOOR, short_length
@@ -74,18 +74,34 @@ class ShownGroups:
 
     def advance(self) -> Steps[None]:
         """Take in the groups that have closed since the last time."""
-        while self._first + len(self._groups) < len(self._history.groups):
-            self._take(self._history.groups[self._first + len(self._groups)])
+        while (at := self._first + len(self._groups)) < len(self._history.groups):
+            shown = yield from self._converting(self._history.groups[at])
+            if self._first + len(self._groups) == at:  # or somebody else has taken it in meanwhile
+                self._take(shown)
             yield
-        while self._seen_pins < len(self._history.pins) and self._take_pin(self._history.pins[self._seen_pins]):
+        while (seen := self._seen_pins) < len(self._history.pins):
+            group = self._history.group_of(self._history.pins[seen])
+            if group is None:
+                break
+            shown = self._pinned.get(group.start) or (yield from self._converting(group))
+            if self._seen_pins == seen:
+                self._take_pin(self._history.pins[seen], group, shown)
             yield
+        yield from self._advance_open()
+
+    def _advance_open(self) -> Steps[None]:
+        """Convert the open run: it may hold thousands of calls."""
+        while self._open[0] != (rows := len(self._history)):
+            groups = self._history.open_groups()
+            shown = (yield from self._converting(groups[0])) if groups else None
+            if rows == len(self._history):
+                self._open = (rows, shown)
 
     def catch_up(self) -> None:
         """Take in all groups that have closed since the last time."""
         finished(self.advance())
 
-    def _take(self, group: Group) -> None:
-        shown = self._convert(group)
+    def _take(self, shown: ShownGroup) -> None:
         self._groups.append(shown)
         self._sums.append(self._sums[-1] + shown.tokens)
         for entry in shown.entries:
@@ -94,36 +110,35 @@ class ShownGroups:
                 if row.result_ids and not row.pinned:
                     self._results.append(entry.origin)
 
-    def _take_pin(self, index: int) -> bool:
-        """Take in one pinned row; False while its group is open."""
-        history = self._history
-        group = history.group_of(index)
-        if group is None:
-            return False
+    def _take_pin(self, index: int, group: Group, shown: ShownGroup) -> None:
+        """Take in one pinned row."""
         self._seen_pins += 1
-        if is_hidden(history, index, self.hides_system) or self._is_repeated(index):
-            return True
+        if is_hidden(self._history, index, self.hides_system) or self._is_repeated(index):
+            return
         if not self._pin_starts or self._pin_starts[-1] != group.start:
-            shown = self.pinned(group)
+            shown = self._pinned.setdefault(group.start, shown)
             if self._opening_pin is None and shown.opens is not None:
                 self._opening_pin = len(self._pin_starts)
             self._pin_starts.append(group.start)
             self._pin_sums.append(self._pin_sums[-1] + shown.tokens)
-        return True
 
     def _is_repeated(self, index: int) -> bool:
         """True for a system row whose equal stands before it: hosts may add their prompt again and again."""
         row = self._history.rows[index]
         if row.role not in SYSTEM_ROLES:
             return False
-        text = compact_json([row.role, row.raw.get("content")])
+        content = row.raw.get("content")
+        text = f"{row.role} {content}" if isinstance(content, str) else compact_json([row.role, content])
         if text in self._system_texts:
             return True
         self._system_texts.add(text)
         return False
 
     def _convert(self, group: Group) -> ShownGroup:
-        return _shown(group_entries(self._history, group, self._count, hides_system=self.hides_system))
+        return finished(self._converting(group))
+
+    def _converting(self, group: Group) -> Steps[ShownGroup]:
+        return _shown((yield from entry_steps(self._history, group, self._count, hides_system=self.hides_system)))
 
     def forget_before(self, row: int) -> None:
         """Let go of what is shown of groups before this history row; pinned ones are kept."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from context_summarize.background import Steps, finished
 from context_summarize.core.entries import Entry, entry, group_entries
 from context_summarize.core.frames import opening_row
 from context_summarize.core.groups import Group
@@ -91,12 +92,17 @@ class View:
 
     def refresh(self) -> None:
         """Take in the groups that have closed since the last time."""
-        self.groups.catch_up()
+        finished(self.refreshing())
+
+    def refreshing(self) -> Steps[None]:
+        """The same in steps."""
+        yield from self.groups.advance()
         groups = self._history.groups
         while self._next_group < len(groups):
             for item in self._group(groups[self._next_group], self.groups.closed(self._next_group)):
                 self._append(item)
             self._next_group += 1
+            yield
 
     def _open_entries(self) -> list[Entry]:
         rows = len(self._history)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from context_summarize.messages.images import is_image
@@ -15,39 +16,50 @@ def countable(raw: JsonRow) -> tuple[list[str], list[Mapping[str, Any]]]:
     """(texts, image blocks) of a row that a provider charges for; a call that is stored twice appears once."""
     texts: list[str] = []
     images: list[Mapping[str, Any]] = []
-    content = raw.get("content")
-    if isinstance(content, str):
-        texts.append(content)
-    elif isinstance(content, list | tuple):
-        for block in content:
-            _countable_block(block, texts, images)
-    elif content is not None:
-        texts.append(compact_json(content))
-    if raw["role"] == "assistant" and raw.get("tool_calls"):
-        in_blocks = [id_of(b.get("id")) for b in blocks_of(raw) if block_type(b) in CALL_BLOCKS]
-        for call in row_calls({**raw, "content": None}):
-            if call.id in in_blocks:
-                in_blocks.remove(call.id)
-            else:
-                texts.extend((call.name, compact_json(call.arguments)))
+    for item in countable_items(raw):
+        texts.append(item) if isinstance(item, str) else images.append(item)
     return texts, images
 
 
-def _countable_block(block: Any, texts: list[str], images: list[Mapping[str, Any]]) -> None:
+def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:
+    """The same, one after the other: a row may hold thousands of calls."""
+    content = raw.get("content")
+    if isinstance(content, str):
+        yield content
+    elif isinstance(content, list | tuple):
+        for block in content:
+            yield from _of_block(block)
+    elif content is not None:
+        yield compact_json(content)
+    if raw["role"] == "assistant" and raw.get("tool_calls"):
+        in_blocks = Counter(id_of(block.get("id")) for block in blocks_of(raw) if block_type(block) in CALL_BLOCKS)
+        for call in row_calls({**raw, "content": None}):
+            if in_blocks[call.id]:
+                in_blocks[call.id] -= 1
+            else:
+                yield call.name
+                yield compact_json(call.arguments)
+
+
+def _of_block(block: Any) -> Iterator[str | Mapping[str, Any]]:
     kind = block_type(block)
     if is_image(block):
-        images.append(block)
+        yield block
     elif kind in CALL_BLOCKS:
-        texts.extend((str(block.get("name") or ""), compact_json(arguments_of(block.get("input")))))
+        yield str(block.get("name") or "")
+        yield compact_json(arguments_of(block.get("input")))
     elif kind == "thinking":
-        texts.append(content_text(block.get("thinking")))
+        yield content_text(block.get("thinking"))
     elif kind == "redacted_thinking":
-        texts.append(content_text(block.get("data")))
+        yield content_text(block.get("data"))
     elif kind == "reasoning":
-        texts.append(compact_json(block.get("summary") or block.get("content")))
+        yield compact_json(block.get("summary") or block.get("content"))
     elif is_result(block):
         value = result_value(block)
-        images.extend(b for b in value if is_image(b)) if isinstance(value, list | tuple) else None
-        texts.append(content_text([b for b in value if not is_image(b)] if isinstance(value, list | tuple) else value))
+        if not isinstance(value, list | tuple):
+            yield content_text(value)
+            return
+        yield from (inner for inner in value if is_image(inner))
+        yield content_text([inner for inner in value if not is_image(inner)])
     else:
-        texts.append(block_text(block))
+        yield block_text(block)

@@ -11,6 +11,7 @@ Shapes that occur (roles as `amplifier_core.message_models.Message` has them):
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -98,19 +99,19 @@ def entry_call(entry: Any) -> Call | None:
 
 def row_calls(raw: JsonRow) -> Iterator[Call]:
     """Calls of an assistant row; one that stands both as block and in `tool_calls` is one call."""
-    in_blocks: list[str] = []
+    in_blocks: Counter[str] = Counter()
     for block in blocks_of(raw):
         if block_type(block) in CALL_BLOCKS and id_of(block.get("id")):
             call_id = id_of(block["id"])
-            in_blocks.append(call_id)
+            in_blocks[call_id] += 1
             yield Call(call_id, str(block.get("name") or ""), arguments_of(block.get("input")))
     entries = raw.get("tool_calls")
     for entry in entries if isinstance(entries, list | tuple) else ():
         call = entry_call(entry)
         if call is None:
             continue
-        if call.id in in_blocks:
-            in_blocks.remove(call.id)
+        if in_blocks[call.id]:
+            in_blocks[call.id] -= 1
         else:
             yield call
 

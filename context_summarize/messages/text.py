@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from context_summarize.messages.images import image_note, is_image
@@ -89,23 +89,33 @@ def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) ->
 
     `names` maps the call ids that this row answers to tool names; a result whose id is not in it is an orphan.
     """
+    return list(parts_of(row, names, missing))
+
+
+def parts_of(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> Iterator[tuple[bool, str]]:
+    """The same, one after the other: a row may hold thousands of calls."""
+    return (part for part in _parts(row, names, missing) if part[1])
+
+
+def _parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> Iterator[tuple[bool, str]]:
     raw = row.raw
+    content = raw.get("content")
     if row.role == "tool":
         orphan = "" if row.result_ids[0] in names else ORPHAN
-        return [(True, orphan + content_text(raw.get("content")))]
-    names = dict(names)
-    parts: list[tuple[bool, str]] = []
-    content = raw.get("content")
+        yield True, orphan + content_text(content)
+        return
     if isinstance(content, list | tuple):
+        names = dict(names)
         for block in content:
             if is_result(block) and row.result_ids:
                 call_id = result_block_id(block)
                 label = f"result of {names.pop(call_id)}: " if call_id in names else ORPHAN
-                parts.append((True, label + content_text(result_value(block))))
+                yield True, label + content_text(result_value(block))
             elif not (row.calls and block_type(block) in CALL_BLOCKS and id_of(block.get("id"))):
-                parts.append((False, block_text(block)))
+                yield False, block_text(block)
     else:
-        parts.append((False, content_text(content)))
-    parts.extend((False, call_line(call.name, saved_json(call.arguments))) for call in row.calls)
-    parts.extend((False, f"[call {call.name}: {NO_RESULT}]") for call in missing)
-    return [part for part in parts if part[1]]
+        yield False, content_text(content)
+    for call in row.calls:
+        yield False, call_line(call.name, saved_json(call.arguments))
+    for call in missing:
+        yield False, f"[call {call.name}: {NO_RESULT}]"

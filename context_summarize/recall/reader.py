@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from context_summarize.core.frames import NAME, summary_id
-from context_summarize.core.groups import Group
+from context_summarize.core.groups import Group, answered_calls
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node
 from context_summarize.core.rendering import render_group
@@ -138,11 +138,7 @@ class RecallReader:
     def _answering(self, group: Group) -> Iterator[tuple[Row, Sequence[Call]]]:
         """The rendered rows of a group, each with the calls that it answers: the nearest calls with these ids."""
         rows = self._history.rows
-        called = list(rows[group.start].calls)
-        answered: dict[int, list[Call]] = {}
-        for index, call_id in group.answers:
-            at = max(at for at, call in enumerate(called) if call.id == call_id)
-            answered.setdefault(index, []).append(called.pop(at))
+        answered = answered_calls(rows, group)
         for index in range(group.start, group.end):
             if rows[index].rendered:
                 yield rows[index], answered.get(index, ())

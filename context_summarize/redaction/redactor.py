@@ -11,12 +11,23 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
+from context_summarize.background import Steps, finished
 from context_summarize.redaction.assigned import NAMES, assigned
 from context_summarize.redaction.formats import FORMATS, Format
 from context_summarize.redaction.keys import blocks, encoded, tails
 from context_summarize.redaction.own import OwnPatterns
 from context_summarize.redaction.spans import Span, added, in_order, replaced
 from context_summarize.redaction.views import view_of
+
+Redact = Callable[[str], str]
+
+_WINDOW = 24_000
+"""Characters of a long text that are searched at once."""
+_AROUND = 8_000
+"""Characters before and after them that are looked at as well: no rule looks further back."""
+_NEAR = 1_000
+"""A secret that ends so near to the end of a window may go on after it."""
+_MOST_AFTER = 64_000
 
 
 def _places(known: Format, text: str) -> Iterator[Span]:
@@ -61,25 +72,74 @@ def _secrets(text: str) -> list[Span]:
     return spans
 
 
-def _known(text: str) -> str:
-    """The text without secrets of known formats."""
+def _known(text: str) -> list[Span]:
+    """Places of secrets of known formats, also under a disguise."""
+    spans: list[Span] = []
+    clean = text
     for joined in (True, False):
-        view = view_of(text, joined=joined)
+        view = view_of(clean, joined=joined)
         if view is None:
             break
         # What does not need the joined view is found later, where the words around it are as they are meant.
-        spans = [span for span in _secrets(view.text) if not joined or view.is_joined(span)]
-        text = replaced(text, in_order(map(view.back, spans)))
-    return replaced(text, _secrets(text))
+        found = [span for span in _secrets(view.text) if not joined or view.is_joined(span)]
+        spans = added(spans, in_order(map(view.back, found)))
+        clean = replaced(text, spans)
+    return added(spans, _secrets(clean))
+
+
+def _known_in_windows(text: str) -> Steps[list[Span]]:
+    """The same for a long text, a window a step.
+
+    A window shows what stands around its own part. It grows while a secret that begins in it reaches its end.
+    """
+    spans: list[Span] = []
+    at, after = 0, _AROUND
+    while at < len(text):
+        end = min(at + _WINDOW, len(text))
+        first, last = max(0, at - _AROUND), min(end + after, len(text))
+        found = [Span(one.first + first, one.end + first, one.kind) for one in _known(text[first:last])]
+        yield
+        found = [one for one in found if one.end > at and one.first < end]
+        if found and last < len(text) and found[-1].end > last - _NEAR and after < _MOST_AFTER:
+            after *= 2
+            continue
+        spans += [Span(max(one.first, at), one.end, one.kind) for one in found]
+        at, after = max(end, spans[-1].end if spans else 0), _AROUND
+    return spans
+
+
+class Redactor:
+    """Takes secrets out of texts: those of known formats, and what the user's own patterns match."""
+
+    def __init__(self, own: OwnPatterns) -> None:
+        self._own = own
+
+    def __call__(self, text: str) -> str:
+        """The text with a mark in place of each secret."""
+        return finished(self.steps(text))
+
+    def steps(self, text: str) -> Steps[str]:
+        """The same in steps of a few hundredths of a second; the user's own patterns are one step."""
+        if len(text) <= _WINDOW + 2 * _AROUND:
+            clean = replaced(text, _known(text))
+        else:
+            clean = replaced(text, (yield from _known_in_windows(text)))
+        return self._own(clean)
+
+
+def redact_steps(text: str, redact: Redact | None) -> Steps[str]:
+    """The text without secrets, in steps where the redactor has them; as it is without a redactor."""
+    if isinstance(redact, Redactor):
+        return (yield from redact.steps(text))
+    return redact(text) if redact else text
 
 
 @lru_cache(maxsize=32)
-def _redactor(patterns: tuple[str, ...]) -> Callable[[str], str]:
-    own = OwnPatterns(patterns)
-    return lambda text: own(_known(text))
+def _redactor(patterns: tuple[str, ...]) -> Redactor:
+    return Redactor(OwnPatterns(patterns))
 
 
-def build_redactor(setting: bool | Sequence[str]) -> Callable[[str], str] | None:
+def build_redactor(setting: bool | Sequence[str]) -> Redactor | None:
     """The redactor for the setting `redact`: None for false; known formats for true; for a list also its patterns.
 
     Each secret becomes `[redacted: KIND]`. The user's own patterns are Python regular expressions, searched without
@@ -91,6 +151,3 @@ def build_redactor(setting: bool | Sequence[str]) -> Callable[[str], str] | None
     if isinstance(setting, bool):
         return _redactor(()) if setting else None
     return _redactor(tuple(setting))
-
-
-Redact = Callable[[str], str]

@@ -162,6 +162,7 @@ class Compactor:
 
     def _shorten(self, chat: Conversation, limits: RequestLimits) -> Steps[None]:
         """The short forms of the results that any plan shortens: making many of them takes a while."""
+        yield from chat.groups.advance()
         own = limits.own
         if own.shorten_above is not None:
             end = len(chat.history) - own.keep_recent

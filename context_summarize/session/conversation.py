@@ -23,6 +23,10 @@ from context_summarize.redaction.redactor import Redact
 from context_summarize.summaries.prompts import PromptSet
 from context_summarize.tokens.measure import Count
 
+_LARGE = 25_000
+"""Characters above which one text is counted in slices."""
+_MANY = 100
+"""Blocks and calls above which a row is counted in slices."""
 _LEAST_SEGMENT = 512
 """Segments of this length are cut in the smallest windows too."""
 
@@ -48,6 +52,7 @@ class Conversation:
         yield from self.builder.advance()
         yield from self.actions.advance()
         yield from self.history.hash_groups()
+        yield from self.groups.advance()  # rows that came meanwhile
 
 
 def new_conversation(config: Config, prompts: PromptSet, redact: Redact | None, count: Count) -> Conversation:
@@ -133,11 +138,21 @@ def filled(fresh: Conversation, history: History, rows: list[JsonRow], same: int
         yield
 
 
-def text_length(raw: JsonRow) -> int:
-    """Characters of a row's texts, one level deep."""
-    content = raw.get("content")
-    if isinstance(content, str):
-        return len(content)
-    blocks = content if isinstance(content, list) else []
-    values = (value for block in blocks if isinstance(block, dict) for value in block.values())
-    return sum(len(value) for value in values if isinstance(value, str))
+def is_large(raw: JsonRow) -> bool:
+    """True for a row whose counting may take more than a few milliseconds: long texts, many blocks or many calls."""
+    content, entries = raw.get("content"), raw.get("tool_calls")
+    if isinstance(content, str) and not entries:
+        return len(content) > _LARGE
+    many = [*(content if isinstance(content, list) else ()), *(entries if isinstance(entries, list) else ())]
+    return (
+        len(many) > _MANY or not isinstance(content, str | list | None) or any(_length(item) > _LARGE for item in many)
+    )
+
+
+def _length(value: Any) -> int:
+    """Characters of the texts in a block, two levels deep."""
+    if isinstance(value, str):
+        return len(value)
+    inner = value.values() if isinstance(value, dict) else ()
+    deeper = (text for item in inner if isinstance(item, dict) for text in item.values())
+    return sum(len(text) for text in (*inner, *deeper) if isinstance(text, str))

@@ -18,7 +18,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.recall.query import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.recall.reader import RecallReader
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, filled, text_length
+from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, filled, is_large
 from context_summarize.session.host import DEFAULT_BUDGET
 from context_summarize.session.parts import Parts, build_parts
 from context_summarize.session.snapshot import Snapshot, take_snapshot
@@ -26,10 +26,9 @@ from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.summaries.summarizer import own_call
-from context_summarize.tokens.measure import measure
 
-_LARGE = 50_000
-"""Characters above which one row is counted in a thread."""
+_MANY = 1_000
+"""Rows above which an import into an empty history is taken in slices."""
 
 
 class SummarizingContextManager:
@@ -95,12 +94,12 @@ class SummarizingContextManager:
             await self._file.append([raw])
         if not self._parts.host.counter.loaded:
             await self._parts.host.counter.load()
-        if text_length(raw) > _LARGE:
-            await asyncio.to_thread(history.count_rows, index, index + 1, count)
+        if is_large(raw):
+            await in_slices(history.counting(index, index + 1, count))
         else:
             history.count_rows(index, index + 1, count)
         if self._config.debug:
-            data = {"role": raw["role"], "tokens": measure(raw, count), "message_count": len(history)}
+            data = {"role": raw["role"], "tokens": history.tokens[index], "message_count": len(history)}
             self._parts.services.outbox.put(MESSAGE_ADDED, data)
             await self._parts.services.outbox.flush()
 
@@ -158,7 +157,7 @@ class SummarizingContextManager:
                 return  # it is what we have
             rows = kept
         same = await in_slices(common_prefix(history, rows))
-        if same < known or (len(rows) > known < len(history)):
+        if same < known or (len(rows) > known < len(history)) or (not known and len(rows) > _MANY):
             await self._replace(history, rows, same, known)
         elif self.conversation.history is history:
             self._take(rows[same:])

@@ -101,6 +101,7 @@ class Requests:
                     break
                 ask = Ask(reason, prefetched=self._prefetched(chat, limits))
                 if await self._compacted(chat, limits, ask, wait):
+                    await in_slices(self._server.catch_up(self.chat))
                     break
             rows = self._serve(limits)
             self._look_ahead(self.chat, limits)
@@ -170,7 +171,7 @@ class Requests:
                     self._tasks.compacted(view.nodes)
                     self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.nodes)
         self._chat = with_prompt(self.chat, self._services.count, hides_system)
-        await in_slices(self.chat.groups.advance())
+        await in_slices(self._server.catch_up(self.chat))
 
     def _is_waiting_for_a_record(self, chat: Conversation) -> bool:
         return self.chat.history is chat.history and not self.chat.adopted

@@ -14,12 +14,12 @@ from importlib import resources
 
 import tiktoken
 
+from context_summarize.background import finished
 from context_summarize.errors import ContextSummarizeError
+from context_summarize.tokens.stepwise import RUN_CHARS, count_steps, cut
 
 RANKS_FILE = "o200k_base.tiktoken.xz"
 RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"  # of the unpacked text
-PIECE_CHARS = 25_000  # longest piece handed to tiktoken: at most 100 kB in UTF-8
-RUN_CHARS = 512  # longest piece of a run without a break: at most 2 kB in UTF-8
 
 _PATTERN = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -59,18 +59,6 @@ def _shared_encoding() -> tiktoken.Encoding:
         return _build_encoding()
 
 
-def _cut(text: str) -> Iterator[str]:
-    """Pieces of at most `PIECE_CHARS`, cut where the tokenizer cuts too: after a newline, or else before a blank."""
-    start = 0
-    while len(text) - start > PIECE_CHARS:
-        end = start + PIECE_CHARS
-        newline, blank = (text.rfind(mark, end - RUN_CHARS, end) for mark in "\n ")
-        stop = newline + 1 if newline >= 0 else blank if blank >= 0 else end
-        yield text[start:stop]
-        start = stop
-    yield text[start:]
-
-
 def _pieces(text: str) -> Iterator[str]:
     """The text in pieces that the tokenizer takes quickly; together they are the text."""
     if len(text) <= RUN_CHARS:
@@ -78,11 +66,11 @@ def _pieces(text: str) -> Iterator[str]:
         return
     start = 0
     for run in _LONG_RUN.finditer(text):
-        yield from _cut(text[start : run.start()])
+        yield from cut(text[start : run.start()])
         for first in range(run.start(), run.end(), RUN_CHARS):
             yield text[first : min(first + RUN_CHARS, run.end())]
         start = run.end()
-    yield from _cut(text[start:])
+    yield from cut(text[start:])
 
 
 class TokenCounter:
@@ -108,8 +96,12 @@ class TokenCounter:
     def count(self, text: str) -> int:
         """Tokens of the text; special tokens are read as plain text. Loads the encoding first where necessary.
 
-        Text is counted in pieces, so that text without blanks counts about 0.1 % too large. Lone surrogates count as
-        replacement characters. Raises: as `load`.
+        Text is counted in pieces, so that text without blanks counts about 0.1 % too large; a text of more than four
+        million characters is estimated, see `count_steps`. Lone surrogates count as replacement characters.
+        Raises: as `load`.
         """
+        return finished(count_steps(text, self._count))
+
+    def _count(self, text: str) -> int:
         encoding = self._encoding = self._encoding or _shared_encoding()
         return sum(len(encoding.encode_ordinary(piece)) for piece in _pieces(text))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from context_summarize.messages.countable import countable
+from context_summarize.background import Steps, finished
+from context_summarize.messages.countable import countable_items
 from context_summarize.messages.rows import JsonRow
 from context_summarize.tokens.images import image_tokens
+from context_summarize.tokens.stepwise import PIECE_CHARS, count_steps
 
 ROW_OVERHEAD = 3
 """Tokens that wrap one message, as OpenAI states for its chat models; the meter's constant covers the rest."""
@@ -15,5 +17,18 @@ Count = Callable[[str], int]
 
 def measure(raw: JsonRow, count: Count) -> int:
     """Tokens of one row: its public text, calls and thinking, images by their size, and the wrapping."""
-    texts, images = countable(raw)
-    return ROW_OVERHEAD + sum(count(text) for text in texts if text) + sum(image_tokens(image) for image in images)
+    return finished(measure_steps(raw, count))
+
+
+def measure_steps(raw: JsonRow, count: Count) -> Steps[int]:
+    """The same as `measure`, a text or a piece of one a step."""
+    total = ROW_OVERHEAD
+    for item in countable_items(raw):
+        if not isinstance(item, str):
+            total += image_tokens(item)
+        elif len(item) <= PIECE_CHARS:
+            total += count(item) if item else 0
+        else:
+            total += yield from count_steps(item, count)
+        yield
+    return total

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 INVISIBLE = (
     r"\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x84\x86-\x9f\xad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
@@ -24,12 +25,42 @@ _MARK_LIKE = re.compile(
 )
 
 
+_STOP = re.compile(rf"[^{INVISIBLE}{LINE_END}{BLANK}\d#\ufe5f\uff03=\u2550\ua78a\ufe66\uff1dA-Za-z]|[A-Za-z]{{12}}")
+"""Ends within a line where no mark can go on: what follows is searched by itself."""
+_PIECE = 100_000
+"""Characters that are searched at once."""
+
+
 def escape_marks(text: str) -> str:
     """The text with one blank before each line that looks like a row's header, our fence or a summary's heading.
 
     Look-alikes count, and so does every character that some reader takes for the end of a line.
     """
-    return _MARK_LIKE.sub(r"\1 ", f"\n{text}")[1:] if "#" in text or not text.isascii() or "=" in text else text
+    return "".join(escaped_pieces(text))
+
+
+def escaped_pieces(text: str) -> Iterator[str]:
+    """The same in pieces, for texts that take long."""
+    yield _escaped(f"\n{text[: (end := _piece_end(text, 0))]}")[1:]
+    while end < len(text):
+        start, end = end, _piece_end(text, end)
+        yield _escaped(text[start:end])
+
+
+def _escaped(text: str) -> str:
+    return _MARK_LIKE.sub(r"\1 ", text) if "#" in text or not text.isascii() or "=" in text else text
+
+
+def _piece_end(text: str, start: int) -> int:
+    """Where a piece ends: before a line end, or else where no mark goes on."""
+    end = start + _PIECE
+    if end >= len(text):
+        return len(text)
+    line_end = text.rfind("\n", start + 1, end)
+    if line_end >= 0:
+        return line_end
+    stop = _STOP.search(text, end)
+    return stop.end() if stop else len(text)
 
 
 def after_cut(text: str, at: int) -> str:

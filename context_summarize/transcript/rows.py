@@ -19,6 +19,8 @@ class RenderedRow:
     text: str
     own: str | None = field(default=None, compare=False, repr=False)
     """Of a user row: the text of the user, without results and attachments; None where the row does not tell."""
+    left_out: tuple[int, int] | None = field(default=None, compare=False, repr=False)
+    """Characters that were left out of a row that is too large to be read, and its characters; None: all are here."""
 
 
 _HEADER = re.compile(r"^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?$")

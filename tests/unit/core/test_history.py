@@ -342,7 +342,7 @@ class TestSegments:
         history = history_of(tool_session(12))
         builder = NodeBuilder(history, "s", "m", None)
         builder.start(128, 32, first_group=0, first_index=0)
-        assert sum(1 for _ in builder.advance()) == len(history.rendered)
+        assert sum(1 for _ in builder.advance()) >= len(history.rendered)
 
 
 class Cut:

@@ -1,0 +1,79 @@
+"""What the summariser is shown of a row that is too large for it: head, tail, and evenly cut pieces between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from context_summarize.background import Steps
+from context_summarize.redaction.redactor import Redact, redact_steps
+
+LARGE_SEGMENTS = 10
+"""A row that is longer than so many segments is not read whole."""
+_PIECES = 9
+"""Pieces of such a row, of a segment each: with the call that joins them, at most ten calls."""
+_AROUND = 16_000
+"""Characters that are redacted beside a piece, because half a secret is no longer known for one. They are cut off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """What is left of a large text."""
+
+    text: str
+    left_out: int
+    """Characters."""
+
+
+def is_longer(text: str, limit_bytes: int) -> bool:
+    """True if the text takes more bytes in UTF-8. A text that is much longer is not encoded for that."""
+    if len(text) > limit_bytes or len(text) * 4 <= limit_bytes:
+        return len(text) > limit_bytes
+    return len(text.encode("utf-8", "surrogatepass")) > limit_bytes
+
+
+def evenly_cut(text: str, segment_tokens: int, redact: Redact | None) -> Steps[Sample]:
+    """Pieces of a segment each from head to tail, redacted, and between them notes of what was left out."""
+    size = segment_tokens * 4
+    starts = [at * (len(text) - size) // (_PIECES - 1) for at in range(_PIECES)]
+    return (yield from _joined(text, [(start, size) for start in starts], redact))
+
+
+def head_and_tail(text: str, limit_bytes: int, redact: Redact | None) -> Steps[Sample]:
+    """Two thirds head and one third tail, redacted, and between them a note of what was left out."""
+    head, tail = limit_bytes * 2 // 3, limit_bytes // 3
+    return (yield from _joined(text, [(0, head), (len(text) - tail, tail)], redact))
+
+
+def _joined(text: str, places: list[tuple[int, int]], redact: Redact | None) -> Steps[Sample]:
+    """The pieces that begin at these places and take at most so many bytes; the last one ends with the text."""
+    out: list[str] = []
+    end = left_out = 0
+    for start, size in places:
+        is_last = start + size >= len(text)
+        piece = _cut_to(text[start : start + size], size, from_end=is_last)
+        first = start + size - len(piece) if is_last else start
+        if first > end:
+            out.append(f"[… {first - end:,} of {len(text):,} characters left out …]")
+            left_out += first - end
+        end = first + len(piece)
+        out.append((yield from _clean(text, first, end, redact)))
+        yield
+    return Sample("\n".join(out), left_out)
+
+
+def _cut_to(text: str, size: int, *, from_end: bool) -> str:
+    """As much of the text as takes at most `size` bytes."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= size:
+        return text
+    return data[len(data) - size if from_end else 0 :][:size].decode("utf-8", "ignore")
+
+
+def _clean(text: str, first: int, end: int, redact: Redact | None) -> Steps[str]:
+    """`text[first:end]`, redacted with what stands around it."""
+    before, after = min(first, _AROUND), min(len(text) - end, _AROUND)
+    shown = text[first - before : end + after]
+    clean = yield from redact_steps(shown, redact)
+    if clean == shown:
+        return text[first:end]
+    return clean[before : len(clean) - after]
