@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -142,3 +143,4 @@ def _entry(at: int) -> Row:
 async def _add(manager: SummarizingContextManager, made: list[Row]) -> None:
     for row in made:
         await manager.add_message(row)
+        await asyncio.sleep(0)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from context_summarize.background import Steps, finished
 from context_summarize.core.frames import row_hint
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
-from context_summarize.core.short_rows import shorten_row
+from context_summarize.core.short_rows import shorten_steps
 from context_summarize.messages.copying import Shape, shape_of
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import JsonRow
@@ -79,9 +79,7 @@ def entry_steps(
         shortened: history row → tokens kept of it.
         rows_at_compaction: rows before this one lose their continuation id.
     """
-    answers: dict[int, list[str]] = {}
-    for index, call_id in group.answers:
-        answers.setdefault(index, []).append(call_id)
+    answers = answers_by_row(group)
     first: list[Entry] = []
     results: list[Entry] = []
     between: list[Entry] = []
@@ -111,5 +109,22 @@ def _sized(history: History, index: int, row: JsonRow, keep: int | None, count: 
     size = history.tokens[index]
     if keep is None or size <= keep:
         return entry(index, row, size)
-    short = shorten_row(row, keep, count, row_hint(history, index) if history.recall else "")
-    return entry(index, short, measure(short, count))
+    hint = row_hint(history, index) if history.recall else ""
+    short, tokens = yield from shorten_steps(row, size, keep, count, hint)
+    return entry(index, short, tokens)
+
+
+def row_steps(
+    history: History, index: int, answered: Sequence[str] | None, keep: int, count: Count
+) -> Steps[Entry | None]:
+    """One row of a group shortened to about `keep` tokens; None if no view shows it. `answered`: see `view_row`."""
+    row = view_row(history.rows[index], answered)
+    return None if row is None else (yield from _sized(history, index, row, keep, count))
+
+
+def answers_by_row(group: Group) -> dict[int, list[str]]:
+    """Ids of the calls that each row of a group answers."""
+    answers: dict[int, list[str]] = {}
+    for index, call_id in group.answers:
+        answers.setdefault(index, []).append(call_id)
+    return answers

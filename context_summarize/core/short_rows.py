@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from context_summarize.background import Steps, finished
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.shortening import cut_to_note, shortened_to
-from context_summarize.tokens.measure import Count, measure
+from context_summarize.tokens.measure import Count, measure, measure_steps
 
 HARD_FLOOR = 24
 """Tokens below which no row is shortened further."""
@@ -21,14 +22,20 @@ def shorten_row(row: JsonRow, keep: int, count: Count, hint: str = "") -> JsonRo
     `hint` ends the note. What cannot be cut to that size by halves (many short texts, arguments of many fields) is cut
     to a note alone.
     """
-    size = measure(row, count)
+    return finished(shorten_steps(row, measure(row, count), keep, count, hint))[0]
+
+
+def shorten_steps(row: JsonRow, size: int, keep: int, count: Count, hint: str) -> Steps[tuple[JsonRow, int]]:
+    """The same for a row of `size` tokens, in steps; with the tokens of what comes out."""
     if size <= keep:
-        return row
+        return row, size
     share = keep / size
     for _ in range(4):
         out = shortened_to(row, share, hint)
-        if measure(out, count) <= keep:
-            return out
+        tokens = yield from measure_steps(out, count)
+        if tokens <= keep:
+            return out, tokens
         share *= 0.6
     hard = cut_to_note(row)
-    return hard if measure(hard, count) < measure(out, count) else out
+    least = yield from measure_steps(hard, count)
+    return (hard, least) if least < tokens else (out, tokens)

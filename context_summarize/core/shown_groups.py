@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from context_summarize.background import Steps, finished
-from context_summarize.core.entries import Entry, entry_steps, group_entries, is_hidden
+from context_summarize.core.entries import Entry, answers_by_row, entry_steps, is_hidden, row_steps
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.short_rows import HARD_FLOOR, short_length
@@ -17,6 +18,9 @@ from context_summarize.messages.rows import SYSTEM_ROLES
 from context_summarize.messages.text import compact_json
 from context_summarize.messages.view_rows import CONTINUATION
 from context_summarize.tokens.measure import Count
+
+_AT_ONCE = 10_000
+"""Tokens of rows whose short forms one plan makes without giving the event loop its turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,10 @@ class ShownGroups:
         self._system_texts: set[str] = set()
         self._pinned: dict[int, ShownGroup] = {}
         self._short: dict[tuple[int, int], Entry | None] = {}
+        self._answers: tuple[Group | None, dict[int, list[str]]] = (None, {})
+        """The group whose rows were shortened last, and what they answer."""
+        self._unmade: list[tuple[int, int]] | None = None
+        self._at_once = 0
 
     # --- growing ----------------------------------------------------------------------------------------------------
 
@@ -198,29 +206,55 @@ class ShownGroups:
 
     def short_entry(self, index: int, keep: int) -> Entry | None:
         """A row of the history shortened to about `keep` tokens; None for a row that no view shows."""
-        found = self._short.get((index, keep))
-        if found is None and (index, keep) not in self._short:
-            group = self._history.group_of(index) or self._history.open_groups()[0]
-            entries = group_entries(
-                self._history, group, self._count, hides_system=self.hides_system, shortened={index: keep}
-            )
-            found = self._short[index, keep] = next((entry for entry in entries if entry.origin == index), None)
-        return found
+        if (index, keep) not in self._short:
+            finished(self._shorten(index, keep))
+        return self._short[index, keep]
 
     def short_size(self, index: int, keep: int) -> int:
-        """Tokens of that row; a row that no view shows takes no room, shortened or not."""
+        """Tokens of that row; a row that no view shows takes no room, shortened or not. See `deferring`."""
         size = self._history.tokens[index]
         if 0 <= size <= keep:
             return size
+        if self._unmade is not None and (index, keep) not in self._short:
+            self._at_once -= size
+            if self._at_once < 0:
+                self._unmade.append((index, keep))
+                return keep
         found = self.short_entry(index, keep)
         return found.tokens if found else 0
+
+    @contextmanager
+    def deferring(self) -> Iterator[list[tuple[int, int]]]:
+        """Within, `short_size` estimates where making the short form takes long; the list tells which are unmade."""
+        self._unmade, self._at_once = [], _AT_ONCE
+        try:
+            yield self._unmade
+        finally:
+            self._unmade = None
+
+    def make_short(self, unmade: Iterable[tuple[int, int]]) -> Steps[None]:
+        """Make these short forms: (history row, tokens kept)."""
+        for index, keep in unmade:
+            if (index, keep) not in self._short:
+                yield from self._shorten(index, keep)
+            yield
+
+    def _shorten(self, index: int, keep: int) -> Steps[None]:
+        history = self._history
+        if is_hidden(history, index, self.hides_system):
+            self._short[index, keep] = None
+            return
+        group = history.group_of(index) or history.open_groups()[0]
+        if self._answers[0] != group:
+            self._answers = (group, answers_by_row(group))
+        answered = self._answers[1].get(index)
+        self._short[index, keep] = yield from row_steps(history, index, answered, keep, self._count)
 
     def shorten_results(self, first: int, end: int, longest: int) -> Steps[None]:
         """Make the short forms of results above `longest` tokens in rows [first, end), as a plan will ask for them."""
         for index, tokens in self.results(first, end):
             if tokens > longest:
-                self.short_entry(index, short_length(longest))
-                yield
+                yield from self.make_short([(index, short_length(longest))])
 
     def saved(self, shortened: Mapping[int, int]) -> list[tuple[int, int]]:
         """(history row, tokens saved) of each shortened row, in order."""

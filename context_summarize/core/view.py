@@ -99,10 +99,20 @@ class View:
         yield from self.groups.advance()
         groups = self._history.groups
         while self._next_group < len(groups):
-            for item in self._group(groups[self._next_group], self.groups.closed(self._next_group)):
-                self._append(item)
-            self._next_group += 1
+            at = self._next_group
+            yield from self._shortening(self.groups.closed(at))
+            if at == self._next_group:  # or somebody else has taken it in meanwhile
+                for item in self._group(groups[at], self.groups.closed(at)):
+                    self._append(item)
+                self._next_group += 1
             yield
+
+    def _shortening(self, shown: ShownGroup) -> Steps[None]:
+        """Make the short forms of a group's rows."""
+        keeps = self.state.shortened
+        if keeps:
+            origins = (item.origin for item in shown.entries if item.origin in keeps)
+            yield from self.groups.make_short([(at, keeps[at]) for at in origins if at is not None])
 
     def _open_entries(self) -> list[Entry]:
         rows = len(self._history)

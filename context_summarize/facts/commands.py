@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 
 from context_summarize.facts.patterns import one_line, shortened
@@ -53,14 +54,17 @@ def outcome_of(result: str) -> str | None:
 
 def commands_in(rows: Sequence[RenderedRow]) -> Iterator[tuple[int, str]]:
     """(row index, `command → outcome`) of shell calls; the first result holds the first call's outcome, and so on."""
-    calls: list[tuple[int, str | None]] = []
+    calls: deque[tuple[int, str | None]] = deque()
     for index, row in enumerate(rows):
         if row.role == "tool" and calls:
-            yield from _closed(calls.pop(0), outcome_of(row.text))
+            called = calls.popleft()
+            if called[1] is not None:
+                yield from _closed(called, outcome_of(row.text))
         elif row.role != "tool":
             for call in calls:
                 yield from _closed(call, None)
-            calls = [(index, command_of(given)) for _, given in calls_in(row.text)] if row.role == "assistant" else []
+            given = calls_in(row.text) if row.role == "assistant" else ()
+            calls = deque((index, command_of(arguments)) for _, arguments in given)
     for call in calls:
         yield from _closed(call, None)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log2
 
@@ -27,6 +27,8 @@ USER_HEAD, USER_TAIL = 160, 75
 """Characters kept from the start and the end of a long user message; a mark stands between them."""
 IDENTIFIERS: tuple[FactKind, ...] = ("id", "path", "url", "amount")
 
+_PIECE = 50_000
+"""Characters of a row that are read in one step."""
 CUT = " […] "
 
 
@@ -85,12 +87,20 @@ def fact_steps(rows: Sequence[RenderedRow]) -> Steps[tuple[Fact, ...]]:
     for row in rows:
         texts.append(readable(row.text))
         yield
-    codes = frozenset().union(*map(codes_in, texts))
+    found: set[str] = set()
+    for text in texts:
+        found |= codes_in(text)
+        yield
+    codes = frozenset(found)
     known: dict[str, tuple[Found, ...]] = {}
     for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
-        _add_identifiers(tally, index, text, codes, known)
-        for line in error_lines(row.text, strict=row.role != "tool"):
-            tally.add("error", line, index)
+        for piece in _line_runs(text):
+            _add_identifiers(tally, index, piece, codes, known)
+            yield
+        for piece in _line_runs(row.text):
+            for line in error_lines(piece, strict=row.role != "tool"):
+                tally.add("error", line, index)
+            yield
         if row.role == "user" and row.text.strip():
             tally.add("user", head_and_tail(row.text.strip()), index)
         yield
@@ -98,6 +108,18 @@ def fact_steps(rows: Sequence[RenderedRow]) -> Steps[tuple[Fact, ...]]:
         tally.add("command", command, index)
     tally.join_bare_amounts()
     return tally.ranked(len(rows))
+
+
+def _line_runs(text: str) -> Iterator[str]:
+    """The text in pieces that are read in one step, cut at line ends or at least between words."""
+    start = 0
+    while len(text) - start > _PIECE:
+        near = start + _PIECE // 2, start + _PIECE
+        line, blank = text.rfind("\n", *near), text.rfind(" ", *near)
+        end = line + 1 if line >= 0 else blank + 1 if blank >= 0 else start + _PIECE
+        yield text[start:end]
+        start = end
+    yield text[start:]
 
 
 def identifiers(facts: Iterable[Fact]) -> tuple[Fact, ...]:

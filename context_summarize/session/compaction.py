@@ -142,9 +142,7 @@ class Compactor:
         """
         self._tasks.begin()
         for _ in range(_MOST_ROUNDS):
-            await in_slices(self._shorten(chat, limits))
-            chat.groups.catch_up()
-            plan = make_plan(self.scene(chat, limits), ask)
+            plan = await self._plan(chat, limits, ask)
             worthwhile = is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
             if worthwhile and not plan.missing:
                 return self._compaction(chat, limits, plan)
@@ -159,6 +157,18 @@ class Compactor:
             logger.error("a plan did not come to its end in %d rounds; the view stays as it is", _MOST_ROUNDS)
         self.announcer.withdraw(limits.used(plan.tokens_before), len(chat.history), wait.since())
         return None
+
+    async def _plan(self, chat: Conversation, limits: RequestLimits, ask: Ask) -> Plan:
+        """A plan. Where short forms of rows take long to make, that is done in slices, and it is planned again."""
+        for _ in range(_MOST_ROUNDS):
+            await in_slices(self._shorten(chat, limits))
+            with chat.groups.deferring() as unmade:
+                plan = make_plan(self.scene(chat, limits), ask)
+            if not unmade:
+                return plan
+            await in_slices(chat.groups.make_short(unmade))
+        chat.groups.catch_up()
+        return make_plan(self.scene(chat, limits), ask)
 
     def _shorten(self, chat: Conversation, limits: RequestLimits) -> Steps[None]:
         """The short forms of the results that any plan shortens: making many of them takes a while."""

@@ -21,8 +21,12 @@ from context_summarize.facts.fallback import fallback_text, joining_steps
 from context_summarize.facts.ledger import build_ledger, format_ledger, merge_facts
 from context_summarize.summaries.job import Job
 from context_summarize.tokens.measure import Count
+from context_summarize.tokens.stepwise import count_steps
 from context_summarize.transcript.fences import numbered_parts
 from context_summarize.transcript.rows import RenderedRow, render_rows
+
+_MOST_FACTS = 10_000
+"""Exact values that are looked for in a summary: the best of a source that holds more."""
 
 
 def leaf_job(node: Node, builder: NodeBuilder, directive_words: Sequence[str], count: Count) -> Steps[Job]:
@@ -30,13 +34,26 @@ def leaf_job(node: Node, builder: NodeBuilder, directive_words: Sequence[str], c
     rows = yield from builder.source(node)
     runs = builder.runs(node, rows)
     parts = tuple(render_rows(run) for run in runs)
-    source = count("\n\n".join(parts))
-    yield
+    source = yield from count_steps("\n\n".join(parts), count)
     found = yield from directive_steps(runs, tuple(directive_words))
     kept = _kept_directives(node, found, count, source)
     facts = yield from fact_steps(rows)
     reasons = builder.shows_reasoning(node)
-    return Job(node.key, 0, parts, facts, source, node.summary_tokens, node.focus, kept, rows, reasons)
+    return Job(node.key, 0, parts, facts[:_MOST_FACTS], source, node.summary_tokens, node.focus, kept, rows, reasons)
+
+
+def with_sizes(summary: Summary, job: Job, count: Count) -> Summary:
+    """The summary with a line for each row that was too large to be read whole: how large, and how much is missing."""
+    lines = [
+        f"[Message {row.number} of these was too large to be read whole: {row.left_out[0]:,} of its "
+        f"{row.left_out[1]:,} characters were left out.]"
+        for row in job.rows
+        if row.left_out
+    ]
+    if not lines:
+        return summary
+    note = "\n".join(lines)
+    return replace(summary, text=f"{summary.text}\n\n{note}", tokens=summary.tokens + count(f"\n\n{note}"))
 
 
 def merge_job(node: Node, children: Sequence[Summary], count: Count) -> Steps[Job]:
@@ -77,7 +94,7 @@ def _kept_directives(
 def leaf_fallback(job: Job, count: Count) -> Summary:
     """The fallback summary of a level-0 job."""
     room = min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2))
-    return _fallback(job, fallback_text(job.rows, room, count, job.facts), count)
+    return with_sizes(_fallback(job, fallback_text(job.rows, room, count, job.facts), count), job, count)
 
 
 def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Steps[Summary]:

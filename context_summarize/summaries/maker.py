@@ -13,7 +13,7 @@ from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.jobs import leaf_fallback, leaf_job, merge_fallback, merge_job
+from context_summarize.summaries.jobs import leaf_fallback, leaf_job, merge_fallback, merge_job, with_sizes
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.summarizer import Summarizer
 
@@ -52,11 +52,12 @@ class SummaryMaker:
         job = await self._job(node, builder, children)
         started = self._services.clock()
         try:
-            summary = await self._summarizer.make(job, target)
+            made = await self._summarizer.make(job, target)
         except SummaryUnavailable as error:
             self._services.totals.failed += error.attempts > 0
             self._failed(job, error)
             raise
+        summary = with_sizes(made, job, self._services.count)
         self._said.clear()
         await self._services.store.put(summary)
         self._services.outbox.put(

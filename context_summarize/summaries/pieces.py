@@ -5,12 +5,32 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
+from context_summarize.background import Steps, finished
+from context_summarize.tokens.stepwise import count_steps
 from context_summarize.transcript.escaping import after_cut
+
+_MOST = 9
+"""Pieces of one part: with the call that joins them, at most ten calls."""
 
 
 def cut_pieces(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> list[str]:
-    """The parts in few runs of similar size, each within `limit` tokens. A part that alone does not fit is split."""
-    sized = [fragment for part in parts for fragment in _fragments(part, limit, count)]
+    """The parts in few runs of similar size; see `piece_steps`."""
+    return finished(piece_steps(parts, limit, count))
+
+
+def piece_steps(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> Steps[list[str]]:
+    """The parts in few runs of similar size, each within `limit` tokens. A part that alone does not fit is split.
+
+    Of a part that would take more than nine pieces, head, tail and evenly cut pieces between them are kept, with notes
+    of what was left out.
+    """
+    sized: list[tuple[str, int]] = []
+    for part in parts:
+        size = yield from count_steps(f"{part}\n\n", count)
+        if size > limit * _MOST:
+            part = evenly_cut(part, max(1, len(part) * limit // size * 9 // 10))
+            size = yield from count_steps(f"{part}\n\n", count)
+        sized += yield from _fragments(part, size, limit, count)
     total = sum(size for _, size in sized)
     share = total / max(1, -(-total // limit))
     runs: list[list[str]] = [[]]
@@ -26,13 +46,30 @@ def cut_pieces(parts: Sequence[str], limit: int, count: Callable[[str], int]) ->
     return ["\n\n".join(run) for run in runs if run]
 
 
-def _fragments(part: str, limit: int, count: Callable[[str], int]) -> list[tuple[str, int]]:
+def evenly_cut(text: str, size: int) -> str:
+    """Pieces of so many characters from head to tail, and between them notes of what was left out."""
+    out: list[str] = []
+    end = 0
+    for at in range(_MOST - 1):
+        start = at * (len(text) - size) // (_MOST - 2)
+        if start > end:
+            out.append(f"[… {start - end:,} of {len(text):,} characters left out …]")
+        first = max(start, end)
+        end = start + size
+        out.append(after_cut(text[:end], first) if first else text[:end])
+    return "\n".join(out)
+
+
+def _fragments(part: str, size: int, limit: int, count: Callable[[str], int]) -> Steps[list[tuple[str, int]]]:
     """A part with its size, split in halves again and again until each is within the limit."""
-    size = count(f"{part}\n\n")
     if size <= limit or len(part) < 2:
         return [(part, size)]
     middle = len(part) // 2
-    return [*_fragments(part[:middle], limit, count), *_fragments(after_cut(part, middle), limit, count)]
+    out: list[tuple[str, int]] = []
+    for half in (part[:middle], after_cut(part, middle)):
+        tokens = yield from count_steps(f"{half}\n\n", count)
+        out += yield from _fragments(half, tokens, limit, count)
+    return out
 
 
 class KeptPieces:

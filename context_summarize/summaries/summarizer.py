@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from context_summarize.background import in_slices
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.facts.directives import format_directives
@@ -26,7 +27,7 @@ from context_summarize.summaries.caller import (
 )
 from context_summarize.summaries.failures import unavailable
 from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.pieces import KeptPieces, cut_pieces
+from context_summarize.summaries.pieces import KeptPieces, piece_steps
 from context_summarize.summaries.prompts import PromptTemplate
 from context_summarize.summaries.request import input_limit, instructions_of, summary_request
 from context_summarize.summaries.services import Services
@@ -34,6 +35,7 @@ from context_summarize.summaries.slots import Slots
 from context_summarize.summaries.substance import missing_substance
 from context_summarize.summaries.usage import Run
 from context_summarize.summaries.validation import refusal, whole_sentences
+from context_summarize.tokens.stepwise import count_steps
 from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.fences import numbered
 
@@ -198,7 +200,7 @@ class Summarizer:
         Answers to pieces are kept until the summary is made, so that the next attempt goes on where this one stops.
         """
         key, texts = work.job.key, []
-        for piece in cut_pieces(work.job.parts, limit, self._count):
+        for piece in await in_slices(piece_steps(work.job.parts, limit, self._count)):
             text = self._pieces.find(key, piece)
             if text is None:
                 text = await self._piece(work, piece)
@@ -213,13 +215,14 @@ class Summarizer:
     async def _piece(self, work: _Work, piece: str) -> str:
         """One piece; when it is still too large for the provider, its head and tail, a count in between."""
         try:
-            return await self._ask(work, self._part(work.job, piece))
+            return await self._ask(work, await self._part(work.job, piece))
         except TooLargeError:
             half = cut_middle(piece, len(piece.encode("utf-8", "surrogatepass")) // 3)
-            return await self._ask(work, self._part(work.job, half))
+            return await self._ask(work, await self._part(work.job, half))
 
-    def _part(self, job: Job, text: str) -> _Source:
-        return _Source(text, self._count(text), self._template(job), len(job.parts))
+    async def _part(self, job: Job, text: str) -> _Source:
+        tokens = await in_slices(count_steps(text, self._count))
+        return _Source(text, tokens, self._template(job), len(job.parts))
 
     def _template(self, job: Job) -> PromptTemplate:
         return self._prompts.merge if job.level else self._prompts.segment
