@@ -10,6 +10,7 @@ from pathlib import Path
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.rows import JsonRow
 from context_summarize.persistence.beside import Refused
+from context_summarize.persistence.long_lines import decoded, dumped, loaded
 
 FORMAT = "context-summarize history"
 VERSION = 1
@@ -21,7 +22,7 @@ _HEADER_START = _encode({"format": FORMAT})[:-1].encode()
 def line_of(row: JsonRow) -> bytes:
     """A row as one line, with its end."""
     # As escapes, a lone high surrogate and a lone low one would be read as one character; as bytes they stay two.
-    return _encode(row).encode("utf-8", "surrogatepass") + b"\n"
+    return b"".join([*(piece.encode("utf-8", "surrogatepass") for piece in dumped(row)), b"\n"])
 
 
 def new_header() -> bytes:
@@ -31,7 +32,7 @@ def new_header() -> bytes:
 
 def _row(line: bytes) -> JsonRow | None:
     try:
-        return normalise(json.loads(line.decode("utf-8", "surrogatepass")))
+        return normalise(loaded(decoded(line)))
     except (ValueError, RecursionError):
         return None
 
