@@ -26,7 +26,10 @@ def _checked_copy(value: Any, where: str, depth: int) -> Any:
         for key, item in value.items():
             # Rows parsed from JSON hold their own copy of every key; sharing the keys saves memory in long sessions.
             name = sys.intern(key) if type(key) is str else _checked_key(key, where)
-            out[name] = _checked_copy(item, f"{where}.{str(name)[:40]}" if depth < 4 else where, depth + 1)
+            if type(item) is str:  # most are; the place of the others costs as much as their copies
+                out[name] = item
+            else:
+                out[name] = _checked_copy(item, f"{where}.{str(name)[:40]}" if depth < 4 else where, depth + 1)
         return out
     if isinstance(value, list):
         return [_checked_copy(item, where, depth + 1) for item in value]

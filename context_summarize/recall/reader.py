@@ -165,9 +165,11 @@ class RecallReader:
         number = at
         while number <= last:
             shown = self._row(number)
-            block = self._block(shown, after_cut(shown.row.text, offset) if offset else shown.row.text, since=at)
+            is_long = len(shown.row.text) - offset > 16 * room  # far too long: not even a copy is made
+            text = "" if is_long else after_cut(shown.row.text, offset) if offset else shown.row.text
+            block = self._block(shown, text, since=at)
             size = self._size(block, room)
-            if size > room:
+            if is_long or size > room:
                 if not blocks:
                     block, offset = self._cut(shown, offset, room)
                     blocks.append(block)
@@ -190,10 +192,12 @@ class RecallReader:
     def _cut(self, shown: _Shown, offset: int, room: int) -> tuple[str, int]:
         """As much of a row as fits, and the offset of the cut."""
         text = shown.row.text
-        kept = self._fit(text[offset:], room - self._size(self._block(shown, "", since=0), room) - 50)
+        kept = self._fit(
+            text[offset : offset + 8 * room], room - self._size(self._block(shown, "", since=0), room) - 50
+        )
         line = text.rfind("\n", offset + kept * 3 // 4, offset + kept)
         end = line + 1 if line > offset else offset + kept
-        said = after_cut(text[:end], offset) if offset else text[:end]
+        said = after_cut(text[offset - 1 : end], 1) if offset else text[:end]
         note = f"[… cut here: {len(text) - end:,} of {len(text):,} characters of this message follow …]"
         return self._block(shown, f"{said}\n{note}", since=0), end
 

@@ -21,7 +21,7 @@ from context_summarize.redaction.views import view_of
 
 Redact = Callable[[str], str]
 
-_WINDOW = 24_000
+_WINDOW = 32_000
 """Characters of a long text that are searched at once."""
 _AROUND = 8_000
 """Characters before and after them that are looked at as well: no rule looks further back."""

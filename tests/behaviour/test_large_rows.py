@@ -1,0 +1,141 @@
+"""Rows of any size and imports of any length: few calls, no secret, and work that gives the event loop its turns."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from context_summarize import SummarizingContextManager, background
+from context_summarize.recall.query import RecallQuery
+from context_summarize.testing import ScriptedProvider, call, calls, result, tool_session, user
+from context_summarize.tokens.counter import TokenCounter
+from tests.support.session import summarise
+
+SETTINGS: dict[str, Any] = {"segment_tokens": 512, "summary_tokens": 100, "prefetch_threshold": None, "keep_recent": 2}
+LARGE = "".join(f"Order {at} of the log was found and is on its way.\n" for at in range(12_000))
+"""Some three hundred segments."""
+AFTER = tool_session(6)
+
+
+def many_calls(count: int) -> list[dict[str, Any]]:
+    made = calls(*((f"c{at}", "look", {"n": at}) for at in range(count)))
+    return [made, *(result(f"c{at}", f"done {at}") for at in range(count))]
+
+
+class TestCalls:
+    @pytest.mark.parametrize("window", [16_000, 4_000])
+    @pytest.mark.parametrize("rows", [[user(LARGE)], [call("c"), result("c", LARGE)]])
+    async def test_a_row_of_any_size_costs_at_most_ten(self, rows: list[dict[str, Any]], window: int) -> None:
+        """The summary says how large it was."""
+        provider = ScriptedProvider(then=summarise, context_window=window)
+        manager = SummarizingContextManager(**SETTINGS)
+        await manager.set_messages([user("Go."), *rows, *AFTER])
+        await manager.get_messages_for_request(provider=provider)
+        await manager.compact()
+        own = ScriptedProvider(then=summarise, context_window=window)
+        without = SummarizingContextManager(**SETTINGS)
+        await without.set_messages([user("Go."), *AFTER])
+        await without.get_messages_for_request(provider=own)
+        await without.compact()
+        assert provider.calls - own.calls <= 10
+        view = await manager.get_messages_for_request(provider=provider)
+        told = [str(row["content"]) for row in view if "too large to be read whole" in str(row["content"])]
+        assert len(told) == 1
+        assert f"of its {len(LARGE):,} characters" in told[0]
+
+    async def test_a_summariser_with_a_tiny_window_is_asked_ten_times_too(self) -> None:
+        """Its pieces are smaller, not more."""
+        provider = ScriptedProvider(then=summarise, context_window=1_200)
+        manager = SummarizingContextManager(**SETTINGS)
+        await manager.set_messages([user(LARGE), *tool_session(1)])
+        await manager.get_messages_for_request(token_budget=8_000, provider=provider)
+        assert 0 < provider.calls <= 12
+
+
+class TestSecrets:
+    async def test_none_is_shown_where_a_large_row_is_cut(self) -> None:
+        """Half a secret is no longer known for one."""
+        secret = "ghp_" + "a1B2c3D4e5F6" * 3
+        row = f"Log of the token {secret} in use.\n" * 9_000
+        provider = ScriptedProvider(then=summarise, context_window=16_000)
+        manager = SummarizingContextManager(**SETTINGS)
+        await manager.set_messages([user(row), *AFTER])
+        await manager.get_messages_for_request(provider=provider)
+        await manager.compact()
+        asked = "".join(str(request.messages[1].content) for request in provider.requests)
+        assert "[redacted:" in asked
+        assert secret[:12] not in asked
+        assert secret[-12:] not in asked
+
+
+class TestSteps:
+    async def test_no_text_is_counted_in_more_than_short_pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """From `add_message` to the compaction, and the row is estimated rather than counted to its end."""
+        seen: list[int] = []
+        whole = TokenCounter._count  # noqa: SLF001
+
+        def counted(self: TokenCounter, text: str) -> int:
+            seen.append(len(text))
+            return whole(self, text)
+
+        monkeypatch.setattr(TokenCounter, "_count", counted)
+        manager = SummarizingContextManager(**SETTINGS)
+        await manager.add_message(user("Go. " * 1_500_000))
+        assert max(seen) <= 25_000
+        assert sum(seen) < 5_000_000
+        assert len(await manager.get_messages_for_request(token_budget=8_000)) == 1
+
+    async def test_a_row_is_added_in_slices_and_in_its_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Others have their turn meanwhile; one who adds then comes after it, and a cancelled caller loses nothing."""
+        monkeypatch.setattr(background, "SLICE_SECONDS", 0.0)
+        manager = SummarizingContextManager(**SETTINGS)
+        await manager.get_token_count()
+        await manager.add_message(user("Go."))
+        adding = asyncio.create_task(manager.add_message(user(LARGE)))
+        for _ in range(5):
+            await asyncio.sleep(0)
+        assert not adding.done()
+        await manager.add_message(user("Later."))
+        adding.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await adding
+        assert [row["content"] for row in manager.messages] == ["Go.", LARGE, "Later."]
+        assert await manager.get_token_count() > 100_000
+
+    async def test_an_import_is_taken_in_slices(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A row that is added meanwhile follows."""
+        monkeypatch.setattr(background, "SLICE_SECONDS", 0.0)
+        manager = SummarizingContextManager(**SETTINGS)
+        rows = [user(f"Row {at}.") for at in range(1_500)]
+        taking = asyncio.create_task(manager.set_messages(rows))
+        turns = 0
+        while not taking.done():
+            turns += 1
+            if turns == 2_000:
+                await manager.add_message(user("Later."))
+            await asyncio.sleep(0)
+        assert turns > len(rows) * 3 // 2
+        assert manager.messages == [*rows, user("Later.")]
+
+    async def test_thousands_of_parallel_calls_are_served_whole(self) -> None:
+        """Each with its result, open and closed."""
+        manager = SummarizingContextManager(**SETTINGS)
+        rows = many_calls(2_000)
+        for row in rows[:1_500]:
+            await manager.add_message(row)
+        assert len(await manager.get_messages_for_request(token_budget=400_000)) == 1_500
+        for row in rows[1_500:]:
+            await manager.add_message(row)
+        assert len(await manager.get_messages_for_request(token_budget=400_000)) == len(rows)
+
+
+class TestRecall:
+    async def test_a_word_deep_in_a_large_row_is_found(self) -> None:
+        """With the text around it."""
+        manager = SummarizingContextManager(**SETTINGS)
+        await manager.set_messages([user(f"{LARGE}The Café was closed.\n{LARGE}"), *AFTER])
+        await manager.get_messages_for_request(token_budget=16_000)
+        answer = await manager.recall(RecallQuery(words="cafe"))
+        assert "The Café was closed." in answer.text
