@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from context_summarize.background import Steps, finished
@@ -11,9 +12,10 @@ from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.short_rows import shorten_steps
 from context_summarize.messages.copying import Shape, shape_of
+from context_summarize.messages.pairs import opens_with_user
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import JsonRow
-from context_summarize.messages.view_rows import synthetic_result, view_row, without_continuation
+from context_summarize.messages.view_rows import CONTINUATION, synthetic_result, view_row, without_continuation
 from context_summarize.tokens.measure import Count, measure
 
 
@@ -128,3 +130,26 @@ def answers_by_row(group: Group) -> dict[int, list[str]]:
     for index, call_id in group.answers:
         answers.setdefault(index, []).append(call_id)
     return answers
+
+
+@dataclass(frozen=True, slots=True)
+class ShownGroup:
+    """One group, unshortened."""
+
+    entries: tuple[Entry, ...]
+    tokens: int
+    """Of all entries."""
+    opens: bool | None
+    """Whether a view may open with the group; None if it holds no row of the conversation."""
+    chained: bool
+    """True if a row of it carries a continuation id, which rows from before a compaction lose."""
+
+
+def shown_group(entries: list[Entry]) -> ShownGroup:
+    """A group of these entries."""
+    return ShownGroup(
+        tuple(entries),
+        sum(entry.tokens for entry in entries),
+        opens_with_user(entry.row for entry in entries),
+        any(CONTINUATION in marks for entry in entries if isinstance(marks := entry.row.get("metadata"), dict)),
+    )

@@ -6,43 +6,26 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 from context_summarize.background import Steps, finished
-from context_summarize.core.entries import Entry, answers_by_row, entry_steps, is_hidden, row_steps
+from context_summarize.core.entries import (
+    Entry,
+    ShownGroup,
+    answers_by_row,
+    entry_steps,
+    is_hidden,
+    row_steps,
+    shown_group,
+)
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.short_rows import HARD_FLOOR, short_length
-from context_summarize.messages.pairs import opens_with_user
 from context_summarize.messages.rows import SYSTEM_ROLES
 from context_summarize.messages.text import compact_json
-from context_summarize.messages.view_rows import CONTINUATION
 from context_summarize.tokens.measure import Count
 
 _AT_ONCE = 10_000
 """Tokens of rows whose short forms one plan makes without giving the event loop its turn."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShownGroup:
-    """One group, unshortened."""
-
-    entries: tuple[Entry, ...]
-    tokens: int
-    """Of all entries."""
-    opens: bool | None
-    """Whether a view may open with the group; None if it holds no row of the conversation."""
-    chained: bool
-    """True if a row of it carries a continuation id, which rows from before a compaction lose."""
-
-
-def _shown(entries: list[Entry]) -> ShownGroup:
-    return ShownGroup(
-        tuple(entries),
-        sum(entry.tokens for entry in entries),
-        opens_with_user(entry.row for entry in entries),
-        any(CONTINUATION in marks for entry in entries if isinstance(marks := entry.row.get("metadata"), dict)),
-    )
 
 
 class ShownGroups:
@@ -146,7 +129,7 @@ class ShownGroups:
         return finished(self._converting(group))
 
     def _converting(self, group: Group) -> Steps[ShownGroup]:
-        return _shown((yield from entry_steps(self._history, group, self._count, hides_system=self.hides_system)))
+        return shown_group((yield from entry_steps(self._history, group, self._count, hides_system=self.hides_system)))
 
     def forget_before(self, row: int) -> None:
         """Let go of what is shown of groups before this history row; pinned ones are kept."""

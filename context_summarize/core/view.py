@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from context_summarize.background import Steps, finished
-from context_summarize.core.entries import Entry, entry, group_entries
+from context_summarize.core.entries import Entry, ShownGroup, entry, group_entries
 from context_summarize.core.frames import opening_row
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
-from context_summarize.core.shown_groups import ShownGroup, ShownGroups
+from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.copying import copy_json, copy_shaped
 from context_summarize.messages.pairs import opens_conversation
