@@ -79,7 +79,7 @@ def parts_of(options: argparse.Namespace) -> Iterator[tuple[Part, float]]:
     if "large" in options.parts:
         for case in large.cases(options.quick, options.where):
             if options.large is None or case.kind in options.large:
-                yield case, options.limit * 1.5
+                yield case, options.limit * case.share
     if "memory" in options.parts:
         yield Memory(options.memory_rows), options.limit
 

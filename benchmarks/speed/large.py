@@ -53,6 +53,11 @@ class Large:
         }
         return names[self.kind]
 
+    @property
+    def share(self) -> float:
+        """Of the usual time limit, what it may take."""
+        return {"rows": 1.5, "set": 0.75}.get(self.kind, 0.38)
+
     async def run(self, loop: ObservedLoop, profiles: Profiles | None) -> None:
         """Add it, ask for a request, add some turns, ask again, and recall from the history."""
         await tokens_per_row(200)
