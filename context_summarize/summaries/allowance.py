@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from context_summarize.summaries.job import Target
+from context_summarize.summaries.judging import Judged
 
 LEAST_ROOM = 256
 """Tokens: a summary of few words has headings too."""
@@ -20,6 +21,8 @@ class Allowance:
     def __init__(self) -> None:
         self.reasons = False
         """True once the model has shown reasoning."""
+        self.rambles = False
+        """True once a second try with more room was cut off as well: what was cut off is taken as far as it goes."""
         self._factor = 1
         self._ceiling: int | None = None
 
@@ -49,9 +52,16 @@ class Allowance:
         if 2 * tokens < room:
             self.reasons = True
 
-    def needed_more(self) -> None:
-        """A second try with more room ended by itself: the next first try has as much."""
-        self._factor = 2
+    def asked_again(self, first: Judged, second: Judged) -> None:
+        """Learn from a second try with more room, after a first one that was cut off.
+
+        A model that ends by itself then needs the room: the next first try has as much. One that goes on and on fills
+        whatever it is given.
+        """
+        if not second.is_cut:
+            self._factor, self.rambles = 2, False
+        elif first.is_cut and not self.reasons:
+            self.rambles = True
 
     def lower(self, asked: int, refusal: str) -> bool:
         """The provider refused so long an answer: keep to the limit that it names, else to half. False at the end."""

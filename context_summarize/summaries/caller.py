@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 import tenacity
@@ -26,6 +25,7 @@ from context_summarize.summaries.failures import (
     wait_seconds,
 )
 from context_summarize.summaries.job import Target
+from context_summarize.summaries.judging import Judged
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.slots import Slots
 from context_summarize.summaries.usage import Run
@@ -47,18 +47,6 @@ class TooLargeError(Exception):
 
 class TooLongAnswerError(Exception):
     """The provider refused the length of the answer that was asked for."""
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What an answer was judged to be."""
-
-    kind: str | None
-    """One word for why it is no summary; None if it is one."""
-    text: str
-    tokens: int
-    is_cut: bool = False
-    """True where the answer was cut off, and stands up to its last whole sentence."""
 
 
 Judge = Callable[[Answer], Judged]
@@ -126,7 +114,7 @@ class Caller:
                 used = judged.kind is None
                 return judged
             finally:
-                self._budget.end(used=used)
+                self._budget.end(used=used, piece_of=run.piece_of)
         finally:
             self.breaker.leave(turn)
 

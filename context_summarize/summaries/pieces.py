@@ -86,19 +86,20 @@ class KeptPieces:
         """The answer to a request, if it was kept for this key."""
         return self._kept.get(key, {}).get(_digest(request))
 
-    def keep(self, key: str, request: str, answer: str) -> int:
-        """Keep the answer to a piece. Returns how many answers for other keys were lost by that."""
+    def keep(self, key: str, request: str, answer: str) -> list[str]:
+        """Keep the answer to a piece. Returns the keys whose answers were lost by that."""
         found = self._kept.pop(key, {})
         self._kept[key] = found  # the newest key stands last
         found[_digest(request)] = answer
-        lost = 0
+        lost = []
         while len(self._kept) > 1 and sum(map(len, self._kept.values())) > self._most:
-            lost += len(self._kept.pop(next(iter(self._kept))))
+            lost.append(next(iter(self._kept)))
+            self.drop(lost[-1])
         return lost
 
-    def drop(self, key: str) -> int:
-        """Let go of what was kept for a key. Returns how many answers that were."""
-        return len(self._kept.pop(key, {}))
+    def drop(self, key: str) -> None:
+        """Let go of what was kept for a key."""
+        self._kept.pop(key, None)
 
 
 def _digest(text: str) -> str:

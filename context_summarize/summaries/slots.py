@@ -16,8 +16,10 @@ _MEMORY = 0.5
 """Weight of the newest answer in the mean."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Call:
+    """A call under way. Calls that began in one moment are not the same call."""
+
     started: float
     shared: float = 0.0
     """Seconds times calls under way, summed over its life."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
+_ID = re.compile(r"(?<![\w.-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{5,}(?![\w-])")
 _EXACT = re.compile(r"(?=[\w./:-]*[\d_/])\w[\w./:-]{2,}\w")
 _STOP_WORDS = """
 about after all also and any are been before being between but can could did does during each for from had has have
@@ -21,6 +22,12 @@ _LEAST_SHARE = 0.08
 """Share of an answer's telling words that its source holds too, at the least."""
 _FEW = 2
 """Telling words: an answer that holds fewer, chat and copied lines aside, says nothing."""
+_MANY_VALUES = 8
+"""Ids that an answer holds: from so many on it is judged by where they come from."""
+_MOST_VALUES = 64
+"""Ids that are looked for: a search takes as long as its source."""
+_LEAST_KNOWN = 0.25
+"""Share of them that its source holds too, at the least: the others are invented."""
 _MOST_READ = 200_000
 """Characters of a text that are looked at."""
 
@@ -59,10 +66,12 @@ def missing_substance(text: str, source: str, instructions: str = "") -> str | N
     `copied`: it opens with a heading or delimiter of the request, or only repeats its lines. `chat`: it greets, offers
     help or asks back, and says nothing else. `off_topic`: it shares next to none of its words and no exact value with
     its source. A summary in another language than its source passes by exact values. Texts of few words are not judged
-    by their words.
+    by their words. `invented`: it lists many ids, and next to none of them stands in its source.
     """
     if _COPIED.match(text):
         return "copied"
+    if _is_invented(text, source):
+        return "invented"
     own = _without_lines_of(instructions, text)
     if own != text and _is_empty(own, source):
         return "copied"
@@ -91,6 +100,14 @@ def _plain(line: str) -> str:
 
 def _is_empty(text: str, source: str) -> bool:
     return len(telling_words(text)) < _FEW and exact_values(text).isdisjoint(exact_values(source))
+
+
+def _is_invented(text: str, source: str) -> bool:
+    ids = list(dict.fromkeys(found.lower() for found in _ID.findall(text[:_MOST_READ])))[:_MOST_VALUES]
+    if len(ids) < _MANY_VALUES:
+        return False
+    known = source.lower()
+    return sum(found in known for found in ids) < _LEAST_KNOWN * len(ids)
 
 
 def _is_off_topic(text: str, source: str) -> bool:

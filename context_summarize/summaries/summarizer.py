@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from context_summarize.background import in_slices
@@ -20,21 +21,19 @@ from context_summarize.summaries.budget import CallBudget
 from context_summarize.summaries.caller import (
     TOTAL_DEADLINE,
     Caller,
-    Judged,
     TooLargeError,
     TooLongAnswerError,
     own_call,
 )
 from context_summarize.summaries.failures import unavailable
 from context_summarize.summaries.job import Job, Target
+from context_summarize.summaries.judging import AnswerJudge, Judged, Source
 from context_summarize.summaries.pieces import KeptPieces, piece_steps
 from context_summarize.summaries.prompts import PromptTemplate
 from context_summarize.summaries.request import input_limit, instructions_of, summary_request
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.slots import Slots
-from context_summarize.summaries.substance import missing_substance
 from context_summarize.summaries.usage import Run
-from context_summarize.summaries.validation import refusal, whole_sentences
 from context_summarize.tokens.stepwise import count_steps
 from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.fences import numbered
@@ -43,6 +42,8 @@ logger = logging.getLogger(__name__)
 
 __all__ = ["TOTAL_DEADLINE", "Summarizer", "own_call"]
 
+_FEW_PIECES = 4
+"""Inputs of more pieces are read one after the other: together they would use up the calls that may be wasted."""
 _LOWERINGS = 4
 """Times that one answer is asked for in fewer tokens after the provider has refused the length."""
 
@@ -65,17 +66,6 @@ class _Work:
     caller: Caller
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """What one request shows: its text, its size in tokens, and how it is to be summarised."""
-
-    text: str
-    tokens: int
-    template: PromptTemplate
-    count: int
-    """Texts that are joined."""
-
-
 class Summarizer:
     """Turns jobs into summaries. Raises `SummaryUnavailable` and nothing else, cancellation aside."""
 
@@ -87,10 +77,12 @@ class Summarizer:
         self._clock = services.clock
         self._now = now
         self._clean = build_redactor(services.config.redact) or str
+        self._judge = AnswerJudge(self._clean, services.count)
         self._slots = Slots(services.config.max_concurrency, services.clock)
         self._budget = CallBudget(lambda: services.totals.requests)
         self._callers: dict[tuple[str, str | None], Caller] = {}
         self._pieces = KeptPieces()
+        self._many_pieces = asyncio.Lock()
 
     def _caller(self, target: Target) -> Caller:
         at = (target.name, target.model)
@@ -135,7 +127,7 @@ class Summarizer:
                 raise
             except Exception as error:
                 raise self._unavailable(error, work) from error
-        self._budget.stored()
+        self._budget.stored(job.key, work.run.pieces)
         self._pieces.drop(job.key)
         return self._summary(job, target, work.run, text)
 
@@ -145,7 +137,6 @@ class Summarizer:
         if isinstance(error, _Refused):
             # A provider that answers nothing usable, time after time, is as good as down.
             breaker.failed()
-            self._budget.lost(work.run.pieces)
             return SummaryUnavailable("the answer is no summary", kind=error.kind, attempts=attempts, refused=True)
         if isinstance(error, TooLargeError):
             breaker.failed()
@@ -189,7 +180,7 @@ class Summarizer:
         if limit is not None and size > limit:
             return await self._in_pieces(work, limit)
         try:
-            return await self._ask(work, _Source(job.text, size, self._template(job), len(job.parts)))
+            return await self._ask(work, Source(job.text, size, self._template(job), len(job.parts)))
         except TooLargeError:
             # The window is not known, or smaller than its provider says.
             return await self._in_pieces(work, max(128, size * 5 // 8))
@@ -199,18 +190,34 @@ class Summarizer:
 
         Answers to pieces are kept until the summary is made, so that the next attempt goes on where this one stops.
         """
-        key, texts = work.job.key, []
-        for piece in await in_slices(piece_steps(work.job.parts, limit, self._count)):
-            text = self._pieces.find(key, piece)
-            if text is None:
-                text = await self._piece(work, piece)
-                work.run.pieces += 1
-                self._budget.lost(self._pieces.keep(key, piece, text))
-            texts.append(text)
+        pieces = await in_slices(piece_steps(work.job.parts, limit, self._count))
+        if len(pieces) <= _FEW_PIECES:
+            texts = await self._answers(work, pieces)
+        else:
+            waiting = self._clock()
+            async with self._many_pieces:
+                work.run.started += self._clock() - waiting  # no time of its own passes while it waits for its turn
+                texts = await self._answers(work, pieces)
         if len(texts) == 1:
             return texts[0]
         joined = numbered(texts)
-        return await self._ask(work, _Source(joined, self._count(joined), self._prompts.merge, len(texts)))
+        return await self._ask(work, Source(joined, self._count(joined), self._prompts.merge, len(texts)))
+
+    async def _answers(self, work: _Work, pieces: Sequence[str]) -> list[str]:
+        key, run, texts = work.job.key, work.run, []
+        run.piece_of, run.pieces = key, 0
+        try:
+            for piece in pieces:
+                text = self._pieces.find(key, piece)
+                if text is None:
+                    text = await self._piece(work, piece)
+                    for lost in self._pieces.keep(key, piece, text):
+                        self._budget.lost(lost)
+                run.pieces += 1
+                texts.append(text)
+        finally:
+            run.piece_of = None
+        return texts
 
     async def _piece(self, work: _Work, piece: str) -> str:
         """One piece; when it is still too large for the provider, its head and tail, a count in between."""
@@ -220,50 +227,64 @@ class Summarizer:
             half = cut_middle(piece, len(piece.encode("utf-8", "surrogatepass")) // 3)
             return await self._ask(work, await self._part(work.job, half))
 
-    async def _part(self, job: Job, text: str) -> _Source:
+    async def _part(self, job: Job, text: str) -> Source:
         tokens = await in_slices(count_steps(text, self._count))
-        return _Source(text, tokens, self._template(job), len(job.parts))
+        return Source(text, tokens, self._template(job), len(job.parts))
 
     def _template(self, job: Job) -> PromptTemplate:
         return self._prompts.merge if job.level else self._prompts.segment
 
     # --- one question -----------------------------------------------------------------------------------------------
 
-    async def _ask(self, work: _Work, source: _Source) -> str:
+    async def _ask(self, work: _Work, source: Source) -> str:
         """Ask once, and once more with more room when the answer is refused.
+
+        A first answer that was cut off, and may stand as far as it goes, stands if the second one is none or no better.
 
         Raises:
             TooLargeError: the provider refused the size of the input.
             _Refused: validation refused both answers.
         """
-        allowance, job = work.caller.allowance, work.job
-        room, refused = 0, ""
-        for _ in range(2):
-            room, judged = await self._asked(work, source, room)
-            if judged.kind is None:
-                if refused == "cut_off" and not judged.is_cut:
-                    allowance.needed_more()
-                return judged.text
-            refused = judged.kind
-            logger.info("summary refused: key %s, %s, attempt %d", job.key[:12], refused, work.run.attempts)
-            if refused == "cut_off":
-                allowance.cut_off(judged.tokens, room)
-                if allowance.room(job.summary_tokens, work.target, room) <= room:
-                    break  # the same room gives the same answer
-        raise _Refused(refused)
+        room, first = await self._asked(work, source, 0)
+        if first.kind is None:
+            return first.text
+        self._note(work, first, room)
+        if first.kind == "cut_off" and work.caller.allowance.room(work.job.summary_tokens, work.target, room) <= room:
+            raise _Refused(first.kind)  # the same room gives the same answer
+        try:
+            room, second = await self._asked(work, source, room)
+        except Exception:
+            if first.is_cut:
+                return first.text
+            raise
+        if second.kind is None:
+            if first.kind == "cut_off":
+                work.caller.allowance.asked_again(first, second)
+            return second.text
+        self._note(work, second, room)
+        if first.is_cut:
+            return first.text
+        raise _Refused(second.kind)
 
-    async def _asked(self, work: _Work, source: _Source, before: int) -> tuple[int, Judged]:
+    def _note(self, work: _Work, judged: Judged, room: int) -> None:
+        logger.info("summary refused: key %s, %s, attempt %d", work.job.key[:12], judged.kind, work.run.attempts)
+        if judged.kind == "cut_off":
+            work.caller.allowance.cut_off(judged.tokens, room)
+
+    async def _asked(self, work: _Work, source: Source, before: int) -> tuple[int, Judged]:
         """One answer, in fewer tokens where the provider refuses the length; with the room that it had."""
         allowance, job = work.caller.allowance, work.job
         instructions = instructions_of(job, source.template, source.text, source.count)
         lowered = 0
         while True:
             room = allowance.room(job.summary_tokens, work.target, before)
-            is_last = before > 0 or allowance.room(job.summary_tokens, work.target, room) <= room
+            is_last = before > 0 or allowance.rambles
+            is_last = is_last or allowance.room(job.summary_tokens, work.target, room) <= room
             request = summary_request(job, source.text, instructions, work.target, room)
 
             def judge(answer: Answer, is_last: bool = is_last) -> Judged:
-                return self._judge(answer, source, instructions, job.summary_tokens if is_last else None)
+                least = prose_tokens(job.summary_tokens) // 2
+                return self._judge(answer, source, instructions, least, takes_cut=is_last)
 
             try:
                 return room, await work.caller.ask(request, work.target, work.run, judge)
@@ -271,19 +292,3 @@ class Summarizer:
                 lowered += 1
                 if lowered > _LOWERINGS or not allowance.lower(room, str(error)):
                     raise
-
-    def _judge(self, answer: Answer, source: _Source, instructions: str, summary_tokens: int | None) -> Judged:
-        """What an answer is; with `summary_tokens` it is the last try, and a long one that is cut off may stand."""
-        if len(answer.text) > 8 * len(source.text) + 4_096:
-            return Judged("not_smaller", "", source.tokens)  # too long to be read, let alone counted
-        text = self._clean(answer.text)
-        tokens = self._count(text)
-        kind, is_cut = refusal(answer, text, tokens, source.tokens), False
-        if kind == "cut_off" and summary_tokens is not None:
-            whole = whole_sentences(text)
-            size = self._count(whole)
-            if prose_tokens(summary_tokens) // 2 <= size < source.tokens:
-                kind, text, tokens, is_cut = None, whole, size, True
-        if kind is None:
-            kind = missing_substance(text, source.text, instructions)
-        return Judged(kind, text, tokens, is_cut)

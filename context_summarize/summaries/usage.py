@@ -76,8 +76,10 @@ class Run:
 
     started: float
     attempts: int = 0
+    piece_of: str | None = None
+    """The key of the summary, while pieces of its input are asked for."""
     pieces: int = 0
-    """Pieces of a large input that were answered."""
+    """Answers to pieces that the summary is made of."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal | None = None

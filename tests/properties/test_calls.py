@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -25,11 +26,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, text_response, tool_session
+from context_summarize.core.nodes import Summary
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.testing import ScriptedProvider, tool_session
 from tests.support.recorder import Clock, Recorder
 
 EXAMPLES = max(6, int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "300")) // 50)
-REQUESTS = 300
+WINDOW = 300
+"""Requests in which the calls are bounded."""
+REQUESTS = 360
+LABEL = re.compile(r"call(\d{6})x")
 
 
 class Odd:
@@ -107,17 +113,26 @@ HANGS, DEAF, ROOM, SIZE = object(), object(), object(), object()
 
 
 class Hostile(ScriptedProvider):
-    """Behaves in these ways, one after the other, again and again. Counts the good answers that it gives."""
+    """Behaves in these ways, one after the other, again and again. Every text that it writes names its call."""
 
     def __init__(self, ways: Sequence[Any]) -> None:
         super().__init__(context_window=6_000, max_output_tokens=500)
         self._ways = ways
+        self.served = 0
+        """Requests of the host so far."""
+        self.made: list[int] = []
+        """How many requests had been served when each call was made."""
+        self.shown: list[set[int]] = []
+        """The calls whose answers each call was shown."""
         self.released = asyncio.Event()
         self.deaf = 0
 
     async def complete(self, request: Any, **kwargs: Any) -> Any:
-        way = self._ways[self.calls % len(self._ways)]
+        call = self.calls
+        way = self._ways[call % len(self._ways)]
         self.requests.append(request)
+        self.made.append(self.served)
+        self.shown.append(named(str(request.messages)))
         assert (request.max_output_tokens or 0) <= self.max_output_tokens
         if isinstance(way, BaseException):
             raise way
@@ -134,13 +149,41 @@ class Hostile(ScriptedProvider):
         if way == SIZE and len(str(request.messages)) > 3_000:
             raise InvalidRequestError("prompt is too long")
         if way in (ROOM, SIZE):
-            return text_response(GOOD, request)
-        return SimpleNamespace(content=way) if isinstance(way, str) else way
+            way = GOOD
+        if isinstance(way, str):
+            return SimpleNamespace(content=labelled(way, call))
+        if isinstance(getattr(way, "content", None), str):
+            return SimpleNamespace(**{**vars(way), "content": labelled(way.content, call)})
+        return way
 
 
-async def session(provider: Hostile, step: float) -> tuple[Recorder, int, list[tuple[int, int]]]:
-    """300 requests, `step` seconds between them: (events, requests, (calls, summaries) after each of them)."""
-    clock, recorder = Clock(), Recorder()
+def labelled(text: str, call: int) -> str:
+    """The text with the number of its call, in its first sentence; an empty one says nothing."""
+    head, dot, rest = text.partition(".")
+    return f"{head} call{call:06}x{dot}{rest}" if text else text
+
+
+def named(text: str) -> set[int]:
+    """The calls that a text names."""
+    return {int(number) for number in LABEL.findall(text)}
+
+
+class Stored(MemoryStore):
+    """A store that notes what each summary names, and after how many requests it came."""
+
+    def __init__(self, provider: Hostile) -> None:
+        super().__init__()
+        self._provider = provider
+        self.came: list[tuple[int, set[int]]] = []
+
+    async def put(self, summary: Summary) -> None:
+        self.came.append((self._provider.served, named(summary.text)))
+        await super().put(summary)
+
+
+async def session(provider: Hostile, step: float) -> Stored:
+    """360 requests, `step` seconds between them."""
+    clock, store = Clock(), Stored(provider)
     # 50 ms are long enough for an answer that comes at once, and short enough for many hangs.
     config: dict[str, Any] = {
         "keep_recent": 4,
@@ -149,26 +192,40 @@ async def session(provider: Hostile, step: float) -> tuple[Recorder, int, list[t
         "request_timeout": 0.05,
         "wait_seconds": 5,
     }
-    manager = SummarizingContextManager(recorder, config=config, clock=clock, sleep=clock.sleep)
-    seen = []
+    manager = SummarizingContextManager(Recorder(), config=config, store=store, clock=clock, sleep=clock.sleep)
     for row in tool_session(REQUESTS // 2, size=300):
         if row["role"] == "assistant":
             await manager.get_messages_for_request(2_500, provider)
-            seen.append((provider.calls, recorder.count("context-summarize:summary")))
+            provider.served += 1
             clock.time += step
         await manager.add_message(row)
     provider.released.set()
     statistics = await manager.statistics()
     assert len(str(statistics)) < 10_000
     await manager.close()
-    return recorder, len(seen), seen
+    return store
 
 
-def check(seen: Sequence[tuple[int, int]], pieces: int = 0) -> None:
-    """Calls are at most 60, and three for each summary: its own, and two that brought none."""
-    calls, summaries = seen[-1]
-    assert len(seen) == REQUESTS
-    assert calls <= 60 + 3 * summaries + pieces, (calls, summaries)
+def used_calls(provider: Hostile, store: Stored) -> set[int]:
+    """The calls whose answers are in a stored summary, or that such a call was shown: pieces of a large input."""
+    used: set[int] = set()
+    found = set().union(*(names for _, names in store.came))
+    while found - used:
+        used |= found
+        found = set().union(*(provider.shown[call] for call in used))
+    return used
+
+
+def check(provider: Hostile, store: Stored) -> None:
+    """In every 300 requests that follow one another, calls that bring nothing are at most 60, and 2 a summary."""
+    used = used_calls(provider, store)
+    wasted = [at for call, at in enumerate(provider.made) if call not in used]
+    assert provider.served == REQUESTS
+    for start in range(REQUESTS - WINDOW + 1):
+        window = range(start, start + WINDOW)
+        summaries = sum(at in window for at, _ in store.came)
+        calls = sum(at in window for at in wasted)
+        assert calls <= 60 + 2 * summaries, (start, calls, summaries)
 
 
 @pytest.fixture(autouse=True)
@@ -188,14 +245,11 @@ WAYS = st.sampled_from([*RAISED, *ANSWERED, GOOD, GOOD, HANGS, DEAF, ROOM, SIZE]
     derandomize="CI" in os.environ,
 )
 def test_calls_without_a_summary_are_bounded_whatever_a_provider_does(ways: list[Any], step: float) -> None:
-    """At most 60 in 300 requests, and two for each summary stored."""
+    """At most 60 in any 300 requests, and two for each summary stored in them."""
 
     async def run() -> None:
         provider = Hostile(ways)
-        _, _, seen = await session(provider, step)
-        # A summary in pieces takes one call a piece, and all of them are used.
-        in_pieces = SIZE in ways or any(isinstance(way, ContextLengthError) for way in ways)
-        check(seen, pieces=provider.calls // 2 if in_pieces else 0)
+        check(provider, await session(provider, step))
         assert provider.deaf <= 8 * 3
 
     asyncio.run(run())

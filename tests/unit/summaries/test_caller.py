@@ -147,6 +147,39 @@ class TestCutOff:
         assert provider.calls == 2
         assert made.text.endswith("looked up.")
 
+    async def test_a_model_that_rambles_is_asked_once_from_then_on(self) -> None:
+        """It has filled twice the room as well: what it writes first stands up to its last whole sentence."""
+        text = "Order HAT136 was looked up. " * 60 + "And then it was th"
+        made, provider = summarizer(), ScriptedProvider(then=answer(text, finish_reason="length"))
+        assert await rooms(made, provider) == [800, 1_600]
+        assert await rooms(made, provider) == [800]
+
+    async def test_a_model_that_ends_by_itself_with_more_room_does_not_ramble(self) -> None:
+        """It gets as much at once the next time."""
+        text = "Order HAT136 was looked up. " * 60 + "And then it was th"
+        made = summarizer()
+        provider = ScriptedProvider([answer(text, finish_reason="length")], then=ANSWER)
+        assert await rooms(made, provider) == [800, 1_600]
+        assert await rooms(made, provider) == [1_600]
+
+    @pytest.mark.parametrize(
+        "second",
+        [
+            InvalidRequestError("bad schema"),
+            TimeoutError(),
+            "",
+            "I'm sorry, I can't.",
+            answer("no", finish_reason="length"),
+        ],
+        ids=["error", "timeout", "empty", "refusal", "cut off sooner"],
+    )
+    async def test_the_first_answer_stands_where_the_second_is_none(self, second: Any) -> None:
+        """What was paid for and is long enough is not thrown away."""
+        text = "Order HAT136 was looked up. " * 30 + "And then it was th"
+        provider = ScriptedProvider([answer(text, finish_reason="length")], then=second)
+        made = await summarizer().make(job(), Target(provider, "main"))
+        assert made.text.endswith("looked up.")
+
     @pytest.mark.parametrize("text", ["Order HAT136 was found. And th", "word " * 800, "It was found. " * 600])
     async def test_too_little_of_it_or_too_much_does_not(self, text: str) -> None:
         """No sentence, a short one, or no smaller than the source."""

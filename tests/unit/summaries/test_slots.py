@@ -65,6 +65,20 @@ def test_fast_answers_are_not_measured() -> None:
     assert set(played(Slots(4, clock), clock, lambda calls: 0.1 * calls, 20)) == {4}
 
 
+def test_calls_that_begin_in_one_moment_may_end_in_any_order() -> None:
+    """Each is taken out for itself, though both have the same times."""
+    clock = Clock()
+    slots = Slots(4, clock)
+    first, second = slots.begin(), slots.begin()
+    slots.end(second, answered=True)
+    clock.time += 5
+    slots.end(first, answered=True)
+    last = slots.begin()
+    clock.time += 5
+    slots.end(last, answered=True)
+    assert slots.limit == 4
+
+
 async def test_who_is_cancelled_while_waiting_takes_no_slot() -> None:
     """Before its turn, and in the very moment of it."""
     slots, entered = Slots(1, Clock()), []

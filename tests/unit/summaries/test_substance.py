@@ -40,10 +40,16 @@ INSTRUCTIONS = load_prompts("default").segment.fill(words="50", fence="=== trans
             "and blue wavelengths, reflecting green, whereas accessory carotenoids widen absorption further.",
             "off_topic",
         ),
+        (
+            "Here are some options:\n\n1. **Flight HAT057**\n2. **Flight HAT083**\n3. **Flight HAT091**\n"
+            "4. **Flight HAT113**\n5. **Flight HAT211**\n6. **Flight HAT268**\n7. **Flight HAT376**\n"
+            "8. **Flight HAT412**\n9. **Flight HAT427**\n10. **Flight HAT435**\n11. **Flight HAT440**",
+            "invented",
+        ),
     ],
 )
 def test_an_answer_without_substance_is_refused(text: str, kind: str) -> None:
-    """It greets, asks back, goes on with the request, repeats it, or talks of something else."""
+    """It greets, asks back, goes on with the request, repeats it, talks of something else or counts up ids."""
     assert missing_substance(text, SOURCE, INSTRUCTIONS) == kind
 
 
