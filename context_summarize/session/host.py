@@ -11,6 +11,7 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.redaction.errors import traceback_of
+from context_summarize.session.provider_names import find_provider
 from context_summarize.summaries.calls import guarded, within
 
 logger = logging.getLogger(__name__)
@@ -34,9 +35,12 @@ class Window:
     output: int
 
     def budget(self, safety_margin: int) -> int:
-        """Tokens for a request; half the window where output and margin leave nothing."""
-        room = self.context - self.output - safety_margin
-        return room if room > 0 else max(1, self.context // 2)
+        """Tokens for a request: what output and margin leave, and never less than a third of the window.
+
+        Some servers name an output as long as the window, of which a request never uses more than a part. Both sides
+        grow with the window, so that a larger window never gives a smaller budget.
+        """
+        return max(1, self.context - self.output - safety_margin, self.context // 3)
 
 
 def _positive(value: Any) -> int | None:
@@ -174,28 +178,44 @@ class Providers:
             return self._last
         return next(iter(self.mounted().values()), None)
 
+    def _named(self) -> Any | None:
+        """The mounted provider that `summary_provider` means, if there is one."""
+        name, mounted = self._config.summary_provider, self.mounted()
+        if name is None or name in mounted:
+            return mounted.get(name or "")
+        if not mounted and self._last is not None:
+            mounted = {self.name_of(self._last): self._last}
+        config = getattr(self._coordinator, "config", None)
+        entries = config.get("providers") if isinstance(config, Mapping) else None
+        return find_provider(name, mounted, entries)
+
     def summary_provider(self) -> Any | None:
         """Who writes summaries: `summary_provider` if it is mounted, else the provider of the request."""
-        name = self._config.summary_provider
-        if name is not None:
-            mounted = self.mounted()
-            if name in mounted:
-                return mounted[name]
-            if mounted:
-                self.check()
+        named = self._named()
+        if named is not None:
+            return named
+        if self.mounted():
+            self.check()
         return self.seen(None)
+
+    def summary_model(self) -> str | None:
+        """The model to ask for: `summary_model`, unless it is a model of a provider that is not mounted."""
+        if self._config.summary_provider is not None and self._named() is None:
+            return None
+        return self._config.summary_model
 
     def check(self) -> None:
         """Say once, as an error in the log, when `summary_provider` names nothing mounted."""
-        name, mounted = self._config.summary_provider, self.mounted()
-        if name is None or name in mounted or self._warned:
+        name = self._config.summary_provider
+        if name is None or self._warned or self._named() is not None:
             return
         self._warned = True
-        names = ", ".join(sorted(mounted)) or "none"
+        model = self._config.summary_model
         logger.error(
-            "summary_provider %r is not mounted (mounted: %s); the session's own provider writes the summaries",
+            "summary_provider %r is not mounted (mounted: %s); the session's own provider writes the summaries%s",
             name,
-            names,
+            ", ".join(sorted(self.mounted())) or "none",
+            "" if model is None else f", without summary_model {model!r}, which is a model of {name!r}",
         )
 
     def name_of(self, provider: Any) -> str:

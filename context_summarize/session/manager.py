@@ -197,6 +197,11 @@ class SummarizingContextManager:
         await self._loaded()
         return await self._requests.tokens()
 
+    async def should_compact(self) -> bool:
+        """True if the next request would make a compaction; loops that compact by themselves ask it. Starts nothing."""
+        await self._loaded()
+        return await self._requests.is_due()
+
     async def compact(self, focus: str | None = None) -> int:
         """Make a compaction now, down to `keep_recent`, with the last request's provider and budget.
 

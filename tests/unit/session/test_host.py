@@ -113,14 +113,15 @@ class TestWindow:
         [
             (Window(100_000, 8_000), 1_000, 91_000),
             (Window(100_000, 0), 0, 100_000),
-            (Window(10_000, 9_000), 1_000, 5_000),
-            (Window(10_000, 9_000), 999, 1),
-            (Window(10_000, 20_000), 0, 5_000),
+            (Window(10_000, 5_000), 1_000, 4_000),
+            (Window(10_000, 9_000), 1_000, 3_333),
+            (Window(10_000, 9_000), 999, 3_333),
+            (Window(10_000, 20_000), 0, 3_333),
             (Window(1, 1), 1_000, 1),
         ],
     )
     def test_the_budget_is_what_output_and_margin_leave(self, window: Window, margin: int, budget: int) -> None:
-        """Half the window where that is not positive."""
+        """And never less than a third of the window."""
         assert window.budget(margin) == budget
 
 
