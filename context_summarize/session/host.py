@@ -35,12 +35,13 @@ class Window:
     output: int
 
     def budget(self, safety_margin: int) -> int:
-        """Tokens for a request: what output and margin leave, and never less than a third of the window.
+        """Tokens for a request: what output and margin leave; half the window where they leave nothing.
 
-        Some servers name an output as long as the window, of which a request never uses more than a part. Both sides
-        grow with the window, so that a larger window never gives a smaller budget.
+        A larger window never gives less: where it leaves a little, it gives what the largest window that leaves nothing
+        gives.
         """
-        return max(1, self.context - self.output - safety_margin, self.context // 3)
+        kept_free = self.output + safety_margin
+        return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
 
 
 def _positive(value: Any) -> int | None:
