@@ -53,16 +53,16 @@ class EarlierFile:
             elif to.exists() and to.samefile(self._place):
                 self._place.unlink()  # the second step of a process that was killed between the two
             else:
-                with self._opened() as connection:
-                    if self._is_ours(connection) and _alone(connection):
+                with self._opened() as (connection, is_writable):
+                    if self._is_ours(connection) and is_writable and _alone(connection):
                         _replace(self._place, to, lambda: os.link(self._place, to))
 
     def copy(self, into: sqlite3.Connection) -> None:
         """Copy the entries that are missing at the new place, and remove the file if nobody else uses it."""
         try:
-            with self._opened() as connection:
+            with self._opened() as (connection, is_writable):
                 if self._is_ours(connection):
-                    alone = _alone(connection)  # from here on nobody adds an entry
+                    alone = is_writable and _alone(connection)  # from here on nobody adds an entry
                     if copied := _copy(connection, into):
                         logger.info("summary store: %d entries are taken over from %s", copied, self._place)
                     if alone or self._place.is_symlink():
@@ -72,9 +72,9 @@ class EarlierFile:
                 logger.warning("the summaries in %s cannot be moved: %s; the file stays there", self._place, error)
 
     @contextlib.contextmanager
-    def _opened(self) -> Iterator[sqlite3.Connection]:
-        """A connection to the file; one that only reads where its folder may not be written."""
-        connection = _connect(self._place, "mode=rw")
+    def _opened(self) -> Iterator[tuple[sqlite3.Connection, bool]]:
+        """A connection to the file, and False if it only reads because the folder may not be written."""
+        connection, is_writable = _connect(self._place, "mode=rw"), True
         try:
             try:
                 self._is_ours(connection)
@@ -82,8 +82,8 @@ class EarlierFile:
                 if _code(error) not in _NO_LOG or _has_log(self._place):
                     raise
                 connection.close()
-                connection = _connect(self._place, "immutable=1")
-            yield connection
+                connection, is_writable = _connect(self._place, "immutable=1"), False
+            yield connection, is_writable
         finally:
             connection.close()
 
