@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from context_summarize.config import Config
+from context_summarize.core.frames import NAME as RECALL
 from context_summarize.redaction.errors import traceback_of
 from context_summarize.session.provider_names import find_provider
 from context_summarize.summaries.calls import guarded, within
@@ -170,6 +171,11 @@ class Providers:
             return {}
         found = self._coordinator.get("providers")
         return dict(found) if isinstance(found, Mapping) else {}
+
+    def offers_recall(self) -> bool:
+        """True if the model can read summarised messages back, by the setting or by the tool's own module."""
+        tools = None if self._coordinator is None else self._coordinator.get("tools")
+        return self._config.recall_tool or (isinstance(tools, Mapping) and RECALL in tools)
 
     def seen(self, provider: Any | None) -> Any | None:
         """The provider of this request: the one passed, else the last seen, else the first mounted."""

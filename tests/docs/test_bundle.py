@@ -120,12 +120,16 @@ async def test_a_session_mounts_what_it_names(monkeypatch: pytest.MonkeyPatch) -
     plan = composed(FOUNDATION, {"bundle": {"name": "host"}, **host.config}, front)
     host.config["session"]["context"] = plan["session"]["context"]
     host.config["tools"] += front["tools"]
+    host.config["session"]["context"]["config"] |= {"segment_tokens": 512, "keep_recent": 6, "safety_margin": 500}
     await host.start()
     try:
-        await host.talk(2)
+        await host.talk(18)
         assert isinstance(host.context, SummarizingContextManager)
         assert set(host.session.coordinator.get("tools")) == {"lookup", "recall"}
         assert await host.context.get_messages() == host.loop.added
         assert host.loop.problems == []
+        summaries = [row["content"] for row in host.loop.views[-1] if "messages" in (row.get("metadata") or {})]
+        assert summaries
+        assert all("recall(summary=" in text for text in summaries), "the frames name the tool"
     finally:
         await host.end()
