@@ -50,7 +50,9 @@ class Conversation:
         yield from self.history.hash_groups()
 
 
-def new_conversation(prompts: PromptSet, redact: Redact | None, count: Count, *, recall: bool) -> Conversation:
+def new_conversation(
+    config: Config, prompts: PromptSet, redact: Redact | None, count: Count, *, recall: bool
+) -> Conversation:
     """A conversation without rows; `recall`: frames and marks say how the model reads the originals."""
     history = History(recall=recall)
     builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, redact)

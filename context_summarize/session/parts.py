@@ -53,7 +53,7 @@ class Parts:
         """A conversation without rows."""
         services = self.services
         recall = self.providers.offers_recall()
-        return new_conversation(services.prompts, self.redact, services.count, recall=recall)
+        return new_conversation(services.config, services.prompts, self.redact, services.count, recall=recall)
 
     def session_file(self, take: Callable[[Sequence[JsonRow]], None]) -> SessionFile | None:
         """The history's file, if the settings name one; `take` appends rows to the history."""
