@@ -33,7 +33,7 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     await coordinator.mount("context", manager)
     if checked.recall_tool:
         await recall_tool.mount(coordinator)
-    coordinator.register_contributor("observability.events", NAME, lambda: list(ALL_EVENTS))
+    coordinator.register_contributor("observability.events", NAME, lambda: _own_events(coordinator, manager))
     unregister = coordinator.hooks.register(
         "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"
     )
@@ -47,6 +47,16 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
         await manager.close()
 
     return cleanup
+
+
+def _own_events(coordinator: Any, manager: SummarizingContextManager) -> list[str]:
+    """The events that the kernel does not declare itself: a hook that logs what is declared twice logs it twice.
+
+    Only the manager that is mounted contributes, however often `mount()` ran.
+    """
+    from amplifier_core.events import ALL_EVENTS as KERNEL_EVENTS
+
+    return [name for name in ALL_EVENTS if name not in KERNEL_EVENTS] if coordinator.get("context") is manager else []
 
 
 def _hear(manager: SummarizingContextManager) -> Callable[[str, dict[str, Any]], Awaitable[Any]]:

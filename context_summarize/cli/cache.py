@@ -7,7 +7,6 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -15,7 +14,7 @@ import click
 from context_summarize.cli.options import json_option
 from context_summarize.cli.terminal import Refused, facts, guarded, plain, print_json, printing, sentence
 from context_summarize.stores.address import is_shared_address
-from context_summarize.stores.open import MEMORY, cache_path
+from context_summarize.stores.open import MEMORY, open_file
 from context_summarize.stores.sqlite import SqliteStore
 from context_summarize.stores.sqlite_entries import StoreStatistics
 
@@ -49,7 +48,7 @@ def stats(cache: str | None, as_json: bool) -> None:
     Exit status: 0, or 2 if the file cannot be read.
     """
     with guarded():
-        found = asyncio.run(_with_store(_path(cache), lambda store: store.statistics()))
+        found = asyncio.run(_with_store(cache, lambda store: store.statistics()))
     if as_json:
         print_json(_as_data(found))
         return
@@ -72,10 +71,10 @@ def clear(cache: str | None, yes: bool, as_json: bool) -> None:
     Exit status: 0 done, 1 not confirmed, 2 if the file cannot be written, or if there is no terminal and no --yes.
     """
     with guarded():
-        path = _path(cache)
+        path = _file(cache).path
         if not yes:
-            _confirm(asyncio.run(_with_store(path, lambda store: store.statistics())))
-        removed = asyncio.run(_with_store(path, lambda store: store.clear()))
+            _confirm(asyncio.run(_with_store(cache, lambda store: store.statistics())))
+        removed = asyncio.run(_with_store(cache, lambda store: store.clear()))
     if as_json:
         print_json({"path": str(path), "removed": removed})
         return
@@ -83,14 +82,14 @@ def clear(cache: str | None, yes: bool, as_json: bool) -> None:
         sentence(out, plain(f"Removed {_count(removed, 'entry', 'entries')} from {path}."))
 
 
-def _path(cache: str | None) -> Path:
+def _file(cache: str | None) -> SqliteStore:
     if cache is not None and (cache == MEMORY or is_shared_address(cache)):
         raise Refused(f"--cache {cache!r} is not a file; this command handles files, a server has its own commands")
-    return cache_path(cache)
+    return open_file(cache)
 
 
-async def _with_store(path: Path, work: Callable[[SqliteStore], Awaitable[T]]) -> T:
-    store = SqliteStore(path)
+async def _with_store(cache: str | None, work: Callable[[SqliteStore], Awaitable[T]]) -> T:
+    store = _file(cache)
     try:
         return await work(store)
     finally:

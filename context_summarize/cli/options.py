@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,6 +16,31 @@ from context_summarize.config import Config
 WINDOW = 40_000
 MAX_OUTPUT = 4_000
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class Tokens(click.ParamType[int]):
+    """A number of tokens: `40000`, `40_000`, `40k`, `1.5M`; k is a thousand and M a million."""
+
+    name = "tokens"
+
+    def __init__(self, least: int) -> None:
+        self._least = least
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        if isinstance(value, int):
+            return value
+        text = str(value).strip().replace("_", "").replace(",", "").casefold()
+        unit = {"k": 1_000, "m": 1_000_000}.get(text[-1:], 1)
+        try:
+            exact = Decimal(text if unit == 1 else text[:-1]) * unit
+        except InvalidOperation:
+            exact = Decimal("NaN")
+        if not exact.is_finite() or exact != int(exact):
+            self.fail(f"{value!r} is not a number of tokens; write 40000 or 40k", param, ctx)
+        if exact < self._least:
+            self.fail(f"{value!r} is less than {self._least}", param, ctx)
+        return int(exact)
+
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
@@ -29,13 +55,13 @@ def session_options(unless: str = "") -> Callable[[Command], Command]:
         click.argument("file", type=click.Path(path_type=Path), metavar="FILE.jsonl"),
         click.option(
             "--window",
-            type=click.IntRange(min=1),
+            type=Tokens(least=1),
             metavar="TOKENS",
             help=f"Context window of the model.  [default: {WINDOW}{unless}]",
         ),
         click.option(
             "--max-output",
-            type=click.IntRange(min=0),
+            type=Tokens(least=0),
             metavar="TOKENS",
             help=f"Tokens of the window kept free for the answer.  [default: {MAX_OUTPUT}{unless}]",
         ),

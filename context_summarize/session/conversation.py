@@ -55,9 +55,11 @@ class Conversation:
         yield from self.groups.advance()  # rows that came meanwhile
 
 
-def new_conversation(config: Config, prompts: PromptSet, redact: Redact | None, count: Count) -> Conversation:
-    """A conversation without rows."""
-    history = History(recall=config.recall_tool)
+def new_conversation(
+    config: Config, prompts: PromptSet, redact: Redact | None, count: Count, *, recall: bool
+) -> Conversation:
+    """A conversation without rows; `recall`: frames and marks say how the model reads the originals."""
+    history = History(recall=recall)
     builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, redact)
     actions = ActionLog(history, config.action_tools or {}, redact, count)
     return Conversation(history, builder, ShownGroups(history, count), actions)

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from context_summarize.config import Config
+from context_summarize.core.frames import NAME as RECALL
 from context_summarize.redaction.errors import traceback_of
+from context_summarize.session.provider_names import find_provider
 from context_summarize.summaries.calls import guarded, within
 
 logger = logging.getLogger(__name__)
@@ -34,9 +36,13 @@ class Window:
     output: int
 
     def budget(self, safety_margin: int) -> int:
-        """Tokens for a request; half the window where output and margin leave nothing."""
-        room = self.context - self.output - safety_margin
-        return room if room > 0 else max(1, self.context // 2)
+        """Tokens for a request: what output and margin leave; half the window where they leave nothing.
+
+        A larger window never gives less: where it leaves a little, it gives what the largest window that leaves nothing
+        gives.
+        """
+        kept_free = self.output + safety_margin
+        return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
 
 
 def _positive(value: Any) -> int | None:
@@ -166,6 +172,11 @@ class Providers:
         found = self._coordinator.get("providers")
         return dict(found) if isinstance(found, Mapping) else {}
 
+    def offers_recall(self) -> bool:
+        """True if the model can read summarised messages back, by the setting or by the tool's own module."""
+        tools = None if self._coordinator is None else self._coordinator.get("tools")
+        return self._config.recall_tool or (isinstance(tools, Mapping) and RECALL in tools)
+
     def seen(self, provider: Any | None) -> Any | None:
         """The provider of this request: the one passed, else the last seen, else the first mounted."""
         if provider is not None:
@@ -174,28 +185,44 @@ class Providers:
             return self._last
         return next(iter(self.mounted().values()), None)
 
+    def _named(self) -> Any | None:
+        """The mounted provider that `summary_provider` means, if there is one."""
+        name, mounted = self._config.summary_provider, self.mounted()
+        if name is None or name in mounted:
+            return mounted.get(name or "")
+        if not mounted and self._last is not None:
+            mounted = {self.name_of(self._last): self._last}
+        config = getattr(self._coordinator, "config", None)
+        entries = config.get("providers") if isinstance(config, Mapping) else None
+        return find_provider(name, mounted, entries)
+
     def summary_provider(self) -> Any | None:
         """Who writes summaries: `summary_provider` if it is mounted, else the provider of the request."""
-        name = self._config.summary_provider
-        if name is not None:
-            mounted = self.mounted()
-            if name in mounted:
-                return mounted[name]
-            if mounted:
-                self.check()
+        named = self._named()
+        if named is not None:
+            return named
+        if self.mounted():
+            self.check()
         return self.seen(None)
+
+    def summary_model(self) -> str | None:
+        """The model to ask for: `summary_model`, unless it is a model of a provider that is not mounted."""
+        if self._config.summary_provider is not None and self._named() is None:
+            return None
+        return self._config.summary_model
 
     def check(self) -> None:
         """Say once, as an error in the log, when `summary_provider` names nothing mounted."""
-        name, mounted = self._config.summary_provider, self.mounted()
-        if name is None or name in mounted or self._warned:
+        name = self._config.summary_provider
+        if name is None or self._warned or self._named() is not None:
             return
         self._warned = True
-        names = ", ".join(sorted(mounted)) or "none"
+        model = self._config.summary_model
         logger.error(
-            "summary_provider %r is not mounted (mounted: %s); the session's own provider writes the summaries",
+            "summary_provider %r is not mounted (mounted: %s); the session's own provider writes the summaries%s",
             name,
-            names,
+            ", ".join(sorted(self.mounted())) or "none",
+            "" if model is None else f", without summary_model {model!r}, which is a model of {name!r}",
         )
 
     def name_of(self, provider: Any) -> str:

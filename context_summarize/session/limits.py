@@ -74,7 +74,8 @@ class LimitsReader:
             return None
         window = await self._providers.windows.of(provider)
         room, output = (window.context, window.output or None) if window else (None, None)
-        return Target(provider, self._providers.name_of(provider), self._config.summary_model, room, output)
+        name, model = self._providers.name_of(provider), self._providers.summary_model()
+        return Target(provider, name, model, room, output)
 
 
 def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:

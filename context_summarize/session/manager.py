@@ -196,6 +196,11 @@ class SummarizingContextManager:
         await self._loaded()
         return await self._requests.tokens()
 
+    async def should_compact(self) -> bool:
+        """True if the next request would make a compaction; loops that compact by themselves ask it. Starts nothing."""
+        await self._loaded()
+        return await self._requests.is_due()
+
     async def compact(self, focus: str | None = None) -> int:
         """Make a compaction now, down to `keep_recent`, with the last request's provider and budget.
 
@@ -242,10 +247,7 @@ class SummarizingContextManager:
         self._requests.resume()
 
     async def settle(self) -> None:
-        """Until what is being prefetched is there, at most `wait_seconds`.
-
-        For replays and tests: between two requests of a session there is time, between two of theirs there is none.
-        """
+        """Until what is being prefetched is there, at most `wait_seconds`: replays leave no time between requests."""
         await self._requests.settled(self._config.wait_seconds)
 
     async def snapshot(self, view: Sequence[JsonRow]) -> Snapshot:
@@ -277,7 +279,9 @@ class SummarizingContextManager:
         return take_statistics(len(chat.history), tokens, budget, chat.view, self._parts.services.totals)
 
     async def prepare(self) -> None:
-        """Import what the store needs, in a thread, so that no request waits for that. Connects to nothing."""
+        """All modules are mounted: look for the tool `recall`, and import what the store needs. Connects to nothing."""
+        if not len(self.conversation.history):
+            self._requests.begin(self._parts.new_conversation())
         if isinstance(self._parts.services.store, LayeredStore):
             await self._parts.services.store.prepare()
 

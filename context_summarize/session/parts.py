@@ -52,7 +52,8 @@ class Parts:
     def new_conversation(self) -> Conversation:
         """A conversation without rows."""
         services = self.services
-        return new_conversation(services.config, services.prompts, self.redact, services.count)
+        recall = self.providers.offers_recall()
+        return new_conversation(services.config, services.prompts, self.redact, services.count, recall=recall)
 
     def session_file(self, take: Callable[[Sequence[JsonRow]], None]) -> SessionFile | None:
         """The history's file, if the settings name one; `take` appends rows to the history."""

@@ -9,7 +9,6 @@ from typing import Any
 
 from context_summarize.background import in_slices
 from context_summarize.core.plan import Ask, Prefetched, Reason
-from context_summarize.core.view import View
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Made
 from context_summarize.session.compaction import Compaction, Compactor, Deadline, Preview
@@ -125,6 +124,13 @@ class Requests:
             limits, chat = await self._ready(self._host.limits.last_budget, None, is_due=True)
             return self._compactor.preview(chat, limits, self._reason(chat, limits))
 
+    async def is_due(self) -> bool:
+        """True if the next request would make a compaction that is worth making. Starts nothing."""
+        async with self._lock:
+            limits, chat = await self._ready(self._host.limits.last_budget, None)
+            reason = self._reason(chat, limits)
+            return reason is not None and self._compactor.preview(chat, limits, reason).reason is not None
+
     async def tokens(self) -> int:
         """Tokens of the request as it would go out now. It takes no lock: a status line must not wait."""
         system = self._host.system
@@ -132,10 +138,6 @@ class Requests:
             return 0
         await self._resumed(system.text is not None)
         return self._host.meter.correct(self._server.view(self.chat).tokens() + system.tokens)
-
-    def view(self) -> View:
-        """The view as it stands."""
-        return self._server.view(self.chat)
 
     # --- its parts --------------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.stores.shared import SharedStore
-from context_summarize.stores.sqlite import SqliteStore, default_path
+from context_summarize.stores.sqlite import SqliteStore, default_path, earlier_path
 
 logger = logging.getLogger(__name__)
 
@@ -35,11 +35,21 @@ def open_store(cache: str | None) -> SummaryStore:
         shared = SharedStore(cache)
         return LayeredStore(MemoryStore(), shared, name=shared.name)
     try:
-        path = cache_path(cache)
+        store = open_file(cache, busy_seconds=_BUSY_SECONDS)
     except StoreUnavailable as error:
         logger.warning("summaries are kept in memory: %s", error)
         return MemoryStore()
-    return LayeredStore(MemoryStore(), SqliteStore(path, busy_seconds=_BUSY_SECONDS), name=str(path))
+    return LayeredStore(MemoryStore(), store, name=str(store.path))
+
+
+def open_file(cache: str | None, *, busy_seconds: float = 2.0) -> SqliteStore:
+    """The store in the file that a `cache` setting names; a file at the default's earlier place is taken over.
+
+    Raises:
+        StoreUnavailable: there is no home folder to put it into.
+    """
+    earlier = earlier_path() if cache is None else None
+    return SqliteStore(cache_path(cache), busy_seconds=busy_seconds, earlier=earlier)
 
 
 def cache_path(cache: str | None) -> Path:

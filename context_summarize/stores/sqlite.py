@@ -22,18 +22,32 @@ T = TypeVar("T")
 
 
 def default_path() -> Path:
-    """`cache/context-summarize.sqlite3` in the user's Amplifier folder: `AMPLIFIER_HOME`, else `~/.amplifier`.
+    """`context-summarize/summaries.sqlite3` in the user's Amplifier folder: `AMPLIFIER_HOME`, else `~/.amplifier`.
+
+    `amplifier update --force` and `amplifier reset` clear `cache/` there, and leave this folder alone.
 
     Raises:
         StoreUnavailable: the user has no home folder.
     """
+    return _amplifier_folder() / "context-summarize" / "summaries.sqlite3"
+
+
+def earlier_path() -> Path:
+    """Where earlier releases kept the same file.
+
+    Raises:
+        StoreUnavailable: the user has no home folder.
+    """
+    return _amplifier_folder() / "cache" / "context-summarize.sqlite3"
+
+
+def _amplifier_folder() -> Path:
     try:
-        home = Path(os.environ.get("AMPLIFIER_HOME") or "~/.amplifier").expanduser()
+        return Path(os.environ.get("AMPLIFIER_HOME") or "~/.amplifier").expanduser()
     except RuntimeError as error:
         raise StoreUnavailable(
             f"no folder for the summary store: {error}; set AMPLIFIER_HOME or HOME, or name a file in `cache`"
         ) from None
-    return home / "cache" / "context-summarize.sqlite3"
 
 
 class SqliteStore:
@@ -50,6 +64,7 @@ class SqliteStore:
         max_age_days: entries that nobody has used for so long are deleted.
         busy_seconds: how long a call waits for another process that holds the file.
         now: seconds since the epoch.
+        earlier: where earlier releases kept the file; the first use takes over what is there.
     """
 
     def __init__(
@@ -60,12 +75,14 @@ class SqliteStore:
         max_age_days: float = 90.0,
         busy_seconds: float = 2.0,
         now: Callable[[], float] = time.time,
+        earlier: Path | None = None,
     ) -> None:
         self.path = path
         self._max_bytes = max_bytes
         self._max_age = max_age_days * DAY
         self._busy_seconds = busy_seconds
         self._now = now
+        self._earlier = earlier
         self._open: tuple[ThreadPoolExecutor, Entries] | None = None
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
@@ -114,7 +131,7 @@ class SqliteStore:
 
     async def _run(self, work: Callable[[Entries], T]) -> T:
         if self._open is None:
-            file = SqliteFile(self.path, self._busy_seconds)
+            file = SqliteFile(self.path, self._busy_seconds, self._earlier)
             entries = Entries(file, self._max_bytes, self._max_age, self._now)
             self._open = ThreadPoolExecutor(1, "context-summarize-store"), entries
         executor, entries = self._open

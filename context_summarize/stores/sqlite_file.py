@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from context_summarize.errors import StoreUnavailable
+from context_summarize.stores.earlier import EarlierFile
 
 T = TypeVar("T")
 
@@ -63,10 +64,12 @@ class SqliteFile:
     Args:
         path: the file; the first transaction creates it and its folder.
         busy_seconds: how long a statement waits for another process that holds the file.
+        earlier: where earlier releases kept the file; the first use takes over what is there.
     """
 
-    def __init__(self, path: Path, busy_seconds: float) -> None:
+    def __init__(self, path: Path, busy_seconds: float, earlier: Path | None = None) -> None:
         self.path = path
+        self._earlier = None if earlier is None else EarlierFile(earlier, self._is_ours)
         self._busy_seconds = busy_seconds
         self._connection: sqlite3.Connection | None = None
         self._opened: tuple[int, int] | None = None
@@ -88,7 +91,7 @@ class SqliteFile:
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query; none where there is no file: reading does not create it."""
-        if not self.is_open and not self.path.exists():
+        if not self.is_open and not self.path.exists() and not (self._earlier and self._earlier.is_there):
             self._leave_moved()
             return []
         return self._connected().execute(sql, values).fetchall()
@@ -146,6 +149,9 @@ class SqliteFile:
         if self._connection is None or not self.is_open:
             self._leave_moved()
             _remove_leftovers(self.path)
+            _make_folder(self.path.parent)
+            if self._earlier is not None and self._earlier.is_there:
+                self._earlier.move(self.path)
             _make_file(self.path)
             opened = _place(self.path)  # first: if it is replaced now, the next use notices
             connection = sqlite3.connect(self.path, timeout=self._busy_seconds, isolation_level=None)
@@ -155,7 +161,14 @@ class SqliteFile:
                 connection.close()
                 raise
             self._connection, self._opened = connection, opened or _place(self.path)
+            self._take_over()
         return self._connection
+
+    def _take_over(self) -> None:
+        """Copy, once, what could not be moved as a whole."""
+        earlier, self._earlier = self._earlier, None
+        if earlier is not None and earlier.is_there and self._connection is not None:
+            earlier.copy(self._connection)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
         # Invalid UTF-8 is damage of one row, which its reader finds, and no error of the whole database.
@@ -178,8 +191,8 @@ class SqliteFile:
                 for statement in _SCHEMA:
                     connection.execute(statement)
             connection.execute("COMMIT")
-        application, version, _ = self._identity(connection)
-        if (application, version) != (APPLICATION_ID, SCHEMA_VERSION):
+        if not self._is_ours(connection):
+            application, version, _ = self._identity(connection)
             seen = f"schema version {version}" if application == APPLICATION_ID else "a database of another program"
             raise StoreUnavailable(
                 f"summary store {self.path}: expected schema version {SCHEMA_VERSION}, got {seen}; "
@@ -198,6 +211,9 @@ class SqliteFile:
                     raise
                 time.sleep(0.01)
 
+    def _is_ours(self, connection: sqlite3.Connection) -> bool:
+        return self._identity(connection)[:2] == (APPLICATION_ID, SCHEMA_VERSION)
+
     @staticmethod
     def _identity(connection: sqlite3.Connection) -> tuple[int, ...]:
         identity: tuple[int, ...] = connection.execute(_IDENTITY).fetchone()
@@ -208,15 +224,19 @@ def _beside(path: Path, suffix: str) -> Path:
     return path.with_name(path.name + suffix)
 
 
+def _make_folder(folder: Path) -> None:
+    """A folder that only its owner may read, where there is none."""
+    if not folder.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)  # the umask limits the mode that mkdir is given
+
+
 def _make_file(path: Path) -> None:
-    """An empty file that only its owner may read, in a folder that only its owner may read, where there is none."""
+    """An empty file that only its owner may read, where there is none."""
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if path.exists():
         return
-    if not path.parent.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.parent.chmod(0o700)  # the umask limits the mode that mkdir is given
     # SQLite would create it readable for all. Creating it here by name would be wrong too: closing a file releases
     # every lock of the process on it, also those of another store's connection. So a finished file is linked in.
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)

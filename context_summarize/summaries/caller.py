@@ -24,6 +24,7 @@ from context_summarize.summaries.failures import (
     is_too_long_answer,
     wait_seconds,
 )
+from context_summarize.summaries.hints import Hints
 from context_summarize.summaries.job import Target
 from context_summarize.summaries.judging import Judged
 from context_summarize.summaries.services import Services
@@ -64,6 +65,7 @@ class Caller:
         self._slots = slots
         self._lingering: set[asyncio.Task[Any]] = set()
         self.allowance = Allowance()
+        self._hints = Hints()
         self.forget_failures()
 
     def forget_failures(self) -> None:
@@ -155,7 +157,7 @@ class Caller:
         call = self._slots.begin()
         answered = late = False
         try:
-            response = await within(_complete(request, target), seconds, self._lingering, "context-summarize:call")
+            response = await within(self._complete(request, target), seconds, self._lingering, "context-summarize:call")
             answer = read_answer(response)
             answered = True
             return answer
@@ -165,11 +167,10 @@ class Caller:
         finally:
             self._slots.end(call, answered=answered, late=late)
 
-
-async def _complete(request: ChatRequest, target: Target) -> Any:
-    extra = {"model": target.model} if target.model else {}
-    token = own_call.set(True)
-    try:
-        return await target.provider.complete(request, **extra)
-    finally:
-        own_call.reset(token)
+    async def _complete(self, request: ChatRequest, target: Target) -> Any:
+        token = own_call.set(True)
+        try:
+            options = {"model": target.model} if target.model else {}
+            return await self._hints.complete(target.provider, request, options)
+        finally:
+            own_call.reset(token)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.facts.ledger import prose_tokens
+from context_summarize.summaries.hints import LITTLE_REASONING
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.prompts import PromptTemplate
 from context_summarize.transcript.fences import enclosed, escape_fence, fence_of
@@ -37,4 +38,5 @@ def summary_request(job: Job, text: str, instructions: str, target: Target, max_
         max_output_tokens=max_output_tokens,
         metadata={"purpose": PURPOSE, "stream": False},
         model=target.model,
+        reasoning_effort=LITTLE_REASONING,
     )

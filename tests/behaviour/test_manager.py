@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import RateLimitError
+from amplifier_core.llm_errors import NotFoundError, RateLimitError
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
@@ -504,6 +504,12 @@ class TestBudget:
         assert after.conversation.builder.segment_sizes[0] <= 2_500
 
 
+def _refusing_other_models(request: ChatRequest) -> str:
+    if request.model is not None:
+        raise NotFoundError(f"no model {request.model}")
+    return answer(request)
+
+
 class TestProviders:
     async def asked(
         self, made: SummarizingContextManager, *providers: ScriptedProvider, passed: Any = None
@@ -547,7 +553,7 @@ class TestProviders:
         assert calls[0] == 0
         assert calls[1] > 0
         assert {request.model for request in small.requests} == {"tiny-1"}
-        assert all(options == {"model": "tiny-1"} for options in small.options)
+        assert {options["model"] for options in small.options} == {"tiny-1"}
         told = recorder.of("context-summarize:summary")
         assert {(data["provider"], data["model"]) for data in told} == {("small", "tiny-1")}
 
@@ -561,6 +567,20 @@ class TestProviders:
         [record] = [record for record in caplog.records if record.levelno == logging.ERROR]
         assert "'smal'" in record.getMessage()
         assert "main" in record.getMessage()
+
+    async def test_a_fallback_provider_is_not_asked_for_the_model_of_another(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """It does not know the name, and would refuse every summary; the log says both."""
+        main = ScriptedProvider(then=_refusing_other_models, context_window=6_000, max_output_tokens=500)
+        recorder = Recorder({"main": main})
+        made = manager(recorder, summary_provider="smal", summary_model="tiny-1")
+        assert (await self.asked(made, main))[0] > 0
+        assert {request.model for request in main.requests} == {None}
+        assert recorder.of("context-summarize:failure") == []
+        [record] = [record for record in caplog.records if record.levelno == logging.ERROR]
+        assert "'smal' is not mounted (mounted: main); the session's own provider writes" in record.getMessage()
+        assert "without summary_model 'tiny-1'" in record.getMessage()
 
 
 class TestWhen:

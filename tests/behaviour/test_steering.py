@@ -85,6 +85,56 @@ class TestPreview:
             await manager.close()
 
 
+class TestShouldCompact:
+    async def test_it_is_true_from_the_threshold_on_until_a_compaction_is_made(self) -> None:
+        """Loops that ask it call `compact()` then; a second compaction would free nothing."""
+        asked = provider()
+        manager = await fed(3)
+        await manager.get_messages_for_request(BUDGET, asked)
+        assert not await manager.should_compact()
+        for row in tool_session(8, size=600, start=3):
+            await manager.add_message(row)
+        assert await manager.should_compact()
+        assert await manager.compact() > 0
+        assert not await manager.should_compact()
+        await manager.close()
+
+    async def test_it_starts_nothing(self) -> None:
+        """No call, no event, no change of the view; also before the first request, with a provider that is mounted."""
+        asked = ScriptedProvider(context_window=BUDGET + 1_100, max_output_tokens=100)
+        recorder = Recorder({"main": asked})
+        manager = await fed(16, recorder, prefetch_threshold=0.1)
+        before = manager.conversation.view
+        for _ in range(2):
+            assert await manager.should_compact()
+        await manager.settle()
+        assert asked.calls == 0
+        assert recorder.events == []
+        assert manager.conversation.view == before
+        await manager.close()
+
+    @pytest.mark.parametrize("settings", [{"auto_compact": False}, {"keep_recent": 1_000}])
+    async def test_where_the_next_request_would_make_none_it_is_false(self, settings: dict[str, Any]) -> None:
+        """It is switched off, or nothing may be summarised."""
+        manager = await fed(11, **settings)
+        await manager.get_messages_for_request(BUDGET, provider())
+        assert not await manager.should_compact()
+        await manager.close()
+
+    async def test_while_paused_it_is_false(self) -> None:
+        """Unless the request would not fit."""
+        manager = await fed(2)
+        await manager.get_messages_for_request(BUDGET, provider())
+        await manager.pause()
+        for row in tool_session(9, size=600, start=2):
+            await manager.add_message(row)
+        assert not await manager.should_compact()
+        for row in tool_session(9, size=600, start=11):
+            await manager.add_message(row)
+        assert await manager.should_compact()
+        await manager.close()
+
+
 class TestPause:
     async def test_no_compaction_runs_while_paused_and_one_after_resume(self) -> None:
         """The view grows past the threshold; with nothing added, `resume()` lets the next request run it."""

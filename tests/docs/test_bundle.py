@@ -1,25 +1,40 @@
-"""`bundle.md`: what it adds to a session, as far as it can be seen without amplifier-foundation, which PyPI has not."""
+"""`bundle.md`: what it adds to a session, composed by amplifier-foundation or by a replica of its few lines."""
 
 from __future__ import annotations
 
+import importlib.util
+from functools import reduce
 from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with amplifier-core
 
-from context_summarize import SummarizingContextManager
+from context_summarize import SummarizingContextManager, __version__
 from context_summarize.config import Config
 from tests.support.paths import ROOT
 from tests.support.session import Host
 
 BUNDLE = ROOT / "bundle.md"
 
-REPLACED = {
-    "module": "context-simple",
-    "source": "git+https://github.com/microsoft/amplifier-module-context-simple@main",
-    "config": {"max_tokens": 300_000, "compact_threshold": 0.8, "auto_compact": True},
+FOUNDATION: dict[str, Any] = {
+    "bundle": {"name": "foundation", "version": "2.1.2"},
+    "session": {
+        "orchestrator": {"module": "loop-streaming"},
+        "context": {
+            "module": "context-simple",
+            "source": "git+https://github.com/microsoft/amplifier-module-context-simple@main",
+            "config": {"max_tokens": 300_000, "compact_threshold": 0.8, "auto_compact": True},
+        },
+    },
+    "tools": [{"module": "tool-filesystem", "source": "git+https://example.org/tool@main"}],
 }
-"""`session.context` of amplifier-foundation's own bundle."""
+"""What matters here of amplifier-foundation's own bundle, at commit d0d96f7."""
+
+USER: dict[str, Any] = {
+    "bundle": {"name": "mine"},
+    "session": {"context": {"config": {"keep_recent": 20, "compact_threshold": 0.6, "prompts": "coding"}}},
+}
+"""A user's own bundle with settings of this module."""
 
 
 def parts() -> tuple[dict[str, Any], str]:
@@ -29,21 +44,46 @@ def parts() -> tuple[dict[str, Any], str]:
     return yaml.safe_load(front), body
 
 
-def composed(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """As amplifier-foundation composes two bundles: mappings are merged in depth, anything else is replaced."""
+def composed(*bundles: dict[str, Any]) -> dict[str, Any]:
+    """The mount plan of the bundles, the later over the earlier: by the real foundation where it is installed."""
+    if importlib.util.find_spec("amplifier_foundation") is None:
+        return reduce(_composed, bundles)
+    from amplifier_foundation.bundle import Bundle  # type: ignore[import-not-found]
+
+    first, *others = map(Bundle.from_dict, bundles)
+    plan: dict[str, Any] = first.compose(*others).to_mount_plan()
+    return plan
+
+
+def _composed(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """`Bundle.compose` of microsoft/amplifier-foundation at commit d0d96f7: session in depth, tools by module id."""
+    tools = {tool["module"]: tool for tool in base.get("tools", [])}
+    for tool in over.get("tools", []):
+        tools[tool["module"]] = _merged(tools.get(tool["module"], {}), tool)
+    return {"session": _merged(base.get("session", {}), over.get("session", {})), "tools": list(tools.values())}
+
+
+def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """`deep_merge` of the same: mappings are merged in depth, anything else is replaced."""
     merged = dict(base)
     for key, value in over.items():
         before = merged.get(key)
-        merged[key] = composed(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+        merged[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
     return merged
 
 
-def test_it_names_itself_and_touches_the_context_alone() -> None:
-    """The session's loop, providers, tools and agents stay those of the bundle that includes it."""
+def test_it_names_itself_and_adds_the_context_and_its_tool_alone() -> None:
+    """The session's loop, providers, other tools and agents stay those of the bundles beside it. It sets nothing."""
     front, _ = parts()
     assert front["bundle"]["name"] == "context-summarize"
-    assert set(front) == {"bundle", "session"}
-    assert set(front["session"]) == {"context"}
+    assert set(front) == {"bundle", "session", "tools"}
+    assert front["session"] == {"context": {"module": "context-summarize", "source": None}}
+    assert front["tools"] == [{"module": "tool-context-recall"}]
+
+
+def test_it_has_the_version_of_the_package() -> None:
+    """One number for both."""
+    assert parts()[0]["bundle"]["version"] == __version__
 
 
 def test_it_has_no_body() -> None:
@@ -52,33 +92,44 @@ def test_it_has_no_body() -> None:
     assert body.strip() == ""
 
 
-def test_over_the_foundation_bundle_the_session_has_this_module_its_tool_and_its_own_defaults() -> None:
-    """Nothing of the module that was there is left in force: its source would load it in our place."""
+@pytest.mark.parametrize("is_last", [True, False])
+def test_a_users_settings_stay_in_force_in_both_orders(is_last: bool) -> None:
+    """As an app bundle it is composed last, over the user's own bundle; as an include before it."""
     front, _ = parts()
-    context = composed(REPLACED, front["session"]["context"])
-    assert context["module"] == "context-summarize"
-    assert context["source"] is None
-    assert Config.from_mapping(context["config"]) == Config(recall_tool=True)
+    plan = composed(FOUNDATION, USER, front) if is_last else composed(FOUNDATION, front, USER)
+    context = plan["session"]["context"]
+    assert (context["module"], context["source"]) == ("context-summarize", None)
+    assert Config.from_mapping(context["config"]) == Config(
+        max_tokens=300_000, compact_threshold=0.6, keep_recent=20, prompts="coding"
+    )
+    assert [tool["module"] for tool in plan["tools"]] == ["tool-filesystem", "tool-context-recall"]
+    assert plan["session"]["orchestrator"]["module"] == "loop-streaming"
 
 
-def test_a_users_own_settings_win_over_those_of_the_bundle() -> None:
-    """They stand in the bundle that includes it, which is composed last."""
+def test_alone_it_gives_the_modules_own_defaults() -> None:
+    """Nothing is set where no bundle sets it."""
     front, _ = parts()
-    context = composed(front["session"]["context"], {"config": {"keep_recent": 20, "recall_tool": False}})
-    assert Config.from_mapping(context["config"]) == Config(keep_recent=20)
+    plan = composed({"bundle": {"name": "mine"}, "session": {}}, front)
+    assert Config.from_mapping(plan["session"]["context"].get("config")) == Config()
 
 
 async def test_a_session_mounts_what_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """By its entry point, as where there is no source; the loop is given the tool, and the session works."""
     front, _ = parts()
     host = Host(monkeypatch)
-    host.config["session"]["context"] = composed(REPLACED, front["session"]["context"])
+    plan = composed(FOUNDATION, {"bundle": {"name": "host"}, **host.config}, front)
+    host.config["session"]["context"] = plan["session"]["context"]
+    host.config["tools"] += front["tools"]
+    host.config["session"]["context"]["config"] |= {"segment_tokens": 512, "keep_recent": 6, "safety_margin": 500}
     await host.start()
     try:
-        await host.talk(2)
+        await host.talk(18)
         assert isinstance(host.context, SummarizingContextManager)
         assert set(host.session.coordinator.get("tools")) == {"lookup", "recall"}
         assert await host.context.get_messages() == host.loop.added
         assert host.loop.problems == []
+        summaries = [row["content"] for row in host.loop.views[-1] if "messages" in (row.get("metadata") or {})]
+        assert summaries
+        assert all("recall(summary=" in text for text in summaries), "the frames name the tool"
     finally:
         await host.end()

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+import re
 from dataclasses import FrozenInstanceError, asdict, replace
 from types import MappingProxyType
 from typing import Any
 
 import pytest
 
-from context_summarize.config import ALIASES, FOREIGN_KEYS, SETTINGS, Config
+from context_summarize.config import ALIASES, FOREIGN_KEYS, FOREIGN_VALUES, SETTINGS, SIBLINGS, Config
+from context_summarize.config.siblings import READ_ON
 from context_summarize.errors import ConfigError
 
 DEFAULTS = {
@@ -227,6 +229,69 @@ def test_settings_of_sibling_modules_are_named_once_and_ignored(caplog: pytest.L
     for key, ours in FOREIGN_KEYS.items():
         assert f"{key} (here: {ours})" in record.getMessage()
     assert {"protected_recent", "truncate_chars", "token_meter", "storage_path"} <= FOREIGN_KEYS.keys()
+
+
+CONTEXT_SIMPLE = {
+    "max_tokens": 300_000,
+    "compact_threshold": 0.8,
+    "target_usage": 0.5,
+    "auto_compact": True,
+    "protected_recent": 0.3,
+    "protected_tool_results": 5,
+    "truncate_chars": 250,
+    "compaction_notice_enabled": True,
+    "compaction_notice_token_reserve": 800,
+    "compaction_notice_verbosity": "normal",
+    "compaction_notice_min_level": 1,
+    "output_reserve_fraction": 0.5,
+    "token_meter": "hybrid",
+    "max_tool_result_bytes": 131_072,
+    "compaction_strategy": "progressive",
+}
+"""What microsoft/amplifier-module-context-simple reads in its mount(), at commit ee15e50."""
+
+CONTEXT_MANAGED = {
+    "engine": "boundary",
+    "durable_checkpoints": True,
+    "archive_recovery": True,
+    "summarize_trigger": 0.7,
+    "summary_max_output_tokens": 8_192,
+    "native_compaction": True,
+    "pressure_warning": 0.7,
+    "emergency_fallback": 0.92,
+    "emergency_target_usage": 0.5,
+    "summarization_retries_before_fallback": 3,
+}
+"""What microsoft/amplifier-bundle-context-managed reads, at commits d11ba8c and 036d1e0."""
+
+
+@pytest.mark.parametrize(
+    ("there", "here"),
+    [
+        (CONTEXT_SIMPLE, Config(max_tokens=300_000, compact_threshold=0.8, target_usage=0.5)),
+        (CONTEXT_MANAGED, Config()),
+        ({"compaction_strategy": "summary", "summary_call_mode": "fork"}, Config()),
+    ],
+)
+def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_are_left(
+    there: dict[str, Any], here: Config, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Keys and values of the other module are passed over; what means the same is in force; one warning names them."""
+    assert Config.from_mapping(there) == here
+    [record] = caplog.records
+    ignored = {key for key in there if key in FOREIGN_KEYS or key in FOREIGN_VALUES}
+    assert all(key in record.getMessage() for key in ignored)
+
+
+def test_the_table_of_siblings_says_when_and_where_it_was_read() -> None:
+    """No key is one of ours, and each has one place."""
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", READ_ON)
+    keys = [key for sibling in SIBLINGS.values() for key in sibling.keys]
+    assert len(keys) == len(set(keys))
+    assert not set(keys) & {*SETTINGS, *ALIASES}
+    for sibling in SIBLINGS.values():
+        assert re.match(r"[\w-]+/[\w-]+ [0-9a-f]{7}", sibling.source)
+    assert set(FOREIGN_VALUES) <= set(SETTINGS)
 
 
 def test_settings_of_our_own_cause_no_warning(caplog: pytest.LogCaptureFixture) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from amplifier_core.events import ALL_EVENTS as KERNEL_EVENTS
 from amplifier_core.testing import MockCoordinator
 
 import context_summarize
@@ -24,6 +25,11 @@ async def mounted(config: Any = None) -> tuple[MockCoordinator, SummarizingConte
     manager = coordinator.get("context")
     assert isinstance(manager, SummarizingContextManager)
     return coordinator, manager, cleanup
+
+
+async def declared_events(coordinator: MockCoordinator) -> list[str]:
+    """What all modules contribute."""
+    return [name for names in await coordinator.collect_contributions("observability.events") for name in names]
 
 
 class TestMount:
@@ -53,12 +59,26 @@ class TestMount:
         assert await first[1].get_messages() == []
         await second[2]()
 
-    async def test_its_events_are_declared(self) -> None:
-        """Through observability.events, all of them."""
+    async def test_its_events_are_declared_once(self) -> None:
+        """Through observability.events: those that the kernel declares are added by the hook itself."""
         coordinator, _, cleanup = await mounted({})
-        declared = await coordinator.collect_contributions("observability.events")
-        assert {name for names in declared for name in names} >= set(ALL_EVENTS)
+        declared = await declared_events(coordinator)
+        assert sorted([*declared, *(set(KERNEL_EVENTS) & set(ALL_EVENTS))]) == sorted(ALL_EVENTS)
         await cleanup()
+
+    async def test_mounted_twice_it_declares_them_once(self) -> None:
+        """On one coordinator, as after a failed start, on a mock before that, and beside a session of its own."""
+        validating = await mounted({})
+        await validating[2]()
+        coordinator = MockCoordinator()
+        first = await mount(coordinator, SETTINGS)
+        second = await mount(coordinator, SETTINGS)
+        sub_session = await mounted(SETTINGS)
+        for each in (coordinator, sub_session[0]):
+            declared = await declared_events(each)
+            assert len(declared) == len(set(declared)) > 0
+        for cleanup in (first, second, sub_session[2]):
+            await cleanup()
 
     def test_it_touches_nothing_outside(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         """No file, no folder, no network: it must be repeatable."""
@@ -149,7 +169,7 @@ class TestSessionReady:
         assert "'smal' is not mounted (mounted: small)" in record.getMessage()
         await cleanup()
 
-    @pytest.mark.parametrize("name", ["small", None])
+    @pytest.mark.parametrize("name", ["small", "provider-small", None])
     async def test_one_that_is_mounted_is_fine(self, name: str | None, caplog: pytest.LogCaptureFixture) -> None:
         """Nothing is said."""
         coordinator, _, cleanup = await mounted({**SETTINGS, "summary_provider": name})

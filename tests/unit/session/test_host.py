@@ -113,14 +113,19 @@ class TestWindow:
         [
             (Window(100_000, 8_000), 1_000, 91_000),
             (Window(100_000, 0), 0, 100_000),
+            (Window(10_000, 5_000), 1_000, 4_000),
             (Window(10_000, 9_000), 1_000, 5_000),
-            (Window(10_000, 9_000), 999, 1),
+            (Window(10_000, 9_000), 999, 4_999),
             (Window(10_000, 20_000), 0, 5_000),
+            (Window(5_000, 4_000), 1_000, 2_500),
+            (Window(6_000, 4_000), 1_000, 2_500),
+            (Window(9_000, 4_000), 1_000, 4_000),
+            (Window(200_000, 128_000), 1_000, 71_000),
             (Window(1, 1), 1_000, 1),
         ],
     )
     def test_the_budget_is_what_output_and_margin_leave(self, window: Window, margin: int, budget: int) -> None:
-        """Half the window where that is not positive."""
+        """Half the window where that is nothing, and never less than a smaller window gives."""
         assert window.budget(margin) == budget
 
 

@@ -27,7 +27,7 @@ from tests.support.gated import answer
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "keep_recent": 4, "prefetch_threshold": None}
 COUNT = TokenCounter().count
-FILE = "context-summarize.sqlite3"
+FOLDER, FILE = "context-summarize", "summaries.sqlite3"
 
 
 @pytest.fixture
@@ -96,11 +96,11 @@ class TestOpenStore:
         """`AMPLIFIER_HOME`, else `.amplifier` in the user's home; empty counts as not set."""
         monkeypatch.setenv("HOME", "/home/somebody")
         monkeypatch.setenv("AMPLIFIER_HOME", "/srv/amplifier")
-        assert cache_path(None) == Path("/srv/amplifier/cache") / FILE
+        assert cache_path(None) == Path("/srv/amplifier") / FOLDER / FILE
         monkeypatch.setenv("AMPLIFIER_HOME", "~/amp")
-        assert cache_path(None) == Path("/home/somebody/amp/cache") / FILE
+        assert cache_path(None) == Path("/home/somebody/amp") / FOLDER / FILE
         monkeypatch.setenv("AMPLIFIER_HOME", "")
-        assert cache_path(None) == Path("/home/somebody/.amplifier/cache") / FILE
+        assert cache_path(None) == Path("/home/somebody/.amplifier") / FOLDER / FILE
 
     def test_a_tilde_is_the_home_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """As users write it in their settings."""
@@ -156,13 +156,13 @@ class TestMounted:
             await made.get_messages_for_request(10**6, ScriptedProvider(then=answer))
             assert files(tmp_path) == []
             assert (await served(made)).calls > 0
-            file = tmp_path / "amplifier" / "cache" / FILE
+            file = tmp_path / "amplifier" / FOLDER / FILE
             assert {stat.S_IMODE(path.stat().st_mode) for path in file.parent.iterdir()} == {0o600}
             assert stat.S_IMODE(file.parent.stat().st_mode) & 0o077 == 0
             await cleanup()
         finally:
             os.umask(before)
-        assert files(tmp_path) == [f"amplifier/cache/{FILE}"]
+        assert files(tmp_path) == [f"amplifier/{FOLDER}/{FILE}"]
 
     async def test_the_next_session_pays_nothing(self) -> None:
         """By default, and with a file of one's own."""

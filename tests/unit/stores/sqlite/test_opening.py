@@ -109,9 +109,9 @@ class TestOpening:
         """Where the host's other files are."""
         monkeypatch.setenv("HOME", str(tmp_path))
         monkeypatch.delenv("AMPLIFIER_HOME", raising=False)
-        assert default_path() == tmp_path / ".amplifier" / "cache" / "context-summarize.sqlite3"
+        assert default_path() == tmp_path / ".amplifier" / "context-summarize" / "summaries.sqlite3"
         monkeypatch.setenv("AMPLIFIER_HOME", "~/elsewhere")
-        assert default_path() == tmp_path / "elsewhere" / "cache" / "context-summarize.sqlite3"
+        assert default_path() == tmp_path / "elsewhere" / "context-summarize" / "summaries.sqlite3"
 
     def test_a_user_without_home_is_told_so(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """As one error, like any other trouble of the store."""

@@ -12,39 +12,12 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import ConfigDict, Field, PlainValidator, ValidationError
 from pydantic.dataclasses import dataclass, is_pydantic_dataclass
 
+from context_summarize.config.siblings import FOREIGN_KEYS, FOREIGN_VALUES
 from context_summarize.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
 ALIASES = {"compaction_threshold": "compact_threshold"}
-_NOTICE = "nothing: frames and marks stand where something is missing"
-FOREIGN_KEYS = {
-    "protected_recent": "keep_recent",
-    "protected_tool_results": "keep_recent",
-    "truncate_chars": "elide_tool_results",
-    "truncate_boundary": "elide_tool_results",
-    "token_meter": "nothing: the provider's own figures are used",
-    "target_threshold": "target_usage",
-    "storage_path": "persistence",
-    "transcript_path": "persistence",
-    "memory_files": "nothing",
-    "output_reserve_fraction": "safety_margin",
-    "summary_trigger": "prefetch_threshold",
-    "summarize_trigger": "prefetch_threshold",
-    "summarization_model": "summary_model",
-    "summarization_prompt_path": "prompts",
-    "summarization_timeout_s": "request_timeout",
-    "summary_target_tokens": "summary_tokens",
-    "max_summary_tiers": "summary_share",
-    "verbatim_window_tokens": "keep_recent",
-    "large_result_threshold": "elide_tool_results",
-    "compaction_notice_enabled": _NOTICE,
-    "compaction_notice_token_reserve": _NOTICE,
-    "compaction_notice_verbosity": _NOTICE,
-    "compaction_notice_min_level": _NOTICE,
-}
-"""Keys of sibling context modules, with what replaces them here; a bundle that swaps modules still has them."""
-
 # The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
 ToolKind = Literal["read", "write", "edit", "delete", "command", "search", "delegate", "change", "none"]
 """What a tool does; `change` changes something else than a file, `none` leaves nothing to be told."""
@@ -104,9 +77,9 @@ class Config:
     """The settings of one session; `Config.from_mapping` reads and checks them."""
 
     summary_provider: _Name = None
-    """Name of a mounted provider that writes the summaries; none = the provider of the request."""
+    """Mount name, instance id or module id of the provider that writes the summaries; none = that of the request."""
     summary_model: _Name = None
-    """Model for summaries; none = the provider's own default."""
+    """Model of that provider for summaries; none = the provider's own default."""
     keep_recent: Annotated[
         int,
         Field(ge=0),
@@ -205,6 +178,8 @@ class Config:
     def from_mapping(cls, config: Mapping[str, Any] | None) -> Config:
         """Read the mapping that a host hands over; `None` and `{}` give the defaults.
 
+        Settings of sibling context modules are passed over, with one warning that names them all.
+
         Raises:
             ConfigError: an unknown key (with the nearest known one) or a wrong value.
         """
@@ -216,7 +191,9 @@ class Config:
         foreign: list[str] = []
         for key, value in config.items():
             name = ALIASES.get(key, key)
-            if name in SETTINGS:
+            if name in FOREIGN_VALUES and value in FOREIGN_VALUES[name]:
+                foreign.append(f"{name}: {value} (here: {SETTINGS[name].default})")
+            elif name in SETTINGS:
                 if name in given:
                     both = " and ".join(sorted(k for k in config if ALIASES.get(k, k) == name))
                     raise ConfigError(f"{both} are the same setting; keep one of them")

@@ -1,0 +1,71 @@
+"""For every window, output, budget and setting: more room never gives a smaller budget."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from context_summarize.config import Config
+from context_summarize.session.host import request_budget
+from context_summarize.session.limits import own_limits
+from context_summarize.tokens.calibration import Meter
+
+TOKENS = st.one_of(st.integers(1, 20_000), st.integers(1, 2_000_000))
+MAYBE = st.one_of(st.none(), TOKENS)
+
+
+def budget(window: int | None, output: int, given: int | None, margin: int, most: int | None) -> int:
+    """Tokens of a request to a provider with this window and output."""
+    config = Config(safety_margin=margin, max_tokens=most)
+    provider: Any = SimpleNamespace(
+        get_info=lambda: SimpleNamespace(defaults={"context_window": window, "max_output_tokens": output})
+    )
+    return asyncio.run(request_budget(config, given, provider if window else None))
+
+
+@given(TOKENS, TOKENS, TOKENS, MAYBE, st.integers(0, 5_000), MAYBE)
+@example(5_000, 1_000, 4_000, None, 1_000, None)
+def test_a_larger_window_never_gives_a_smaller_budget(
+    window: int, more: int, output: int, given: int | None, margin: int, most: int | None
+) -> None:
+    """Nor one that does not fit the window; and something is always left."""
+    small = budget(window, output, given, margin, most)
+    assert 1 <= small <= budget(window + more, output, given, margin, most)
+    if given is None:
+        assert small <= window
+
+
+@given(TOKENS, TOKENS, st.integers(0, 5_000), MAYBE)
+def test_what_output_and_margin_keep_free_is_not_used(window: int, output: int, margin: int, most: int | None) -> None:
+    """Unless they take more than two thirds of the window: then a half is the most that is used."""
+    made = budget(window, output, None, margin, most)
+    if output + margin <= window * 2 // 3:
+        assert made <= window - output - margin
+    assert made <= max(1, window - output - margin, window // 2)
+
+
+@given(MAYBE, TOKENS, TOKENS, TOKENS, MAYBE)
+def test_a_larger_token_budget_or_upper_bound_never_gives_a_smaller_budget(
+    window: int | None, output: int, given: int, more: int, most: int | None
+) -> None:
+    """The host's figure, and the setting `max_tokens`."""
+    assert budget(window, output, given, 1_000, most) <= budget(window, output, given + more, 1_000, most)
+    if most is not None:
+        assert budget(window, output, given, 1_000, most) <= budget(window, output, given, 1_000, most + more)
+        assert budget(window, output, None, 1_000, most) <= budget(window, output, None, 1_000, most + more)
+
+
+@given(TOKENS, TOKENS, st.integers(0, 50_000))
+def test_every_share_grows_with_the_budget(tokens: int, more: int, system: int) -> None:
+    """In our own tokens, as plans are made with them."""
+    meter, config = Meter(), Config()
+    small, large = (own_limits(config, max(1, meter.invert(each)), system) for each in (tokens, tokens + more))
+    assert small.own_budget <= large.own_budget
+    assert small.view_room <= large.view_room
+    assert small.threshold_room <= large.threshold_room
+    assert small.target_room <= large.target_room
+    assert (small.shorten_above or 0) <= (large.shorten_above or 0)
