@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from context_summarize.redaction.assigned import NAMES, assigned
+from context_summarize.redaction.cookies import cookies, sessions
 from context_summarize.redaction.formats import FORMATS, Format
-from context_summarize.redaction.keys import blocks, encoded, tails
+from context_summarize.redaction.keys import blocks, encoded, middles, tails
 from context_summarize.redaction.own import OwnPatterns
 from context_summarize.redaction.spans import Span, added, in_order, replaced
 from context_summarize.redaction.views import view_of
@@ -46,6 +47,12 @@ def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
         yield lambda text, known=FORMATS[at]: _places(known, text)  # type: ignore[misc]
     if "-----end" in low:
         yield tails
+    if longest >= 64:
+        yield middles
+    if "cookie" in low or " -b " in low:
+        yield cookies
+    if "sess" in low or "connect.sid" in low:
+        yield sessions
     if any(name in low for name in NAMES):
         yield assigned
 
