@@ -46,12 +46,15 @@ UNITS = (
     "login a ", "token=", "token='", "password: ", "bearer ", "-----BEGIN PRIVATE KEY-----\n",
     "-----BEGIN PRIVATE KEY-----" + "A" * 64,
     "A" * 64 + "\n", "-----END PRIVATE KEY-----", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t", "Error: ", "exit code ",
-    "=== ", "# 1 ", "$1,", "</a", "[/a", "<a ", "`", "``` ", "> ", "- ", "...", "never ", "<file>", "“", "#x 1.", "\"price\":", "reservation ", "C:\\a\\",
+    "=== ", "# 1 ", "$1,",
+    "</a", "[/a", "<a ", "`", "``` ", "> ", "- ", "...", "never ", "<file>", "“", "#x 1.",
+    "\"price\":", "reservation ", "C:\\a\\",
 )  # fmt: skip
 """What a hostile text repeats."""
 LISTED = (
     "facts.commands", "facts.directives", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations",
-    "recall.reader", "recall.search", "redaction.assigned", "redaction.keys", "redaction.marks",
+    "recall.reader", "recall.search", "redaction.assigned", "redaction.cookies",
+    "redaction.keys", "redaction.marks",
     "redaction.values", "redaction.views", "summaries.allowance", "summaries.failures", "summaries.substance",
     "summaries.validation", "tokens.counter", "transcript.escaping", "transcript.fences", "transcript.forged",
     "transcript.rows",
@@ -83,7 +86,8 @@ MATCHED = frozenset([
 SEARCHED = ("URL", "TOKEN", "_ESCAPE", "_AMOUNT", "_JSON_AMOUNT", "_QUOTED_CODE", "_INTERESTING")
 BOUNDED = {
     "facts.directives._TOLD_BEFORE": 80, "facts.directives._REPORTED_BEFORE": 80, "facts.directives._TOLD_AFTER": 80,
-    "facts.own_voice._TAG": LONG, "facts.directives": READ, "facts.own_voice": READ, "facts.pasted": READ, "facts.quotations": READ,
+    "facts.own_voice._TAG": LONG, "facts.directives": READ, "facts.own_voice": READ,
+    "facts.pasted": READ, "facts.quotations": READ,
     "own_voice": READ, "directives": READ, "summaries.failures": 2_000, "redaction.assigned._PAGING": 80,
     "redaction.assigned._OPTION": 80, "redaction.assigned._TYPE": 80, "summaries.validation._REFUSAL": 400,
     "summaries.validation._ERROR_TEXT": 400, "summaries.substance": 200_000,

@@ -17,6 +17,8 @@ _SESSION = re.compile(
     re.IGNORECASE,
 )
 """Names of cookies that mean a session wherever they stand."""
+SESSIONS = ("session=", "sessionid=", "sessid=", "connect.sid=")
+"""A text without these, in lower case, holds no such cookie."""
 _LEAST = 16
 """Characters of a value that may let somebody in."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from context_summarize.redaction.services import ACCESS
+from context_summarize.redaction.services import ACCESS, DRAWN, UUID
 from context_summarize.redaction.services import END as _END
 from context_summarize.redaction.services import START as _START
 from context_summarize.redaction.values import Check, is_discord, is_drawn, is_login, is_mixed, is_password, is_real
@@ -33,7 +33,10 @@ class Format:
 
     kind: str
     needs: tuple[str, ...]
-    """Every match contains one of these, in lower case; a text without them needs no search."""
+    """Every match contains one of these; a text without them needs no search.
+
+    A word with a capital is looked for as it is, another one in any case.
+    """
     pattern: re.Pattern[str]
     check: Check | None = None
     """A further condition for the secret, if the pattern is not enough."""
@@ -106,7 +109,7 @@ FORMATS = (
     ),
     _format(
         "GitLab token",
-        "gl gr1348941",
+        "glpat- glptt- gldt- glrt- glrtr- glcbt- glsoat- glft- glimt- glagent- gloas- glffct- glwt- gr1348941",
         rf"{_START}(?:gl(?:pat|ptt|dt|rt|rtr|cbt|soat|ft|imt|agent|oas|ffct|wt)-(?:t\d_)?[\w-]{{19,}}+"
         r"(?:\.[a-z0-9]{2}\.[a-z0-9]{7,12}|\.[a-z0-9]{7,12})?|GR1348941[\w-]{20,60}+)",
     ),
@@ -158,9 +161,9 @@ FORMATS = (
         "sk_ rk_ whsec_",
         rf"{_START}(?:[sr]k_(?:live|test|org)_(?:live_|test_)?[A-Za-z0-9]{{16,}}+|whsec_[A-Za-z0-9+/=]{{24,}}+)",
     ),
-    _format("Twilio key", "ac", rf"{_START}AC[0-9a-f]{{32}}[\"', :]{{1,6}}(?P<secret>[0-9a-f]{{32}}){_END}"),
+    _format("Twilio key", "AC", rf"{_START}AC[0-9a-f]{{32}}[\"', :]{{1,6}}(?P<secret>[0-9a-f]{{32}}){_END}"),
     _format("SendGrid key", "sg.", rf"{_START}SG\.[\w-]{{16,32}}\.[\w-]{{30,64}}{_END}"),
-    _format("Twilio key", "sk", rf"{_START}SK[0-9a-f]{{32}}{_END}"),
+    _format("Twilio key", "SK", rf"{_START}SK[0-9a-f]{{32}}{_END}"),
     _format(
         "Mailgun key",
         "key- -",
@@ -168,6 +171,9 @@ FORMATS = (
         run=36,
     ),
     _format("Shopify token", "shp", rf"{_START}shp(?:at|ca|pa|ss|tka)_[a-fA-F0-9]{{32}}{_END}"),
+    _format("access token", ".", rf"{_START}[a-f0-9]{{32}}\.{DRAWN}[A-Za-z0-9]{{16}}{_END}", run=49),
+    _format("access token", "st.", rf"{_START}st\.{UUID}\.[a-f0-9]{{32}}\.[a-f0-9]{{32}}", run=105),
+    _format("access token", "pat", rf"{_START}pat[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}{_END}", run=82),
     *(_format("access token", needs, pattern, is_mixed, run=24) for needs, pattern in ACCESS),
     # Formats that many services share.
     _format("JWT", "eyj", rf"{_START}eyJ[\w-]{{10,1000}}+\.(?:\.|[\w-]{{10,}}+\.)[\w-]{{8,}}+(?:\.[\w-]++){{0,2}}"),

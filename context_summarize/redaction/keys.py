@@ -170,7 +170,7 @@ def _is_next(between: str) -> bool:
 
 
 def _is_public(edges: list[tuple[int, bool]], first: int, end: int) -> bool:
-    """True between a BEGIN and an END mark, after a BEGIN, or before an END: those of a private key are gone by then."""
+    """True between the marks of something else: those of private keys are gone by then."""
     at = bisect_left(edges, (first, False))
     return (at > 0 and edges[at - 1][1]) or (at < len(edges) and not edges[at][1] and edges[at][0] - end < _MOST_TAIL)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from context_summarize.redaction.assigned import NAMES, assigned
-from context_summarize.redaction.cookies import cookies, sessions
+from context_summarize.redaction.cookies import SESSIONS, cookies, sessions
 from context_summarize.redaction.formats import FORMATS, Format
 from context_summarize.redaction.keys import blocks, encoded, middles, tails
 from context_summarize.redaction.own import OwnPatterns
@@ -42,7 +42,7 @@ def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
     longest = max(map(len, text.split()), default=0)
     if longest >= 60:
         yield encoded
-    found = {at for word, at in _WORDS[: bisect_right(_RUNS, longest)] if word in low}
+    found = {at for word, at in _WORDS[: bisect_right(_RUNS, longest)] if word in (low if word.islower() else text)}
     for at in sorted(found):
         yield lambda text, known=FORMATS[at]: _places(known, text)  # type: ignore[misc]
     if "-----end" in low:
@@ -51,7 +51,7 @@ def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
         yield middles
     if "cookie" in low or " -b " in low:
         yield cookies
-    if "sess" in low or "connect.sid" in low:
+    if any(name in low for name in SESSIONS):
         yield sessions
     if any(name in low for name in NAMES):
         yield assigned
