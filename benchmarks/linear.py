@@ -225,7 +225,12 @@ def measured(piece: Piece, unit: str, ending: str) -> Growth:
     growth = Growth(piece.name, unit, ending, _seconds(piece.run, texts[0], 1), long)
     if growth.is_linear or growth.long > HOPELESS:
         return growth
-    return Growth(piece.name, unit, ending, *(_seconds(piece.run, text, 5) for text in texts))
+    growth = Growth(piece.name, unit, ending, *(_seconds(piece.run, text, 5) for text in texts))
+    if growth.is_linear or piece.most < LONG:
+        return growth
+    # A step, such as the longest tail that is searched, is no growth: it does not come again in a longer text.
+    texts = [hostile(unit, ending, length) for length in (LONG, 4 * LONG)]
+    return Growth(piece.name, unit, ending, *(_seconds(piece.run, text, 2) for text in texts))
 
 
 def steepest(piece: Piece, endings: Sequence[str]) -> Growth:

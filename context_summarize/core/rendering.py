@@ -23,11 +23,17 @@ def _row_text(
         # Before anything is cut: half a secret is no longer known for one.
         clean = cleaned[part] = redact(part) if redact else part
         texts.append(cut_middle(clean, limit_bytes) if result and limit_bytes else clean)
-    text = escape_marks("\n".join(texts))
+    text = escape_marks(_joined("\n", texts, redact))
     if row.role != "user":
         return text, None
     own = own_texts(row)
-    return text, text if own is None else "\n\n".join(cleaned[part] for part in own if part)
+    return text, text if own is None else _joined("\n\n", [cleaned[part] for part in own if part], redact)
+
+
+def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
+    """The texts of one row as one; a secret that is split over two of them shows only then."""
+    text = sign.join(texts)
+    return redact(text) if redact and len(texts) > 1 else text
 
 
 def render_group(

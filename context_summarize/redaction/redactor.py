@@ -14,6 +14,7 @@ from functools import lru_cache
 from context_summarize.redaction.assigned import NAMES, assigned
 from context_summarize.redaction.cookies import SESSIONS, cookies, sessions
 from context_summarize.redaction.formats import FORMATS, Format
+from context_summarize.redaction.halves import halves
 from context_summarize.redaction.keys import blocks, encoded, middles, tails
 from context_summarize.redaction.own import OwnPatterns
 from context_summarize.redaction.spans import Span, added, in_order, replaced
@@ -77,7 +78,8 @@ def _known(text: str) -> str:
         # What does not need the joined view is found later, where the words around it are as they are meant.
         spans = [span for span in _secrets(view.text) if not joined or view.is_joined(span)]
         text = replaced(text, in_order(map(view.back, spans)))
-    return replaced(text, _secrets(text))
+    text = replaced(text, _secrets(text))
+    return replaced(text, list(halves(text)))
 
 
 @lru_cache(maxsize=32)

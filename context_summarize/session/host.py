@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,7 +68,7 @@ async def request_budget(
     """
     budget = _positive(token_budget)
     if budget is None and provider is not None:
-        window = await (windows or Windows()).of(provider)
+        window = await (windows or Windows(config.redact)).of(provider)
         budget = window.budget(config.safety_margin) if window else None
     if budget is None:
         budget = config.max_tokens or DEFAULT_BUDGET
@@ -94,7 +94,8 @@ class Windows:
     on: its last known window counts meanwhile. A method that blocks the whole event loop cannot be bounded.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, redact: bool | Sequence[str] = True) -> None:
+        self._redact = redact
         self._known: list[_Known] = []
 
     async def of(self, provider: Any) -> Window | None:
@@ -109,7 +110,9 @@ class Windows:
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 hung = hung or isinstance(error, TimeoutError)
                 name = type(provider).__name__
-                logger.warning("%s of %r failed; its window is not known: %s", ask, name, traceback_of(error))
+                logger.warning(
+                    "%s of %r failed; its window is not known: %s", ask, name, traceback_of(error, self._redact)
+                )
                 if hung:
                     known.asked_again_at = asyncio.get_running_loop().time() + _INFO_PAUSE
                     if known.window is not None:
@@ -157,7 +160,7 @@ class Providers:
         self._config = config
         self._last: Any | None = None
         self._warned = False
-        self.windows = Windows()
+        self.windows = Windows(config.redact)
 
     def mounted(self) -> dict[str, Any]:
         """Providers by name; empty before the session is ready and without a coordinator."""
