@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from context_summarize.redaction.services import ACCESS, DRAWN, UUID
+from context_summarize.redaction.services import ACCESS, UUID
 from context_summarize.redaction.services import END as _END
 from context_summarize.redaction.services import START as _START
 from context_summarize.redaction.values import Check, is_discord, is_drawn, is_login, is_mixed, is_password, is_real
@@ -171,7 +171,7 @@ FORMATS = (
         run=36,
     ),
     _format("Shopify token", "shp", rf"{_START}shp(?:at|ca|pa|ss|tka)_[a-fA-F0-9]{{32}}{_END}"),
-    _format("access token", ".", rf"{_START}[a-f0-9]{{32}}\.{DRAWN}[A-Za-z0-9]{{16}}{_END}", run=49),
+    _format("access token", ".", rf"{_START}[a-f0-9]{{32}}\.(?=[A-Za-z]{{0,15}}\d)[A-Za-z0-9]{{16}}{_END}", run=49),
     _format("access token", "st.", rf"{_START}st\.{UUID}\.[a-f0-9]{{32}}\.[a-f0-9]{{32}}", run=105),
     _format("access token", "pat", rf"{_START}pat[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}{_END}", run=82),
     *(_format("access token", needs, pattern, is_mixed, run=24) for needs, pattern in ACCESS),

@@ -32,7 +32,7 @@ _ACCESS = (
     ("sk_", rf"sk_[a-f0-9]{{48}}{END}"),
     ("pa-", rf"pa-{DRAWN}[\w-]{{43}}{END}"),
     ("dtn_", rf"dtn_[a-f0-9]{{64}}{END}"),
-    ("ak- as-", rf"a[ks]-{DRAWN}[A-Za-z0-9]{{22}}{END}"),
+    ("ak- as-", rf"a[ks]-(?=[a-z0-9]{{0,21}}[A-Z])[A-Za-z0-9]{{22}}{END}"),
     ("ak_", rf"ak_{DRAWN}[\w-]{{20}}{END}"),
     ("BSA", rf"BSA{DRAWN}[\w-]{{28}}{END}"),
     ("unkey_", rf"unkey_[A-Za-z0-9]{{22}}{END}"),
