@@ -56,6 +56,7 @@ UNITS = (
 )  # fmt: skip
 """What a hostile text repeats."""
 LISTED = (
+    "facts.action_tools", "facts.actions", "facts.outcomes",
     "facts.commands", "facts.directives", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations",
     "recall.reader", "recall.search", "redaction.assigned", "redaction.cookies",
     "redaction.keys", "redaction.marks",
