@@ -70,6 +70,7 @@ NO_CONTENT = {
 }
 """Modules with compiled patterns that never meet content, and what they meet."""
 IN_FUNCTIONS = (
+    "facts.action_tools",
     "facts.directives", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations", "recall.search",
     "redaction.keys", "transcript.calls", "transcript.forged",
 )  # fmt: skip
