@@ -81,7 +81,7 @@ MATCHED = frozenset([
     "facts.directives._WANTED_ALWAYS", "facts.own_voice._BARE_FENCE", "facts.pasted._BEGIN",
     "facts.pasted._FORWARDED", "facts.pasted._MENTION", "redaction.assigned._CODE", "redaction.assigned._MORE",
     "redaction.assigned._MORE_OF_PASSWORD", "redaction.assigned._NAME", "redaction.assigned._PATH_OR_URL",
-    "redaction.assigned._VARIABLE", "redaction.keys._BASE64_AFTER",
+    "redaction.assigned._VARIABLE", "redaction.assigned._VAULT", "redaction.keys._BASE64_AFTER",
     "redaction.keys._BASE64_BEFORE", "redaction.keys._CHECKSUM", "redaction.keys._RUN",
     "redaction.values._PLACEHOLDER", "redaction.views._GOES_ON", "recall.reader._RANGE",
     "recall.reader._RANGE_CURSOR", "recall.reader._WORDS_CURSOR", "summaries.substance._CHAT",

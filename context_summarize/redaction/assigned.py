@@ -35,6 +35,8 @@ _CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+")
 _NAME = re.compile(
     r"[a-z]+(?:[._/:-][a-z]+)*[._-]?\d{0,2}|[A-Z]+\d{0,2}(?:_[A-Z0-9]+)+|[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)*[A-Z]?\d{0,2}"
 )
+_VAULT = re.compile(r"s\.(?=[A-Za-z]*\d)[A-Za-z0-9]{24}")
+"""A token of older Vault servers, which looks like an attribute."""
 _VARIABLE = re.compile(r"(?i:[a-z_]\w*)")
 _SPEAKS = re.compile(r"(?i:pass|pwd|secret|token|key|input|field|value|form|param|args|env)")
 _TYPE = re.compile(r"\w::\w{1,60}::\w*\Z|\"\w{1,20}::\w*\Z")
@@ -76,7 +78,9 @@ def _given_away(text: str, found: re.Match[str], value: str, after: str) -> bool
         return False
     if _TYPE.search(before) or value.endswith(_SCOPE):
         return False
-    if bare and (after in ("(", "[", "{") or (_CODE.fullmatch(value) and not is_drawn(value))):
+    if bare and (
+        after in ("(", "[", "{") or (_CODE.fullmatch(value) and not is_drawn(value) and not _VAULT.fullmatch(value))
+    ):
         return False
     return _is_password(value, bare) if known else _is_key(word, value)
 
