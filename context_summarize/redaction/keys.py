@@ -134,7 +134,9 @@ def tails(text: str) -> Iterator[Span]:
             at = end.end()
 
 
-_ROW = re.compile(r"(?:(?<![A-Za-z0-9+/])|(?<=[\nn]\+))(?:[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{64})(?![A-Za-z0-9+/=])")
+_ROW = re.compile(
+    r"(?:(?<![A-Za-z0-9+/])|(?<=[\nn]\+)|(?<=\\n))(?:[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{64})(?![A-Za-z0-9+/=])"
+)
 """A line of a key as tools write it; no other base64 of the kind is common."""
 _EDGE = re.compile(r"-----(?P<edge>BEGIN|END) [A-Z0-9 ]{1,40}-----")
 _BETWEEN = 120

@@ -19,8 +19,8 @@ _TURN = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])")
 
 
 def is_drawn(value: str) -> bool:
-    """True if letters and digits take turns at least three times, as drawn characters do and no name does."""
-    return sum(1 for _ in zip(range(3), _TURN.finditer(value), strict=False)) == 3
+    """True if letters and digits take turns at least twice, as drawn characters do and no name does."""
+    return sum(1 for _ in zip(range(2), _TURN.finditer(value), strict=False)) == 2
 
 
 def is_password(value: str) -> bool:
