@@ -79,7 +79,7 @@ MATCHED = frozenset([
     "facts.commands._NO_ERROR", "facts.directives._ABBREVIATION", "facts.directives._BULLET",
     "facts.directives._OPENS", "facts.directives._REQUEST", "facts.directives._WANTED",
     "facts.directives._WANTED_ALWAYS", "facts.own_voice._BARE_FENCE", "facts.pasted._BEGIN",
-    "facts.pasted._FORWARDED", "facts.pasted._MENTION", "redaction.assigned._CODE", "redaction.assigned._MORE",
+    "facts.pasted._FORWARDED", "facts.pasted._MENTION", "facts.pasted._QUOTED", "redaction.assigned._CODE", "redaction.assigned._MORE",
     "redaction.assigned._MORE_OF_PASSWORD", "redaction.assigned._NAME", "redaction.assigned._PATH_OR_URL",
     "redaction.assigned._VARIABLE", "redaction.assigned._VAULT", "redaction.keys._BASE64_AFTER",
     "redaction.keys._BASE64_BEFORE", "redaction.keys._CHECKSUM", "redaction.keys._RUN",
