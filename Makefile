@@ -10,6 +10,10 @@ PEERS := .venv-peers
 # The lowest versions of all dependencies that pyproject.toml allows.
 LOWEST := .venv-lowest
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
+# The fuzzer has wheels for some versions of Python and systems only, so it lives apart too.
+FUZZ := .venv-fuzz
+# Seconds for each target of `make fuzz`.
+SECONDS ?= 60
 # Tests run side by side, those of one file in one process; `make test WORKERS=0` runs all in one process.
 WORKERS ?= auto
 PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
@@ -17,7 +21,7 @@ PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 COVERAGE := $(if $(filter 1,$(CONTEXT_SUMMARIZE_COVERAGE)),--cov --cov-branch --cov-fail-under=95)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-linear dist test-all test-lowest clean
+.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-linear fuzz dist test-all test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -65,8 +69,11 @@ test-lowest: $(LOWEST)/installed-lowest ## run the tests with the lowest version
 	$(LOWEST)/bin/python -m $(PYTEST) -m 'not wheel' \
 		--ignore tests/properties --ignore tests/host
 
-clean: ## remove .venv, .venv-peers, .venv-lowest, caches and build results
-	rm -rf $(VENV) $(PEERS) $(LOWEST) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+fuzz: $(FUZZ)/installed-fuzz ## fuzz rows, transcripts, redaction and directives, a minute each (SECONDS=60)
+	$(FUZZ)/bin/python tools/fuzz.py --seconds $(SECONDS)
+
+clean: ## remove .venv, .venv-peers, .venv-fuzz, .venv-lowest, caches and build results
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(FUZZ) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/created:
@@ -99,6 +106,12 @@ $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-a
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --requirement benchmarks/peers.txt
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --no-deps \
 		--requirement benchmarks/peers-alone.txt
+	@touch $@
+
+$(FUZZ)/installed-fuzz: pyproject.toml
+	@$(MAKE) --no-print-directory VENV=$(FUZZ) $(FUZZ)/installed
+	@echo "Installing the fuzzer into $(FUZZ) …"
+	@$(FUZZ)/bin/python -m pip --disable-pip-version-check --quiet --quiet install 'atheris>=3,<4'
 	@touch $@
 
 $(LOWEST)/installed-lowest: pyproject.toml tools/lowest.py

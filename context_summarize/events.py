@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
 from context_summarize.background import end_tasks
@@ -27,8 +28,9 @@ ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, INCLUDE, MESSAGE_ADDED, SUM
 class Outbox:
     """Events in order. If a cancellation stops an event, the next flush emits it."""
 
-    def __init__(self, hooks: Any | None) -> None:
+    def __init__(self, hooks: Any | None, redact: bool | Sequence[str] = True) -> None:
         self._hooks = hooks
+        self._redact = redact
         self._waiting: deque[tuple[str, dict[str, Any]]] = deque()
         self._under_way: set[asyncio.Task[None]] = set()
 
@@ -50,7 +52,7 @@ class Outbox:
         try:
             await self._hooks.emit(name, data)  # type: ignore[union-attr]
         except Exception as error:  # noqa: BLE001 - logged without its secrets
-            logger.warning("a hook failed on %s: %s", name, traceback_of(error))
+            logger.warning("a hook failed on %s: %s", name, traceback_of(error, self._redact))
 
     async def close(self) -> None:
         """End the emissions that nobody waits for."""

@@ -66,12 +66,20 @@ def _row_text(
         clean = cleaned[part] = yield from redact_steps(part, redact)
         texts.append(cut_middle(clean, limits.result) if result and limits is not None else clean)
         yield
-    text = yield from escape_steps("\n".join(texts))
+    text = yield from escape_steps((yield from _joined("\n", texts, redact)))
     own = None
     if row.role == "user":
         said = own_texts(row)
-        own = text if said is None else "\n\n".join(cleaned[part] for part in said if part)
+        own = text
+        if said is not None:
+            own = yield from _joined("\n\n", [cleaned[part] for part in said if part], redact)
     return _Text(text, own, (left_out, sum(len(part) for _, part in parts)) if left_out else None)
+
+
+def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> Steps[str]:
+    """The texts of one row as one; a secret that is split over two of them shows only then."""
+    text = sign.join(texts)
+    return (yield from redact_steps(text, redact)) if len(texts) > 1 else text
 
 
 def _is_large(parts: Sequence[tuple[bool, str]], limits: _Limits) -> bool:

@@ -32,7 +32,7 @@ _TWINS = (
 )
 _FORWARDED = ("original message", "forwarded message")
 _CLOSES = re.compile(
-    r"(?m)^[ \t>*+-]*(?:`{3,}|~{3,})[^\n]*$|\"\"\"|'''|-->|\]\]>|[<\uff1c\[]\s{0,3}/[A-Za-z][\w:.-]*[^\n<>\]]*[>\]]"
+    r"(?m)^[ \t>*+-]*(?:`{3,}|~{3,})[^\n]*$|\"\"\"|'''|-->|\]\]>|[<\uff1c\[]\s{0,3}/[A-Za-z][^\n<>\[\]]*+[>\]]"
 )
 _BARE_FENCE = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*")
 

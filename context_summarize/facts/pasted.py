@@ -48,6 +48,8 @@ _FORWARDED = re.compile(
 _BEGIN = re.compile(
     r"(?i)[ \t]*(?:#\+begin_(\w{1,40})|\\begin\{(\w{1,40})\}|([-=*#]{2,40})[ \t]*begin\b|(?-i:BEGIN [A-Z]))"
 )
+_QUOTED = re.compile(r"[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]{1,8}){0,4}>")
+"""Begins a line of a block quote, which is nobody's own voice, before a list is looked into too."""
 _QUOTES = "\"'“”\u2018\u2019«»"
 
 
@@ -98,7 +100,10 @@ def pasted_rule(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         opening = _next(state, at, state.eMarks[line], limit)
     around[line] = around.get(line, "") + state.src[at : state.eMarks[line]]
     token = state.push(PASTED, "", 0)
-    token.map, token.meta, token.info = [start, line + 1], around, " ".join(names)
+    own = {
+        at: "" if _QUOTED.match(state.src, state.bMarks[at], state.eMarks[at]) else text for at, text in around.items()
+    }
+    token.map, token.meta, token.info = [start, line + 1], own, " ".join(names)
     state.line = line + 1
     return True
 

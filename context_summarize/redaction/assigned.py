@@ -9,16 +9,17 @@ from math import log2
 
 from context_summarize.redaction.formats import QUOTE
 from context_summarize.redaction.spans import Span
-from context_summarize.redaction.values import is_mixed, is_real
+from context_summarize.redaction.values import is_drawn, is_mixed, is_real
 
 NAMES = (
-    "password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "_auth", "credential",
-    "api", "access", "account", "storage", "private", "auth", "encryption", "signing", "master", "shared",
+    "password", "passwd", "passphrase", "passcode", "pwd", "secret", "token", "_auth", "_pass", "credential", "key",
 )  # fmt: skip
 _BARE = r"[^\s\"'`\\,;&<>(){}\[\]|=]"
 _ASSIGNED = re.compile(
-    r"(?i:(?P<word>pass(?:word|wd|phrase|code)|pwd|secret(?:[_-]?access)?(?:[_-]?key)?|token|credentials?|_auth"
-    r"|(?:api|access|account|storage|private|auth|encryption|signing|master|shared)[ _-]?key))"
+    r"(?i:(?P<word>pass(?:word|wd|phrase|code)|(?<=_)pass(?=[\"']?\s{0,2}[:=])|pwd|secret(?:[_-]?access)?(?:[_-]?key(?:[_-]?base)?)?|token|credentials?|_auth"
+    r"|(?:api|access|account|storage|private|auth|encryption|signing|master|shared|app(?:lication)?|admin"
+    r"|license|fernet|hmac|jwt|session|service[_-]?role|webhook)[ _-]?key(?:[ _-]?(?:private|\d))?|apikey[_-]private"
+    r"|unseal[ _-]key(?:[ _-]\d{1,2})?|(?-i:(?<=[A-Z0-9]_)KEY)))"
     rf"(?:(?P<sign>(?:{QUOTE})?\s{{0,8}}(?:=>|:=|={{1,3}}|:)\*{{0,2}}\s{{0,8}})"
     rf"|(?P<pair>{QUOTE}\s{{0,4}},\s{{0,4}}{QUOTE}(?i:value){QUOTE}\s{{0,4}}:\s{{0,4}})"
     r"|(?P<tag>>)|(?P<option>\s{1,4})(?!\s|is\s|was\s)|(?P<prose>\s{1,4}(?:is|was):?\s{1,4}))"
@@ -34,6 +35,8 @@ _CODE = re.compile(r"[A-Za-z_$][\w$]*(?:(?:\.|->|::|\?\.)[A-Za-z_$][\w$]*)+")
 _NAME = re.compile(
     r"[a-z]+(?:[._/:-][a-z]+)*[._-]?\d{0,2}|[A-Z]+\d{0,2}(?:_[A-Z0-9]+)+|[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)*[A-Z]?\d{0,2}"
 )
+_VAULT = re.compile(r"s\.(?=[A-Za-z]*\d)[A-Za-z0-9]{24}")
+"""A token of older Vault servers, which looks like an attribute."""
 _VARIABLE = re.compile(r"(?i:[a-z_]\w*)")
 _SPEAKS = re.compile(r"(?i:pass|pwd|secret|token|key|input|field|value|form|param|args|env)")
 _TYPE = re.compile(r"\w::\w{1,60}::\w*\Z|\"\w{1,20}::\w*\Z")
@@ -75,7 +78,9 @@ def _given_away(text: str, found: re.Match[str], value: str, after: str) -> bool
         return False
     if _TYPE.search(before) or value.endswith(_SCOPE):
         return False
-    if bare and (after in ("(", "[", "{") or _CODE.fullmatch(value)):
+    if bare and (
+        after in ("(", "[", "{") or (_CODE.fullmatch(value) and not is_drawn(value) and not _VAULT.fullmatch(value))
+    ):
         return False
     return _is_password(value, bare) if known else _is_key(word, value)
 

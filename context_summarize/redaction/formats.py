@@ -5,15 +5,25 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from context_summarize.redaction.services import ACCESS
+from context_summarize.redaction.services import ACCESS, UUID
 from context_summarize.redaction.services import END as _END
 from context_summarize.redaction.services import START as _START
-from context_summarize.redaction.values import Check, is_discord, is_mixed, is_real
+from context_summarize.redaction.values import Check, is_discord, is_drawn, is_login, is_mixed, is_password, is_real
 
 QUOTE = r"\\{0,3}[\"'`]"
 _GAP = r"(?:\s|\\[nrt]){1,8}"
 # Text between the lines of a key: line ends, escaped line ends of JSON, quotes of source code.
 _GLUE = r"(?:[\s\"',>|]|\\{1,4}+[nrt]?+)"
+_HASH = (
+    r"\$(?:1|apr1|2[abxy]|5|6|7|y|gy|argon2(?:id|i|d)|scrypt)\$(?:v=\d{1,3}\$)?(?:[\w=,-]{1,60}\$)?(?:[\w./+=-]{1,40}\$)?"
+    r"[A-Za-z0-9./+]{22,100}+"
+)
+"""A password as crypt(3), bcrypt or argon2 keep it."""
+_LOGIN = r"[^\s:\"'<$]{1,64}:"
+_PIPED = (
+    rf"\b(?:echo|printf)\s{{1,4}}(?:-n\s{{1,4}})?(?:{QUOTE})?(?P<secret>[^\s\"'`\\|$]{{6,200}}+)(?:{QUOTE})?\s{{0,4}}\|"
+    r"[^\n|]{0,150}?--password-stdin"
+)
 _KEY_NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 
 
@@ -23,12 +33,23 @@ class Format:
 
     kind: str
     needs: tuple[str, ...]
-    """Every match contains one of these, in lower case; a text without them needs no search."""
+    """Every match contains one of these; a text without them needs no search.
+
+    A word with a capital is looked for as it is, another one in any case.
+    """
     pattern: re.Pattern[str]
     check: Check | None = None
     """A further condition for the secret, if the pattern is not enough."""
     run: int = 20
     """Every match holds at least so many characters without a blank between them."""
+
+
+def _after(command: str, option: str, before: str = "") -> str:
+    """A pattern for the secret that an option of a command holds."""
+    return (
+        rf"{_START}{command}\b[^\n]{{0,150}}?\s{option}(?:{QUOTE})?{before}"
+        r"(?P<secret>[^\s\"'\\$<-][^\s\"'\\]{2,200})"
+    )
 
 
 def _format(kind: str, needs: str, pattern: str, check: Check | None = None, *, run: int = 20) -> Format:
@@ -45,7 +66,11 @@ FORMATS = (
         rf"(?:{_GLUE}{{0,80}}+[A-Za-z0-9+/=]{{16,}}+)++(?:[A-Za-z0-9+/=\s\\\"',>|]{{0,200}}?-----END {_KEY_NAME})?",
         run=0,
     ),
-    _format("age key", "age-secret-key-1", rf"{_START}AGE-SECRET-KEY-1[0-9A-Z]{{58}}{_END}"),
+    _format(
+        "age key",
+        "age-secret-key- age-plugin-",
+        rf"{_START}AGE-(?:SECRET-KEY(?:-PQ)?|PLUGIN-[A-Z0-9]{{1,20}})-1[0-9A-Z]{{40,}}+",
+    ),
     # Clouds.
     _format(
         "AWS secret key",
@@ -69,6 +94,12 @@ FORMATS = (
     ),
     _format("Azure SAS signature", "sig=", r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/_-]{40,}+={0,2})"),
     _format("Azure client secret", "q~", rf"{_START}[\w.~-]{{3}}\dQ~[\w~-]{{31,34}}{_END}"),
+    _format(
+        "signature",
+        "signature=",
+        r"(?<=[?&;])(?:X-(?:Amz|Goog)-)?Signature=(?P<secret>[A-Za-z0-9%+/_~-]{60,}+={0,2})",
+    ),
+    _format("Azure function key", "code=", r"(?<=[?&;])code=(?P<secret>[\w-]{52,60}==)"),
     _format("DigitalOcean token", "_v1_", rf"{_START}do[opr]_v1_[a-f0-9]{{64}}{_END}"),
     # Forges and registries.
     _format(
@@ -78,7 +109,7 @@ FORMATS = (
     ),
     _format(
         "GitLab token",
-        "gl gr1348941",
+        "glpat- glptt- gldt- glrt- glrtr- glcbt- glsoat- glft- glimt- glagent- gloas- glffct- glwt- gr1348941",
         rf"{_START}(?:gl(?:pat|ptt|dt|rt|rtr|cbt|soat|ft|imt|agent|oas|ffct|wt)-(?:t\d_)?[\w-]{{19,}}+"
         r"(?:\.[a-z0-9]{2}\.[a-z0-9]{7,12}|\.[a-z0-9]{7,12})?|GR1348941[\w-]{20,60}+)",
     ),
@@ -92,14 +123,16 @@ FORMATS = (
     # Chat services.
     _format(
         "Slack token",
-        "xox xapp-",
-        rf"{_START}(?:xox[a-z](?:\.xox[a-z])?-[\w-]{{10,}}+|xapp-\d-[\w-]{{20,}}+)",
+        "xox xapp- xwfp-",
+        rf"{_START}(?:xoxd-[\w%+/=-]{{10,}}+|xox[a-z](?:\.xox[a-z])?-[\w-]{{10,}}+|xapp-\d-[\w-]{{20,}}+|xwfp-[\w-]{{20,}}+)",
         is_mixed,
         run=0,
     ),
     _format(
         "Slack webhook", "hooks.slack", r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[\w/+-]{20,}+)"
     ),
+    _format("Teams webhook", "webhook.office.com", r"webhook\.office\.com/(?P<secret>[\w/@-]{60,}+)"),
+    _format("Zapier webhook", "hooks.zapier.com", r"hooks\.zapier\.com/hooks/catch/(?P<secret>[\w/]{10,}+)"),
     _format(
         "Discord webhook",
         "/webhooks/",
@@ -126,10 +159,11 @@ FORMATS = (
     _format(
         "Stripe key",
         "sk_ rk_ whsec_",
-        rf"{_START}(?:[sr]k_(?:live|test|org)_[A-Za-z0-9]{{16,}}+|whsec_[A-Za-z0-9+/=]{{24,}}+)",
+        rf"{_START}(?:[sr]k_(?:live|test|org)_(?:live_|test_)?[A-Za-z0-9]{{16,}}+|whsec_[A-Za-z0-9+/=]{{24,}}+)",
     ),
+    _format("Twilio key", "AC", rf"{_START}AC[0-9a-f]{{32}}[\"', :]{{1,6}}(?P<secret>[0-9a-f]{{32}}){_END}"),
     _format("SendGrid key", "sg.", rf"{_START}SG\.[\w-]{{16,32}}\.[\w-]{{30,64}}{_END}"),
-    _format("Twilio key", "sk", rf"{_START}SK[0-9a-f]{{32}}{_END}"),
+    _format("Twilio key", "SK", rf"{_START}SK[0-9a-f]{{32}}{_END}"),
     _format(
         "Mailgun key",
         "key- -",
@@ -137,15 +171,25 @@ FORMATS = (
         run=36,
     ),
     _format("Shopify token", "shp", rf"{_START}shp(?:at|ca|pa|ss|tka)_[a-fA-F0-9]{{32}}{_END}"),
+    _format("access token", ".", rf"{_START}[a-f0-9]{{32}}\.(?=[A-Za-z]{{0,15}}\d)[A-Za-z0-9]{{16}}{_END}", run=49),
+    _format("access token", "st.", rf"{_START}st\.{UUID}\.[a-f0-9]{{32}}\.[a-f0-9]{{32}}", run=105),
+    _format("access token", "pat", rf"{_START}pat[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}{_END}", run=82),
     *(_format("access token", needs, pattern, is_mixed, run=24) for needs, pattern in ACCESS),
     # Formats that many services share.
-    _format("JWT", "eyj", rf"{_START}eyJ[\w-]{{10,1000}}+\.[\w-]{{10,}}+\.[\w-]{{8,}}+(?:\.[\w-]++){{0,2}}"),
+    _format("JWT", "eyj", rf"{_START}eyJ[\w-]{{10,1000}}+\.(?:\.|[\w-]{{10,}}+\.)[\w-]{{8,}}+(?:\.[\w-]++){{0,2}}"),
     _format(
         "password",
         "://",
         r"://[^\s:/@?#\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>\\]{1,256})@(?=[\w.\[-])",
         is_real,
         run=0,
+    ),
+    _format("access token", "://", r"://(?P<secret>[A-Za-z0-9_.~-]{20,}+)@(?=[\w.\[-])", is_drawn),
+    _format(
+        "access token",
+        "alchemy.com infura.io appid=",
+        r"(?:\.g\.alchemy\.com/v2/|infura\.io/v3/|[?&]appid=)(?P<secret>[\w-]{24,}+)",
+        is_drawn,
     ),
     _format(
         "authorization",
@@ -163,10 +207,72 @@ FORMATS = (
         run=0,
     ),
     _format(
+        "authorization",
+        "authorization",
+        rf"(?i:authorization)(?:{QUOTE})?\s{{0,4}}[:=]\s{{0,4}}(?:{QUOTE})?[A-Za-z][\w-]{{1,24}}\s{{1,4}}"
+        r"(?P<secret>[\w.~+/=-]{20,}+)",
+        lambda value: is_drawn(value) and is_real(value),
+    ),
+    _format(
+        "registry login",
+        "auth",
+        rf"(?:{QUOTE})auth(?:{QUOTE})\s{{0,4}}:\s{{0,4}}(?:{QUOTE})(?P<secret>[A-Za-z0-9+/]{{12,}}+={{0,2}})(?:{QUOTE})",
+        is_login,
+        run=12,
+    ),
+    _format("password hash", "$", _HASH, run=20),
+    _format(
+        "access token",
+        "rzp_ npg_",
+        rf"{_START}(?:rzp_(?:live|test)_[A-Za-z0-9]{{14}}{_END}|npg_[A-Za-z0-9]{{12,}}+)",
+        is_mixed,
+        run=16,
+    ),
+    _format(
         "password",
-        "curl",
-        rf"{_START}curl\b[^\n]{{0,150}}?\s(?:-u|--user)[ =]?(?:{QUOTE})?[^\s:\"'<$]{{1,64}}:"
-        r"(?P<secret>[^\s\"'\\]{3,200})",
+        "variable",
+        r"variable\s{1,4}\\{0,3}\"[\w-]{0,40}(?i:password|passwd|secret|token|key)[\w-]{0,40}\\{0,3}\"\s{0,4}\{[^{}]{0,400}?\bdefault\s{0,8}=\s{0,4}"
+        r"\\{0,3}\"(?P<secret>[^\s\"\\]{6,200}+)",
+        is_password,
+        run=0,
+    ),
+    _format("wifi key", "psk=", rf"(?<![A-Za-z0-9])psk=(?:{QUOTE})?(?P<secret>[^\s\"'\\]{{8,64}})", is_password, run=0),
+    _format(
+        "password",
+        "curl wget http",
+        _after(r"(?:curl|https?|wget)", r"(?:-u|--user|-a|--auth)[ =]?", _LOGIN),
+        is_real,
+        run=0,
+    ),
+    _format("password", "mysql mariadb", _after(r"(?:mysql|mariadb)[\w-]{0,12}", "-p"), is_password, run=0),
+    _format("password", "sshpass", _after("sshpass", "-p ?"), is_real, run=0),
+    _format("password", "redis-cli", _after("redis-cli", "(?:-a|--pass) "), is_real, run=0),
+    _format(
+        "password",
+        "login",
+        _after(r"(?:docker|podman|helm|oras|crane|az|npm) (?:\w{1,20} )?login", r"-p[ =]?"),
+        is_real,
+        run=0,
+    ),
+    _format("password", "password-stdin", _PIPED, is_real, run=0),
+    _format(
+        "password",
+        "pass:",
+        rf"\s-pass(?:in|out)?\s{{1,4}}(?:{QUOTE})?pass:(?P<secret>[^\s\"'\\]{{3,200}})",
+        is_real,
+        run=0,
+    ),
+    _format(
+        "password",
+        "jdbc:oracle",
+        r"jdbc:oracle:\w{1,10}:[\w$#]{1,60}/(?P<secret>[^\s@\"'\\]{3,100})@",
+        is_real,
+        run=0,
+    ),
+    _format(
+        "password",
+        ":543 :6543 :26257",
+        r"(?m)^[^\s:]{1,100}:(?:543\d|6543|26257):[^\s:]{1,60}:[^\s:]{1,60}:(?P<secret>(?:[^\s:\\]|\\.){3,200})\r?$",
         is_real,
         run=0,
     ),

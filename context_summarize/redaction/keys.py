@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -131,6 +132,49 @@ def tails(text: str) -> Iterator[Span]:
         if first is not None:
             yield Span(first, end.end(), KIND)
             at = end.end()
+
+
+_ROW = re.compile(
+    r"(?:(?<![A-Za-z0-9+/])|(?<=[\nn]\+)|(?<=\\n))(?:[A-Za-z0-9+/]{70}|[A-Za-z0-9+/]{64})(?![A-Za-z0-9+/=])"
+)
+"""A line of a key as tools write it; no other base64 of the kind is common."""
+_EDGE = re.compile(r"-----(?P<edge>BEGIN|END) [A-Z0-9 ]{1,40}-----")
+_BETWEEN = 120
+"""Most characters between the base64 of two lines: the line's end and the next one's prefix."""
+
+
+def middles(text: str) -> Iterator[Span]:
+    """Places of two and more lines from within a private key, without its first and its last lines.
+
+    Lines between the marks of something else, such as a certificate, are none.
+    """
+    edges = [(found.start(), found["edge"] == "BEGIN") for found in _EDGE.finditer(text)]
+    first = end = count = 0
+    for row in [*_ROW.finditer(text), None]:
+        if row is not None and not _is_drawn_row(row[0]):
+            continue
+        if row is not None and count and _is_next(text[end : row.start()]):
+            end, count = row.end(), count + 1
+            continue
+        if count > 1 and not _is_public(edges, first, end):
+            yield Span(first, end, KIND)
+        if row is not None:
+            first, end, count = row.start(), row.end(), 1
+
+
+def _is_drawn_row(row: str) -> bool:
+    """True for base64 of drawn bytes; a path or a hash in hex has few characters of some class."""
+    return min(sum(map(str.isdigit, row)), sum(map(str.isupper, row)) // 3, sum(map(str.islower, row)) // 3) >= 3
+
+
+def _is_next(between: str) -> bool:
+    return len(between) <= _BETWEEN and len(_BREAK.findall(between)) == 1
+
+
+def _is_public(edges: list[tuple[int, bool]], first: int, end: int) -> bool:
+    """True between the marks of something else: those of private keys are gone by then."""
+    at = bisect_left(edges, (first, False))
+    return (at > 0 and edges[at - 1][1]) or (at < len(edges) and not edges[at][1] and edges[at][0] - end < _MOST_TAIL)
 
 
 _STEMS = ("UFJJVkFURSBLRVkt", "BSSVZBVEUgS0VZL", "QUklWQVRFIEtFWS")

@@ -13,8 +13,10 @@ from functools import lru_cache
 
 from context_summarize.background import Steps, finished
 from context_summarize.redaction.assigned import NAMES, assigned
+from context_summarize.redaction.cookies import SESSIONS, cookies, sessions
 from context_summarize.redaction.formats import FORMATS, Format
-from context_summarize.redaction.keys import blocks, encoded, tails
+from context_summarize.redaction.halves import halves
+from context_summarize.redaction.keys import blocks, encoded, middles, tails
 from context_summarize.redaction.own import OwnPatterns
 from context_summarize.redaction.spans import Span, added, in_order, replaced
 from context_summarize.redaction.views import view_of
@@ -52,11 +54,17 @@ def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
     longest = max(map(len, text.split()), default=0)
     if longest >= 60:
         yield encoded
-    found = {at for word, at in _WORDS[: bisect_right(_RUNS, longest)] if word in low}
+    found = {at for word, at in _WORDS[: bisect_right(_RUNS, longest)] if word in (low if word.islower() else text)}
     for at in sorted(found):
         yield lambda text, known=FORMATS[at]: _places(known, text)  # type: ignore[misc]
     if "-----end" in low:
         yield tails
+    if longest >= 64:
+        yield middles
+    if "cookie" in low or " -b " in low:
+        yield cookies
+    if any(name in low for name in SESSIONS):
+        yield sessions
     if any(name in low for name in NAMES):
         yield assigned
 
@@ -84,7 +92,8 @@ def _known(text: str) -> list[Span]:
         found = [span for span in _secrets(view.text) if not joined or view.is_joined(span)]
         spans = added(spans, in_order(map(view.back, found)))
         clean = replaced(text, spans)
-    return added(spans, _secrets(clean))
+    spans = added(spans, _secrets(clean))
+    return added(spans, list(halves(replaced(text, spans))))
 
 
 def _known_in_windows(text: str) -> Steps[list[Span]]:

@@ -15,6 +15,28 @@ def is_mixed(value: str) -> bool:
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
+_TURN = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])")
+
+
+def is_drawn(value: str) -> bool:
+    """True if letters and digits take turns at least twice, as drawn characters do and no name does."""
+    return sum(1 for _ in zip(range(2), _TURN.finditer(value), strict=False)) == 2
+
+
+def is_password(value: str) -> bool:
+    """True if the value is mixed and no placeholder."""
+    return is_mixed(value) and is_real(value)
+
+
+def is_login(value: str) -> bool:
+    """True for base64 of a name and a password."""
+    try:
+        told = base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return b":" in told[1:] and told.isascii() and told.decode("ascii").isprintable()
+
+
 def is_discord(value: str) -> bool:
     """True if the first part is a number in base64, as the bot's number in a Discord token."""
     head = value.partition(".")[0]

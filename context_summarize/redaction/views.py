@@ -41,7 +41,7 @@ _HINTS = (
     ("\n", re.compile(r"[\"'][ \t+.\\]{0,6}\r?\n[ \t+.]{0,40}[\"'](?=[\w+/=.-]{8})")),
 )  # fmt: skip
 """A text that needs a view of its own holds one of these strings, and, where there is one, a match of the pattern."""
-_GOES_ON = re.compile(r"[\w-]|\.\w")
+_GOES_ON = re.compile(r"[\w-]|\.{1,2}\w")
 """Follows a match that ends within another token, which begins on the next line."""
 _UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060\ufeff]")
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import contextvars
+import functools
 import inspect
 import logging
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +25,8 @@ logger = logging.getLogger(__name__)
 _NAME = "context-summarize"
 _INFO_SECONDS = 2.0
 """Seconds that a provider has to say what its window is."""
+_QUICK = 0.05
+"""Seconds: a method that returns within them is called without a thread from then on."""
 _INFO_PAUSE = 60.0
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
@@ -74,7 +81,7 @@ async def request_budget(
     """
     budget = _positive(token_budget)
     if budget is None and provider is not None:
-        window = await (windows or Windows()).of(provider)
+        window = await (windows or Windows(config.redact)).of(provider)
         budget = window.budget(config.safety_margin) if window else None
     if budget is None:
         budget = config.max_tokens or DEFAULT_BUDGET
@@ -91,16 +98,20 @@ class _Known:
     """Seconds of the event loop's clock: a provider that hung is left alone until then."""
     lingering: set[asyncio.Task[Any]] = field(default_factory=set)
     """Questions that ignore their cancellation."""
+    quick: set[str] = field(default_factory=set)
+    """Methods that have returned at once."""
 
 
 class Windows:
     """The windows of a session's providers: each is asked for every request, and what it said last is remembered.
 
     A provider that does not answer within two seconds is not asked again for a minute, nor while the old question goes
-    on: its last known window counts meanwhile. A method that blocks the whole event loop cannot be bounded.
+    on: its last known window counts meanwhile. A method that is no coroutine function is called in a thread until it
+    has once returned at once; one that blocks only later cannot be bounded.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, redact: bool | Sequence[str] = True) -> None:
+        self._redact = redact
         self._known: list[_Known] = []
 
     async def of(self, provider: Any) -> Window | None:
@@ -111,11 +122,13 @@ class Windows:
         hung = False
         for ask, pick in (("get_model_info", None), ("get_info", "defaults")):
             try:
-                found = _window_in(await _told(provider, ask, known.lingering), pick)
+                found = _window_in(await _told(known, ask), pick)
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 hung = hung or isinstance(error, TimeoutError)
                 name = type(provider).__name__
-                logger.warning("%s of %r failed; its window is not known: %s", ask, name, traceback_of(error))
+                logger.warning(
+                    "%s of %r failed; its window is not known: %s", ask, name, traceback_of(error, self._redact)
+                )
                 if hung:
                     known.asked_again_at = asyncio.get_running_loop().time() + _INFO_PAUSE
                     if known.window is not None:
@@ -136,17 +149,53 @@ class Windows:
         return self._known[-1]
 
 
-async def _told(provider: Any, ask: str, lingering: set[asyncio.Task[Any]]) -> Any:
+async def _told(known: _Known, ask: str) -> Any:
     """What a provider says of itself; None where it has no such method. Only what is awaited needs a task."""
-    answer = guarded(lambda: _call(provider, ask))
+    method = guarded(lambda: getattr(known.provider, ask, None))
+    if not callable(method):
+        return None
+    if ask in known.quick or inspect.iscoroutinefunction(method):
+        answer = guarded(method)
+    else:
+        started = time.monotonic()
+        answer = await within(_in_thread(method), _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}")
+        if time.monotonic() - started < _QUICK:
+            known.quick.add(ask)
     if inspect.isawaitable(answer):
-        answer = await within(answer, _INFO_SECONDS, lingering, f"{_NAME}:{ask}")
+        answer = await within(answer, _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}")
     return answer
 
 
-def _call(provider: Any, ask: str) -> Any:
-    method = getattr(provider, ask, None)
-    return method() if callable(method) else None
+async def _in_thread(method: Callable[[], Any]) -> Any:
+    """What a foreign method returns. The thread is none of a pool: one that hangs must not keep the process alive."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Callable[[], Any]] = loop.create_future()
+
+    def tell(result: Callable[[], Any]) -> None:
+        if not done.done():
+            done.set_result(result)
+
+    def work() -> None:
+        try:
+            answer = guarded(method)
+        except Exception as raised:  # noqa: BLE001 - raised again where it is awaited
+            result = functools.partial(_raise, raised)
+        else:
+            result = functools.partial(_same, answer)
+        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
+            loop.call_soon_threadsafe(tell, result)
+
+    context = contextvars.copy_context()
+    threading.Thread(target=context.run, args=(work,), name=f"{_NAME}:window", daemon=True).start()
+    return (await done)()
+
+
+def _raise(error: Exception) -> Any:
+    raise error
+
+
+def _same(answer: Any) -> Any:
+    return answer
 
 
 def _window_in(answer: Any, pick: str | None) -> Window | None:
@@ -163,7 +212,7 @@ class Providers:
         self._config = config
         self._last: Any | None = None
         self._warned = False
-        self.windows = Windows()
+        self.windows = Windows(config.redact)
 
     def mounted(self) -> dict[str, Any]:
         """Providers by name; empty before the session is ready and without a coordinator."""

@@ -20,6 +20,7 @@ from context_summarize.recall.reader import RecallReader
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, filled, is_large
 from context_summarize.session.host import DEFAULT_BUDGET
+from context_summarize.session.one_loop import OneLoop
 from context_summarize.session.parts import Parts, build_parts
 from context_summarize.session.snapshot import Snapshot, take_snapshot
 from context_summarize.session.statistics import Statistics, take_statistics
@@ -66,6 +67,7 @@ class SummarizingContextManager:
         self._requests = self._parts.requests
         self._requests.begin(self._parts.new_conversation())
         self._file = self._parts.session_file(self._take)
+        self._loop = OneLoop()
         self._recalling = 0
         """Tokens of answers to `recall` that are being read."""
 
@@ -82,6 +84,7 @@ class SummarizingContextManager:
         Raises:
             ValueError: the row cannot be kept; nothing has changed.
         """
+        self._loop.check()
         raw = normalise(message)
         # The row is in place before anything is awaited, so that rows keep the order of the calls.
         if self._file is not None and not self._file.loaded:
@@ -137,6 +140,7 @@ class SummarizingContextManager:
 
     async def _loaded(self) -> None:
         """Until the history's file has been read, if there is one."""
+        self._loop.check()
         if self._file is not None:
             await self._file.ready()
 

@@ -77,14 +77,14 @@ def build_parts(
         config=config,
         prompts=load_prompts(config.prompts),
         store=_store(config) if store is None else store,
-        outbox=Outbox(getattr(coordinator, "hooks", None)),
+        outbox=Outbox(getattr(coordinator, "hooks", None), config.redact),
         totals=Totals(),
         count=counter.count,
         clock=clock,
         sleep=sleep,
     )
     summarizer = Summarizer(services)
-    tasks = SummaryTasks(SummaryMaker(services, summarizer), _show_by(services))
+    tasks = SummaryTasks(SummaryMaker(services, summarizer), _show_by(services), config.redact)
     providers = Providers(coordinator, config)
     host = _host(coordinator, config, counter, providers)
     return Parts(
@@ -104,7 +104,7 @@ def _store(config: Config) -> SummaryStore:
 
 
 def _host(coordinator: Any | None, config: Config, counter: TokenCounter, providers: Providers) -> Host:
-    meter, system = Meter(), SystemPrompt(counter.count)
+    meter, system = Meter(), SystemPrompt(counter.count, config.redact)
     cancellation = getattr(coordinator, "cancellation", None)
     return Host(
         limits=LimitsReader(config, providers, system, meter),

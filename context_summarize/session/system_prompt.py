@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 
 from context_summarize.redaction.errors import traceback_of
 from context_summarize.tokens.measure import Count, measure
@@ -16,8 +16,9 @@ Factory = Callable[[], Awaitable[str]]
 class SystemPrompt:
     """What the host's factory gave last; while there is one, stored system rows are hidden, hook rows aside."""
 
-    def __init__(self, count: Count) -> None:
+    def __init__(self, count: Count, redact: bool | Sequence[str] = True) -> None:
         self._count = count
+        self._redact = redact
         self._factory: Factory | None = None
         self._text: str | None = None
         self._size: tuple[str, int] = ("", 0)
@@ -35,7 +36,9 @@ class SystemPrompt:
             prompt = await self._factory()
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             # Half a session without its instructions is worse than one with those of a moment ago.
-            logger.warning("the system prompt factory failed; the last prompt is used: %s", traceback_of(error))
+            logger.warning(
+                "the system prompt factory failed; the last prompt is used: %s", traceback_of(error, self._redact)
+            )
             return
         self._text = prompt if isinstance(prompt, str) else None
 

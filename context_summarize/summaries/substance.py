@@ -6,7 +6,9 @@ import re
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ID = re.compile(r"(?<![\w.-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{5,}(?![\w-])")
-_EXACT = re.compile(r"(?=[\w./:-]*[\d_/])\w[\w./:-]{2,}\w")
+_EXACT = re.compile(r"(\w[\w./:-]{2,}\w)[./:-]*+")
+_TELLS = re.compile(r"[\d_/]")
+"""Makes an exact value of a token, also where it stands right after it: `notes/`."""
 _STOP_WORDS = """
 about after all also and any are been before being between but can could did does during each for from had has have
 her here him his how into its just like may more most much none not now one only other our out over she should show
@@ -57,7 +59,8 @@ def telling_words(text: str) -> frozenset[str]:
 
 def exact_values(text: str) -> frozenset[str]:
     """Tokens of four characters or more that hold a digit, an underscore or a slash: ids, paths, dates, numbers."""
-    return frozenset(value.strip("./:-").lower() for value in _EXACT.findall(text[:_MOST_READ]))
+    found = _EXACT.finditer(text[:_MOST_READ])
+    return frozenset(match[1].lower() for match in found if _TELLS.search(match[0]))
 
 
 def missing_substance(text: str, source: str, instructions: str = "") -> str | None:

@@ -32,8 +32,9 @@ class SummaryTasks:
     request that started it: its result reaches the store by itself.
     """
 
-    def __init__(self, maker: SummaryMaker, show: Show) -> None:
+    def __init__(self, maker: SummaryMaker, show: Show, redact: bool | Sequence[str] = True) -> None:
         self._maker = maker
+        self._redact = redact
         self._show = show
         self._entries: dict[str, Entry] = {}
         self._stopped = asyncio.Event()
@@ -97,7 +98,9 @@ class SummaryTasks:
         except SummaryUnavailable:
             pass  # told by whoever asked the provider
         except Exception as error:  # noqa: BLE001 - logged without its secrets
-            logger.error("a summary could not be made; a fallback takes its place: %s", traceback_of(error))
+            logger.error(
+                "a summary could not be made; a fallback takes its place: %s", traceback_of(error, self._redact)
+            )
         finally:
             entry.task = None
             self.version += 1

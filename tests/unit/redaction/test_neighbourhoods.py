@@ -6,7 +6,6 @@ import base64
 import hashlib
 import html
 import json
-import os
 import random
 import sysconfig
 import urllib.parse
@@ -17,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from context_summarize.redaction.redactor import build_redactor
-from tests.support.secrets import TEMPLATES, key_block, make
+from tests.support.effort import EXAMPLES, LONG
+from tests.support.secrets import TEMPLATES, Template, key_block, make
 
-MANY = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "300")) > 300
-"""Whether this is a long run."""
+MANY = EXAMPLES > 800
+"""Whether this is a longer run than CI's."""
 
 
 def known(text: str) -> str:
@@ -222,6 +222,74 @@ def test_two_tokens_on_two_lines_are_two():
         assert [value for value in values if value[-12:] in clean or value[:16] in clean] == []
 
 
+@pytest.mark.parametrize("between", ["\n", "\r\n", "\n\n", "\\n"], ids=repr)
+@pytest.mark.parametrize("part", [0.34, 0.5, 0.66])
+def test_a_token_whose_prefix_stands_before_the_break_is_found(between, part):
+    """As where a stream, a terminal or a host has split a text into two lines or two content blocks."""
+    drawn = random.Random(f"{between}{part}")
+    for template in TEMPLATES:
+        value = make(template, drawn).value
+        if ":" in value[:14] or "%" in value or "!" in value or template.kind == "password hash":
+            continue
+        at = max(int(len(value) * part), 14 if value.startswith(("xapp", "xox")) else 6)
+        clean = known(f"the key is {value[:at]}{between}{value[at:]} and more")
+        assert value[:at] not in clean or value[at:][-10:] not in clean, (value, clean)
+        assert known(clean) == clean
+
+
+def test_lines_from_the_middle_of_a_private_key_are_found():
+    """Without the first and the last lines: as `sed -n 5,9p` or a page of a file viewer shows them."""
+    for name in ("alone", "read_file", "grep -n", "diff added", "cat -n", "YAML", "JSON", "dotenv"):
+        lines = key_block(random.Random(name), 5)[1:-2]
+        clean = known(f"before\n{BLOCKS[name](lines)}\nafter")
+        assert "[redacted: " in clean, (name, clean)
+        assert [line for line in lines if line in clean] == []
+        assert clean.endswith("after")
+
+
+def test_the_lines_of_a_certificate_and_of_hashes_stay():
+    drawn = random.Random(3)
+    lines = key_block(drawn, 8)[1:-1]
+    edge = "CERTIFICATE-----"
+    hashes = [hashlib.sha256(line.encode()).hexdigest() for line in lines]
+    for text in ("\n".join([f"-----BEGIN {edge}", *lines, f"-----END {edge}"]), "\n".join(hashes)):
+        assert known(text) == text
+    tail = "\n".join([*lines, f"-----END {edge}"])
+    assert known(tail) == tail
+
+
+HELD = (
+    ("Cookie: theme=dark; sessionid={}; lang=en", 32), ("Set-Cookie: session={}; Path=/; HttpOnly", 64),
+    ("curl -b 'sid={}' https://x.example", 32), ("connect.sid=s%3A{}.abc", 32), ("https://{}@git.example/x.git", 40),
+    ("mysql -uroot -p{} shop", 12), ("sshpass -p '{}' ssh h", 12), ("redis-cli -h r -a {} ping", 20),
+    ("docker login -u me -p {} reg.example", 16), ("echo {} | docker login -u me --password-stdin", 16),
+    ("http -a me:{} x.example", 12), ("openssl enc -pass pass:{} -in x", 16), ("db.x:5432:app:app_user:{}", 16),
+    ("jdbc:oracle:thin:scott/{}@//h:1521/x", 16), ('variable "db_password" {{ default = "{}" }}', 16),
+    ('network={{ psk="{}" }}', 16), ("ansible_ssh_pass={}", 12), ("APP_KEY=base64:{}=", 43), ("FERNET_KEY={}=", 43),
+    ("SECRET_KEY_BASE={}", 64), ("VAULT_TOKEN=s.{}", 24), ("MJ_APIKEY_PRIVATE={}", 32), ("FAL_KEY={}", 32),
+    ("Authorization: GenieKey {}", 36), ("Authorization: SSWS 00{}", 40), ("X-Auth-Key: {}", 37),
+    ("https://mainnet.infura.io/v3/{}", 32), ("https://x.example/?X-Amz-Signature={}", 64),
+    ("https://x.example/a?appid={}", 32), ('Client("AC' + "0a" * 16 + '", "{}")', 0),
+)  # fmt: skip
+"""Where a value without a format of its own stands, and how long it is there; 0 for 32 of hexadecimal digits."""
+
+
+@pytest.mark.parametrize(("form", "length"), HELD)
+def test_a_value_whose_place_tells_is_found(form, length):
+    drawn = random.Random(form)
+    for _ in range(20):
+        template = Template("x", f"{{A{length}}}" if length else "{x32}")
+        value = make(template, drawn).value
+        clean = known(form.format(value))
+        assert value not in clean, clean
+        assert known(clean) == clean
+
+
+def test_a_login_of_a_registry_is_found():
+    login = base64.b64encode(b"me:Fak3N0tR3al").decode()
+    assert login not in known(json.dumps({"auths": {"https://index.docker.io/v1/": {"auth": login}}}))
+
+
 # --- what is none ---------------------------------------------------------------------------------------------------
 
 
@@ -250,7 +318,9 @@ def _sources() -> list[Path]:
     own = [path for path in sorted(stdlib.rglob("*.py")) if not {"site-packages", "test"} & set(path.parts)]
     names = ("_pytest", "pydantic", "click", "rich", "tenacity")
     others = sorted(path for name in names for path in (installed / name).rglob("*.py"))
-    return [*own, *others] if MANY else [*own[::8], *others[::3]]
+    if MANY:
+        return [*own, *others]
+    return [*own[::8], *others[::3]] if LONG else [*own[::32], *others[::12]]
 
 
 def test_source_code_stays():
@@ -261,5 +331,5 @@ def test_source_code_stays():
         lines = known(text).splitlines()
         touched += [line for line in lines if "[redacted: " in line and line not in text]
 
-    assert size > 2_700_000, size
+    assert size > (2_700_000 if LONG else 600_000), size
     assert touched == []

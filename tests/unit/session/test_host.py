@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import threading
 import weakref
 from types import SimpleNamespace
 from typing import Any
@@ -292,8 +293,44 @@ class TestHangs:
 
         assert await provider_window(Raising()) is None
 
-    async def test_a_provider_of_the_past_is_let_go_of(self) -> None:
+    async def test_a_method_that_blocks_is_not_waited_for(self) -> None:
+        """The event loop goes on meanwhile, and the method is not called again for a minute."""
+        released, asked = threading.Event(), []
+
+        class Blocking:
+            def get_model_info(self) -> Any:
+                asked.append(threading.current_thread())
+                released.wait(20)
+                return MODEL
+
+        provider, windows = Blocking(), Windows()
+        try:
+            for _ in range(3):
+                assert await windows.of(provider) is None
+            assert len(asked) == 1
+            assert asked[0].daemon, "it must not keep the process alive"
+        finally:
+            released.set()
+
+    async def test_a_method_that_returns_at_once_costs_one_thread(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is called in the loop's own thread from then on; what it raises is told as before."""
+        monkeypatch.setattr("context_summarize.session.host._INFO_SECONDS", 20.0)
+        monkeypatch.setattr("context_summarize.session.host._QUICK", 20.0)
+        threads: list[str] = []
+
+        class Quick:
+            def get_model_info(self) -> Any:
+                threads.append(threading.current_thread().name)
+                return MODEL
+
+        provider, windows = Quick(), Windows()
+        for _ in range(3):
+            assert await windows.of(provider) == Window(100_000, 8_000)
+        assert threads == ["context-summarize:window", "MainThread", "MainThread"]
+
+    async def test_a_provider_of_the_past_is_let_go_of(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """A host that makes a provider for every request does not fill the memory."""
+        monkeypatch.setattr("context_summarize.session.host._INFO_SECONDS", 20.0)
         windows, first = Windows(), Sync(MODEL)
         gone = weakref.ref(first)
         await windows.of(first)
