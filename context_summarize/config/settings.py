@@ -161,7 +161,7 @@ class Config:
         Field(gt=0, lt=float("inf")),
         "must be seconds (a finite number above 0) or none, got {!r}; none = off",
     ] = None
-    """Seconds that the provider's prompt cache lives; after a longer pause, summaries that are ready are shown."""
+    """Seconds that the provider's prompt cache lives: a longer pause allows an early compaction; none = off."""
     retry_attempts: Annotated[int, Field(ge=1), "must be a whole number of 1 or more, got {!r}; use 1 for no retry"] = 3
     """Attempts for one summary when the provider's error is retryable."""
     cache: _Name = None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from context_summarize.events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, Outbox
 
@@ -89,14 +88,15 @@ class Announcer:
         waited: float,
         saved: int = 0,
         counts: tuple[int, int, int, int] = (0, 0, 0, 0),
-        undo: Mapping[str, bool] = MappingProxyType({}),
+        *,
+        undo: bool = False,
     ) -> None:
         self._announced = False
         segments, merged, from_cache, fallbacks = counts
         self._outbox.put(
             POST_COMPACT,
             {
-                **undo,
+                "undo": undo,
                 "message_count": rows,
                 "tokens": used,
                 "token_count": used,
@@ -115,12 +115,11 @@ class Announcer:
             self._put_pre(made.budget, made.reason, made.before_tokens, made.history_rows)
         saved = made.before_tokens - made.after_tokens
         counts = (made.segments, made.merged, made.from_cache, made.fallbacks)
-        undo = {"undo": True} if made.undo else {}
-        self._put_post(made.after_rows, made.after_tokens, made.waited, saved, counts, undo)
+        self._put_post(made.after_rows, made.after_tokens, made.waited, saved, counts, undo=made.undo)
         self._outbox.put(
             COMPACTION,
             {
-                **undo,
+                "undo": made.undo,
                 "before_tokens": made.before_tokens,
                 "after_tokens": made.after_tokens,
                 "before_messages": made.before_rows,
