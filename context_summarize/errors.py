@@ -14,6 +14,7 @@ class ContextSummarizeError(Exception):
     ├── SummaryUnavailable          no summary could be made for one key; nothing has changed
     ├── StoreUnavailable            a store of summaries cannot be read or written; nothing has changed
     ├── RecallError (ValueError)    a query cannot be answered; raised by `recall`, and told to the model by the tool
+    ├── SteeringError (ValueError)  a user's wish about the view is refused; raised by `undo`, `pin` and `unpin`
     ├── ProviderUnavailable         a provider named on the command line is not installed or does not mount
     ├── SessionFileError            a file holds no session that can be replayed
     └── ReportUnwritable            the page of a replay cannot be written
@@ -63,6 +64,10 @@ class StoreUnavailable(ContextSummarizeError):
 
 class RecallError(ContextSummarizeError, ValueError):
     """A query that cannot be answered; the text tells the model what to ask instead."""
+
+
+class SteeringError(ContextSummarizeError, ValueError):
+    """A compaction cannot be taken back, or rows cannot be pinned; the text says why. Nothing has changed."""
 
 
 class ProviderUnavailable(ContextSummarizeError):

@@ -38,7 +38,7 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
         "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"
     )
     coordinator.cancellation.on_cancel(manager.stop_waiting)
-    for name in ("compact", "preview", "pause", "resume", "statistics"):
+    for name in ("compact", "preview", "pause", "resume", "statistics", "undo", "pin", "unpin"):
         coordinator.register_capability(f"context.{name}", getattr(manager, name))
 
     async def cleanup() -> None:

@@ -153,6 +153,8 @@ class Play:
         self._first_boundary: int | None = None
         self._budget = scenario.budget
         self._restarted = scenario.restart is None
+        self._is_cold = False
+        """True for a request after a pause, of which the provider's prompt cache holds nothing."""
         self._result = Result(
             entry.name, entry.make.title, scenario.name, model.seed, model.traits.keep, sum(self._sizes)
         )
@@ -189,6 +191,9 @@ class Play:
             await one.restart()
             calls = len(self._model.calls)
         result.requests += 1
+        self._is_cold = bool(self._scenario.pause_every) and result.requests % (self._scenario.pause_every or 1) == 0
+        if self._is_cold:
+            await clock.sleep(self._scenario.pause_seconds)
         before = clock.now()
         try:
             with self._cpu_of():
@@ -233,7 +238,8 @@ class Play:
             self._first_boundary = self._first_boundary or len(self._cpu)
         self._totals[0] += size
         self._totals[1] += stable
-        result.price_main += prices.read * stable + prices.write * (size - stable)
+        cached = 0 if self._is_cold else stable
+        result.price_main += prices.read * cached + prices.write * (size - cached)
         result.over_budget += size > self._budget
         result.broken_pairs += bool(broken_pairs(view))
         first = next((row["role"] for row in view if row["role"] not in HEADS), "user")

@@ -32,6 +32,9 @@ class Scenario:
     """Requests after which they change over."""
     restart: float | None = None
     """Share of the session after which the process ends and a new one goes on."""
+    pause_every: int | None = None
+    """Requests after which the user is away for a while; then the provider's prompt cache has forgotten the session."""
+    pause_seconds: float = 600.0
 
 
 def recorded(path: Path = RECORDING, copies: int = 1) -> list[Row]:
@@ -159,6 +162,13 @@ def scenarios(recording: Path = RECORDING) -> dict[str, Scenario]:
             rows=lambda: recorded(recording, 2),
             facts=200,
             restart=0.6,
+        ),
+        Scenario(
+            name="pauses",
+            title="the user is away for ten minutes after every 15 requests",
+            rows=lambda: recorded(recording, 2),
+            facts=200,
+            pause_every=15,
         ),
     )
     return {one.name: one for one in made}

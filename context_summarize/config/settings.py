@@ -156,6 +156,12 @@ class Config:
     """Seconds that a request waits for late summaries."""
     request_timeout: Annotated[int | float, Field(gt=0, lt=float("inf")), _SECONDS] = 120.0
     """Seconds that one provider call for a summary may take."""
+    cache_ttl_seconds: Annotated[
+        int | float | None,
+        Field(gt=0, lt=float("inf")),
+        "must be seconds (a finite number above 0) or none, got {!r}; none = off",
+    ] = None
+    """Seconds that the provider's prompt cache lives: a longer pause allows an early compaction; none = off."""
     retry_attempts: Annotated[int, Field(ge=1), "must be a whole number of 1 or more, got {!r}; use 1 for no retry"] = 3
     """Attempts for one summary when the provider's error is retryable."""
     cache: _Name = None
@@ -210,7 +216,14 @@ class Config:
 SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """What pydantic knows of each setting; `description` is its text for the documentation."""
 
-_MAY_BE_NONE = ("prefetch_threshold", "max_tokens", "segment_tokens", "summary_tokens", "elide_tool_results")
+_MAY_BE_NONE = (
+    "prefetch_threshold",
+    "cache_ttl_seconds",
+    "max_tokens",
+    "segment_tokens",
+    "summary_tokens",
+    "elide_tool_results",
+)
 """Settings that may be off and take no name as a value."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from context_summarize.core.action_log import ActionLog
@@ -35,6 +35,8 @@ class Draft:
     newest_user: int | None
     shortened: Mapping[int, int] = field(default_factory=dict)
     """History row → tokens kept of it."""
+    pinned: tuple[int, ...] = ()
+    """Rendered groups that the user has pinned."""
     segments: int = 0
     """Segments and rests that it summarises."""
     actions: bool = True
@@ -76,6 +78,8 @@ class Scene:
     actions: ActionLog
     operations: tuple[str, ...] = ()
     """What the host says is under way."""
+    pins: tuple[int, ...] = ()
+    """Rendered groups that the user wants verbatim from the next compaction on."""
     size_of: SizeOf
     count: Count
 
@@ -97,7 +101,17 @@ class Scale:
         """The view as it stands."""
         view = self.scene.view
         nodes = tuple(shown.node for shown in view.nodes)
-        return Draft(nodes, view.frontier, view.newest_user, view.shortened)
+        return Draft(nodes, view.frontier, view.newest_user, view.shortened, view.pinned)
+
+    def unshortened(self, draft: Draft) -> Draft:
+        """The draft with the rows whole that the user has pinned."""
+        rows = self.pinned_rows(draft)
+        return replace(draft, shortened={row: keep for row, keep in draft.shortened.items() if row not in rows})
+
+    def pinned_rows(self, draft: Draft) -> set[int]:
+        """History rows of the groups that the user has pinned."""
+        groups = map(self.scene.history.rendered_group, draft.pinned)
+        return {row for group in groups for row in range(group.start, group.end)}
 
     # --- sizes ------------------------------------------------------------------------------------------------------
 
@@ -106,7 +120,7 @@ class Scale:
         groups, row = self.scene.groups, self.frontier_row(draft)
         saved = self._saved_by(draft)
         verbatim = groups.tokens_from(row) - saved.from_row(row)
-        pins = groups.pin_tokens(row) - saved.in_pins(row) + self._users_size(draft, row, after)
+        pins = groups.pin_tokens(row) - saved.in_pins(row) + self._kept_size(draft, row, after)
         shown = self.nodes_size(draft) + self.actions_size(draft)
         return verbatim + pins + shown + self._opening_size(draft, row, after)
 
@@ -172,7 +186,9 @@ class Scale:
     def _first_user_keep(self, draft: Draft) -> int | None:
         """Tokens that the first user message keeps; None if it is not pinned, or short enough."""
         history = self.scene.history
-        if not history.users or self._first_user_row() >= self.frontier_row(draft):
+        if not history.users or history.users[0] in draft.pinned:
+            return None
+        if self._first_user_row() >= self.frontier_row(draft):
             return None
         row = self._first_user_row()
         history.count_rows(row, row + 1, self.scene.count)
@@ -180,20 +196,20 @@ class Scale:
             return None
         return min(draft.shortened.get(row, self.tenth), self.tenth)
 
-    def _users_size(self, draft: Draft, frontier_row: int, after: bool) -> int:
-        """Tokens of the pinned user messages that are no pins by themselves, and what the first one saves."""
+    def _kept_size(self, draft: Draft, frontier_row: int, after: bool) -> int:
+        """Tokens of the groups that stay verbatim but are no pins by themselves, and what the first user's saves."""
         groups, history = self.scene.groups, self.scene.history
         first_keep = self._first_user_keep(draft) if after else None
         total = 0
-        for ordinal in groups.users(draft.frontier, draft.newest_user):
+        for ordinal in groups.kept(draft.frontier, draft.newest_user, draft.pinned):
             group = history.rendered_group(ordinal)
             counted = groups.is_pinned(group.start) and group.start < frontier_row
-            tokens = groups.pinned(group).tokens
-            keep = draft.shortened.get(group.start)
-            before = tokens if keep is None else tokens - self._saving(group.start, keep)
-            if ordinal == history.users[0] and first_keep is not None:
-                keep = first_keep
-            size = tokens if keep is None else tokens - self._saving(group.start, keep)
+            rows = range(group.start, group.end)
+            keeps = {row: keep for row in rows if (keep := draft.shortened.get(row)) is not None}
+            before = groups.pinned(group).tokens - sum(self._saving(row, keep) for row, keep in keeps.items())
+            size = before
+            if first_keep is not None and ordinal == history.users[0]:
+                size = groups.pinned(group).tokens - self._saving(group.start, first_keep)
             total += size - before if counted else size
         return total
 
@@ -229,12 +245,12 @@ class Scale:
         user_nodes = bool(draft.nodes) and self.scene.limits.role == "user"
         bound = history.rendered_group(draft.nodes[0].end_group - 1).end if user_nodes else frontier_row
         pin = groups.opening_pin(min(bound, frontier_row))
-        users = [history.rendered_group(at).start for at in groups.users(draft.frontier, draft.newest_user)]
-        user = next((start for start in users if start < bound), None)
-        if pin is not None and (user is None or pin[0] <= user):
+        kept = map(history.rendered_group, groups.kept(draft.frontier, draft.newest_user, draft.pinned))
+        first = next((group for group in kept if group.start < bound), None)
+        if pin is not None and (first is None or pin[0] <= first.start):
             return pin[1]
-        if user is not None:
-            return True
+        if first is not None:
+            return bool(groups.pinned(first).opens)
         if user_nodes:
             return None
         return next((shown.opens for shown in groups.from_row(frontier_row) if shown.opens is not None), None)

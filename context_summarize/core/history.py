@@ -9,12 +9,15 @@ from collections.abc import Sequence
 
 from context_summarize.background import Steps, finished
 from context_summarize.core.groups import Group, Grouper
+from context_summarize.core.nodes import Span
 from context_summarize.core.rendering import hash_steps, render_group, render_steps
 from context_summarize.messages.rows import Row
 from context_summarize.tokens.measure import Count, measure_steps
 from context_summarize.transcript.rows import RenderedRow
 
 _HASH_BYTES = 32
+SPAN_BYTES = 12
+"""Bytes of a hash that tell one run of groups from the others of a session."""
 
 
 class History:
@@ -80,6 +83,12 @@ class History:
         """(first, last) rendered row of a run of rendered groups, counted from 1."""
         last = self.rendered_rows[end_group] if end_group < len(self.rendered_rows) else self._rendered_total
         return self.rendered_rows[first_group] + 1, last
+
+    def group_of_message(self, number: int) -> int | None:
+        """The rendered group that holds the rendered row of this number, counted from 1; None outside closed groups."""
+        if not 1 <= number <= self._rendered_total:
+            return None
+        return bisect_right(self.rendered_rows, number - 1) - 1
 
     def closed_rows(self) -> int:
         """How many rendered rows stand in closed groups."""
@@ -180,6 +189,18 @@ class History:
         while len(self._hashes) < (ordinal + 1) * _HASH_BYTES:
             finished(self._hash_next())
         return bytes(self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES])
+
+    def hash_of(self, ordinal: int) -> str:
+        """The hash of one rendered group."""
+        return self._hash_of(ordinal).hex()
+
+    def span(self, first: int, end: int) -> Span:
+        """The rendered groups [first, end) by what they hold; an empty run where they are not all there."""
+        if not 0 <= first < end <= len(self.rendered):
+            return Span(0, "", "")
+        self._hash_of(end - 1)
+        part = self._hashes[first * _HASH_BYTES : end * _HASH_BYTES]
+        return Span(end - first, part[:SPAN_BYTES].hex(), hashlib.sha256(part).digest()[:SPAN_BYTES].hex())
 
     def running_hash(self, seed: str, until: int) -> str:
         """The running hash after the rendered groups [0, until), uncut and unredacted."""

@@ -65,6 +65,35 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """A run of rendered groups by what they hold, so that it is found in another history."""
+
+    groups: int
+    first: str
+    """Hash of its first group, shortened; empty for an empty run."""
+    whole: str
+    """Hash of all its groups, shortened."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMarks:
+    """What one session knows beside its compaction: where the user put it, and how an edited history is recognised."""
+
+    running: str
+    """Running hash of the rendered groups before the frontier."""
+    spans: tuple[Span, ...]
+    """What stands behind each segment of the record: those of its nodes, then those of `ahead`."""
+    after: Span
+    """A few groups right after the frontier."""
+    pins: tuple[tuple[int, str], ...] = ()
+    """(rendered group, hash) of each group that the user has pinned."""
+    undone: tuple[str, ...] = ()
+    """Hashes of the records that the user has taken back in this session."""
+    held_at: int | None = None
+    """Tokens of the request when a compaction was taken back, and none has followed; else None."""
+
+
+@dataclass(frozen=True, slots=True)
 class CompactionRecord:
     """A committed boundary, found again by the running hash of the rendered rows before its frontier."""
 
@@ -83,6 +112,12 @@ class CompactionRecord:
     created: float = 0.0
     actions: str = ""
     """The lines that tell what was done before the frontier."""
+    pinned: tuple[tuple[int, str], ...] = ()
+    """(rendered group, hash) of each group that the view shows because the user has pinned it."""
+    ahead: tuple[Node, ...] = ()
+    """Segments after the frontier whose cuts were carried over an edit: cutting anew would give others."""
+    session: SessionMarks | None = None
+    """Only in the record that one session keeps under its own id."""
 
 
 MOST_GROWTH = 6
@@ -114,6 +149,15 @@ def expanded(node: Node) -> list[Node]:
 
 Place = tuple[str, int, int]
 """Key and range of a node; see `Node.place`."""
+
+
+def leaves_of(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes of level 0 under these nodes, in order."""
+    for node in nodes:
+        if node.children:
+            yield from leaves_of(node.children)
+        else:
+            yield node
 
 
 def regular_frontier(nodes: Sequence[Node], frontier: int) -> int:

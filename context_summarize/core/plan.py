@@ -18,7 +18,8 @@ from context_summarize.core.shortening import shorten_results
 from context_summarize.core.summarising import summarised, with_rest
 from context_summarize.core.view_state import ShownActions
 
-Reason = Literal["threshold", "manual", "must_fit"]
+Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
+"""Why a compaction is made; one for a cold cache is made of what is known already, or not at all."""
 Prefetched = Literal["room", "no room"] | None
 """Whether the texts of a compaction are being made already, and whether there is room to go on without them."""
 
@@ -49,6 +50,8 @@ class Plan:
     shortened: Mapping[int, int]
     newest_user: int | None
     actions: ShownActions | None
+    pinned: tuple[int, ...]
+    """Rendered groups that stay verbatim because the user has pinned them."""
     lines: int
     """How many of the oldest nodes are shown as one line only."""
     tokens_before: int
@@ -78,6 +81,8 @@ def make_plan(scene: Scene, ask: Ask) -> Plan:
     """
     scale, limits = Scale(scene), scene.limits
     start = _start(scale)
+    if ask.reason == "cold_cache":
+        return _known_only(scale, start, ask.reason)
     goal = 0 if ask.reason == "manual" else limits.target_room
     easier = max(goal, _threshold_goal(scale)) if ask.prefetched == "room" else goal
     first, full = summarised(scale, start, limits.keep_recent, [easier, goal])
@@ -89,9 +94,16 @@ def make_plan(scene: Scene, ask: Ask) -> Plan:
     if ask.prefetched == "room":
         plan = _finished(scale, first, ask.reason, easier)
     enough = _MOST_OF_IT * plan.freed if ask.prefetched == "room" else 0
-    [known] = summarised(scale, start, limits.keep_recent, [goal], known_only=True)
-    ready = _finished(scale, known, ask.reason, goal, known_only=True)
+    ready = _known_only(scale, start, ask.reason)
     return ready if not ready.missing and ready.freed >= enough and _relieves(ready, limits) else plan
+
+
+def _known_only(scale: Scale, start: Draft, reason: Reason) -> Plan:
+    """The plan of a compaction of what is ready, as far as it goes."""
+    limits = scale.scene.limits
+    goal = 0 if reason == "manual" else limits.target_room
+    [known] = summarised(scale, start, limits.keep_recent, [goal], known_only=True)
+    return _finished(scale, known, reason, goal, known_only=True)
 
 
 def next_compaction(scene: Scene) -> Plan:
@@ -106,7 +118,7 @@ def _start(scale: Scale) -> Draft:
     """The view as it stands, with the newest user message of now, and long results shortened."""
     view, limits = scale.scene.view, scale.scene.limits
     nodes = tuple(shown.node for shown in view.nodes)
-    draft = Draft(nodes, view.frontier, scale.newest_user, view.shortened)
+    draft = scale.unshortened(Draft(nodes, view.frontier, scale.newest_user, view.shortened, scale.scene.pins))
     return shorten_results(scale, draft, limits.keep_recent, limits.shorten_above)
 
 
@@ -145,6 +157,7 @@ def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
         shortened=_still_shown(scale, draft, row),
         newest_user=draft.newest_user,
         actions=actions,
+        pinned=tuple(ordinal for ordinal in draft.pinned if ordinal < draft.frontier),
         lines=draft.lines,
         tokens_before=scale.now,
         tokens_after=after,
@@ -171,10 +184,9 @@ def _still_shown(scale: Scale, draft: Draft, frontier_row: int) -> Mapping[int, 
     """The shortened rows that the view still shows."""
     shortened = scale.shortened(draft)
     history, groups = scale.scene.history, scale.scene.groups
-    users = {history.rendered_group(at).start for at in groups.users(draft.frontier, draft.newest_user)}
-    return {
-        row: keep for row, keep in shortened.items() if row >= frontier_row or row in users or groups.is_pinned(row)
-    }
+    kept = map(history.rendered_group, groups.kept(draft.frontier, draft.newest_user, draft.pinned))
+    rows = {row for group in kept for row in range(group.start, group.end)}
+    return {row: keep for row, keep in shortened.items() if row >= frontier_row or row in rows or groups.is_pinned(row)}
 
 
 def _relieves(plan: Plan, limits: Limits) -> bool:

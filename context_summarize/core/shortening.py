@@ -19,8 +19,10 @@ def shorten_results(scale: Scale, draft: Draft, keep_recent: int, longest: int |
     if longest is None:
         return draft
     scene = scale.scene
-    found = dict(draft.shortened)
+    found, pinned = dict(draft.shortened), scale.pinned_rows(draft)
     for index, tokens in scene.groups.results(scene.view.frontier_row, len(scene.history) - keep_recent):
+        if index in pinned:
+            continue
         keep = found.get(index)
         size = tokens if keep is None or tokens <= keep else scene.groups.short_size(index, keep)
         if size > longest:
@@ -48,7 +50,7 @@ def _shortenable(scale: Scale, draft: Draft) -> dict[int, int]:
     row = scale.frontier_row(draft)
     shortened = scale.shortened(draft)
     shown = list(groups.from_row(row))
-    shown += map(groups.pinned, groups.pins(row, draft.frontier, draft.newest_user))
+    shown += map(groups.pinned, groups.pins(row, draft.frontier, draft.newest_user, draft.pinned))
     sizes: dict[int, int] = {}
     for entry in (entry for group in shown for entry in group.entries):
         if entry.origin is None or _is_host_system(scale, entry.origin):

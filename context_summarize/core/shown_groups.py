@@ -273,16 +273,22 @@ class ShownGroups:
         start = self._pin_starts[self._opening_pin]
         return start, bool(self._pinned[start].opens)
 
-    def pins(self, frontier_row: int, frontier: int, newest_user: int | None) -> list[Group]:
+    def pins(
+        self, frontier_row: int, frontier: int, newest_user: int | None, pinned: Iterable[int] = ()
+    ) -> list[Group]:
         """The groups before the frontier that stand verbatim as well, in order: pins, first and newest user message."""
         history = self._history
         starts = set(self._pin_starts[: bisect_left(self._pin_starts, frontier_row)])
-        starts.update(history.rendered_group(ordinal).start for ordinal in self.users(frontier, newest_user))
+        starts.update(history.rendered_group(ordinal).start for ordinal in self.kept(frontier, newest_user, pinned))
         found = (history.group_of(start) for start in sorted(starts))
         return [group for group in found if group is not None]
 
-    def users(self, frontier: int, newest_user: int | None) -> list[int]:
-        """Rendered groups of the first and the newest user message, as far as they stand before the frontier."""
+    def kept(self, frontier: int, newest_user: int | None, pinned: Iterable[int]) -> list[int]:
+        """Rendered groups that stay verbatim, as far as they stand before the frontier.
+
+        They are the first and the newest user message, and those that the user has pinned.
+        """
         users = self._history.users
         wanted = {ordinal for ordinal in (users[0] if users else None, newest_user) if ordinal is not None}
+        wanted.update(pinned)
         return sorted(ordinal for ordinal in wanted if ordinal < frontier)

@@ -44,7 +44,7 @@ class View:
     def _head(self) -> Iterator[Entry]:
         """Nodes in order, each with the pins of its range before it."""
         state, history = self.state, self._history
-        pins = self.groups.pins(state.frontier_row, state.frontier, state.newest_user)
+        pins = self.groups.pins(state.frontier_row, state.frontier, state.newest_user, state.pinned)
         for shown in state.nodes:
             end = history.rendered_group(shown.node.end_group - 1).end
             while pins and pins[0].start < end:

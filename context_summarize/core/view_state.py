@@ -45,6 +45,8 @@ class ViewState:
     """History row → tokens kept of it."""
     newest_user: int | None = None
     """Rendered group of the newest user message when the compaction was made."""
+    pinned: tuple[int, ...] = ()
+    """Rendered groups that stand verbatim because the user has pinned them, in order."""
     rows_at_compaction: int = 0
     """Length of the history at the newest compaction; older rows lose their continuation id."""
     actions: ShownActions | None = None

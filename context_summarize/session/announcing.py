@@ -33,6 +33,19 @@ class Made:
     """How far the plan had to go; see `Draft.rung`."""
     new: Sequence[str]
     """Contents of the nodes that the view did not show before."""
+    undo: bool = False
+    """True where the last compaction was taken back: the request has grown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The view that a compaction has left, beside the one before it."""
+
+    tokens: int
+    """Of the request, as the provider counts."""
+    rows: int
+    rows_before: int
+    history_rows: int
 
 
 class Announcer:
@@ -69,13 +82,21 @@ class Announcer:
             self._put_post(rows, used, waited)
 
     def _put_post(
-        self, rows: int, used: int, waited: float, saved: int = 0, counts: tuple[int, int, int, int] = (0, 0, 0, 0)
+        self,
+        rows: int,
+        used: int,
+        waited: float,
+        saved: int = 0,
+        counts: tuple[int, int, int, int] = (0, 0, 0, 0),
+        *,
+        undo: bool = False,
     ) -> None:
         self._announced = False
         segments, merged, from_cache, fallbacks = counts
         self._outbox.put(
             POST_COMPACT,
             {
+                "undo": undo,
                 "message_count": rows,
                 "tokens": used,
                 "token_count": used,
@@ -94,10 +115,11 @@ class Announcer:
             self._put_pre(made.budget, made.reason, made.before_tokens, made.history_rows)
         saved = made.before_tokens - made.after_tokens
         counts = (made.segments, made.merged, made.from_cache, made.fallbacks)
-        self._put_post(made.after_rows, made.after_tokens, made.waited, saved, counts)
+        self._put_post(made.after_rows, made.after_tokens, made.waited, saved, counts, undo=made.undo)
         self._outbox.put(
             COMPACTION,
             {
+                "undo": made.undo,
                 "before_tokens": made.before_tokens,
                 "after_tokens": made.after_tokens,
                 "before_messages": made.before_rows,

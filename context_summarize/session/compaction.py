@@ -15,7 +15,7 @@ from context_summarize.core.nodes import to_make
 from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.facts.directives import directives_room, share_out
-from context_summarize.session.announcing import Announcer
+from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import CompactionThrottle, RequestLimits
 from context_summarize.summaries.services import Services
@@ -89,6 +89,25 @@ class Compaction:
     before_tokens: int
     """Size of the request before it, as the provider counts."""
 
+    def told(self, budget: int, shown: Shown, waited: float) -> Made:
+        """What its events say, once it is the view."""
+        return Made(
+            reason=self.plan.reason,
+            budget=budget,
+            history_rows=shown.history_rows,
+            before_tokens=self.before_tokens,
+            after_tokens=shown.tokens,
+            before_rows=shown.rows_before,
+            after_rows=shown.rows,
+            segments=self.plan.segments,
+            merged=self.plan.merged,
+            from_cache=self.from_cache,
+            fallbacks=sum(item.summary.fallback for item in self.view.nodes),
+            waited=waited,
+            rung=self.plan.rung,
+            new=[item.row["content"] for item in self.new],
+        )
+
 
 Outcome = Compaction | Literal["late"] | None
 """A compaction; or its summaries are late, and the view goes on as it is; or none is worth making."""
@@ -128,6 +147,7 @@ class Compactor:
             limits=limits.own,
             actions=chat.actions,
             operations=self._operations(),
+            pins=tuple(sorted(chat.steered.pins)),
             size_of=self._tasks.size_of,
             count=self._services.count,
         )
@@ -140,13 +160,14 @@ class Compactor:
         Args:
             is_current: turns false when the history has been replaced meanwhile.
         """
-        self._tasks.begin()
+        if ask.reason != "cold_cache":
+            self._tasks.begin()
         for _ in range(_MOST_ROUNDS):
             plan = await self._plan(chat, limits, ask)
             worthwhile = is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
             if worthwhile and not plan.missing:
                 return self._compaction(chat, limits, plan)
-            if not worthwhile or ask.prefetched == "room":
+            if not worthwhile or ask.prefetched == "room" or ask.reason == "cold_cache":
                 break
             late = await self._fetch(chat, limits, plan, wait)
             if not is_current():
@@ -206,6 +227,7 @@ class Compactor:
             shortened=plan.shortened,
             newest_user=plan.newest_user,
             actions=plan.actions,
+            pinned=plan.pinned,
             rows_at_compaction=len(history),
             compactions=chat.view.compactions + 1,
         )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ from context_summarize.config import Config
 from context_summarize.core.action_log import ActionLog
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import next_index, regular_frontier
+from context_summarize.core.nodes import CompactionRecord, Node, next_index, regular_frontier
 from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
@@ -32,6 +32,18 @@ _LEAST_SEGMENT = 512
 
 
 @dataclass(frozen=True, slots=True)
+class Steered:
+    """Where the user has put a session, beside its view."""
+
+    pins: frozenset[int] = frozenset()
+    """Rendered groups that stay verbatim from the next compaction on."""
+    undone: tuple[str, ...] = ()
+    """Hashes of the records of compactions that were taken back."""
+    held_at: int | None = None
+    """Tokens of the request when a compaction was taken back, and none has followed; else None."""
+
+
+@dataclass(frozen=True, slots=True)
 class Conversation:
     """A history with its view. The history and its indexes grow at their ends; another history is another value."""
 
@@ -45,6 +57,11 @@ class Conversation:
     view: ViewState = field(default_factory=ViewState)
     adopted: bool = False
     """True once recorded compactions have been looked for."""
+    steered: Steered = Steered()
+    earlier: ViewState | None = None
+    """The view before the last compaction; None if there was none, or if it is not known."""
+    before: CompactionRecord | None = None
+    """What an edited history was before, until its summaries are carried over."""
 
     def advance(self) -> Steps[None]:
         """Index what has come since the last time."""
@@ -69,7 +86,7 @@ def with_view(chat: Conversation, view: ViewState, count: Count, hides_system: b
     """The conversation with a view that was adopted: earlier groups are neither counted nor converted."""
     first = chat.history.group_position(view.frontier_row)
     groups = ShownGroups(chat.history, count, hides_system=hides_system, first=first)
-    return replace(chat, view=view, groups=groups, adopted=True)
+    return replace(chat, view=view, groups=groups, adopted=True, before=None)
 
 
 def with_prompt(chat: Conversation, count: Count, hides_system: bool) -> Conversation:
@@ -89,15 +106,28 @@ def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:
     start_segments(chat, segment, config.summary_tokens or derive_summary_tokens(segment), config.fan_in)
 
 
-def start_segments(chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int) -> None:
-    """Cut what is not summarised yet with these sizes."""
+def start_segments(
+    chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int, cut: Sequence[Node] = ()
+) -> None:
+    """Cut what is not summarised yet with these sizes; segments of `cut` stay as they are if they begin there."""
     nodes = [shown.node for shown in chat.view.nodes]
+    regular = regular_frontier(nodes, chat.view.frontier)
     chat.builder.start(
         segment_tokens,
         summary_tokens,
-        first_group=regular_frontier(nodes, chat.view.frontier),
+        first_group=regular,
         first_index=next_index(nodes, fan_in),
+        cut=cut if _follows(cut, regular, len(chat.history.rendered)) else (),
     )
+
+
+def _follows(cut: Sequence[Node], first: int, groups: int) -> bool:
+    """Whether segments stand without a gap from this rendered group on, within so many groups."""
+    for leaf in cut:
+        if leaf.level or leaf.children or leaf.first_group != first or not first < leaf.end_group <= groups:
+            return False
+        first = leaf.end_group
+    return True
 
 
 # --- rows of a host -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from context_summarize.session.host import Providers, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.summaries.job import Target
 from context_summarize.tokens.calibration import Meter
+from context_summarize.tokens.counter import TokenCounter
 
 _WINDOW = 10
 _MOST = 2
@@ -94,6 +95,20 @@ def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:
         actions_room=int(config.action_share * own_budget),
         role=config.summary_role,
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What a request hears from the host."""
+
+    limits: LimitsReader
+    system: SystemPrompt
+    meter: Meter
+    counter: TokenCounter
+    is_cancelled: Callable[[], bool]
+    """True while the host has cancelled what is running."""
+    session_id: str | None = None
+    """None without a host."""
 
 
 class CompactionThrottle:

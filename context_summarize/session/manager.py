@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from context_summarize.background import in_slices
@@ -24,6 +25,7 @@ from context_summarize.session.one_loop import OneLoop
 from context_summarize.session.parts import Parts, build_parts
 from context_summarize.session.snapshot import Snapshot, take_snapshot
 from context_summarize.session.statistics import Statistics, take_statistics
+from context_summarize.session.user_steering import UserSteering
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.summaries.summarizer import own_call
@@ -32,7 +34,7 @@ _MANY = 1_000
 """Rows above which an import into an empty history is taken in slices."""
 
 
-class SummarizingContextManager:
+class SummarizingContextManager(UserSteering):
     """An Amplifier context manager that keeps the whole history and sends a view of it that fits the window.
 
     `SummarizingContextManager(max_tokens=40_000, keep_recent=10)` works without a host: it keeps the history, and the
@@ -170,7 +172,8 @@ class SummarizingContextManager:
 
     async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
         """Go on with these rows and those that came since the host's call; a later call of the host wins."""
-        fresh = self._parts.new_conversation()
+        await in_slices(history.hash_groups())
+        fresh = replace(self._parts.new_conversation(), before=self._requests.records.left_by(self.conversation))
         await in_slices(filled(fresh, history, rows, same, self._config))
         if self.conversation.history is not history:
             return

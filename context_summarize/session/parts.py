@@ -18,9 +18,10 @@ from context_summarize.redaction.redactor import Redact, build_redactor
 from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, new_conversation
 from context_summarize.session.host import Providers
-from context_summarize.session.limits import LimitsReader
+from context_summarize.session.limits import Host, LimitsReader
 from context_summarize.session.operations import Operations
-from context_summarize.session.requests import Host, Requests
+from context_summarize.session.requests import Requests
+from context_summarize.session.steering import Steering
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.open import open_store
@@ -45,6 +46,7 @@ class Parts:
     summarizer: Summarizer
     tasks: SummaryTasks
     requests: Requests
+    steering: Steering
     redact: Redact | None
     history_path: str | None
     """File that the history is kept in; None = memory."""
@@ -87,13 +89,16 @@ def build_parts(
     tasks = SummaryTasks(SummaryMaker(services, summarizer), _show_by(services), config.redact)
     providers = Providers(coordinator, config)
     host = _host(coordinator, config, counter, providers)
+    compactor = Compactor(services, tasks, Operations(coordinator))
+    requests = Requests(services, tasks, compactor, host)
     return Parts(
         services=services,
         host=host,
         providers=providers,
         summarizer=summarizer,
         tasks=tasks,
-        requests=Requests(services, tasks, Compactor(services, tasks, Operations(coordinator)), host),
+        requests=requests,
+        steering=Steering(services, tasks, compactor.announcer, requests.resumption),
         redact=build_redactor(config.redact),
         history_path=session_path(str(config.persistence["path"]), coordinator) if config.persistence else None,
     )
@@ -112,6 +117,7 @@ def _host(coordinator: Any | None, config: Config, counter: TokenCounter, provid
         meter=meter,
         counter=counter,
         is_cancelled=lambda: bool(getattr(cancellation, "is_cancelled", False)),
+        session_id=session_id if isinstance(session_id := getattr(coordinator, "session_id", None), str) else None,
     )
 
 

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from context_summarize.background import in_slices
 from context_summarize.core.plan import Ask, Prefetched, Reason
 from context_summarize.messages.rows import JsonRow
-from context_summarize.session.announcing import Made
+from context_summarize.session.announcing import Shown
 from context_summarize.session.compaction import Compaction, Compactor, Deadline, Preview
 from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
-from context_summarize.session.limits import LimitsReader, RequestLimits
+from context_summarize.session.limits import Host, RequestLimits
 from context_summarize.session.prefetch import Prefetch
-from context_summarize.session.resume import Records, Resumption
+from context_summarize.session.records import Records
+from context_summarize.session.resume import Resumption
 from context_summarize.session.serving import Server
-from context_summarize.session.system_prompt import SystemPrompt
+from context_summarize.session.steering import Act, PromptCache, compact_from, compacted
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.tasks import SummaryTasks
-from context_summarize.tokens.calibration import Meter
-from context_summarize.tokens.counter import TokenCounter
+
+T = TypeVar("T")
 
 _PATIENCE = 0.5
 """Share of the room above `compact_threshold` that a session may use while its next summaries are being made."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """What a request hears from the host."""
-
-    limits: LimitsReader
-    system: SystemPrompt
-    meter: Meter
-    counter: TokenCounter
-    is_cancelled: Callable[[], bool]
-    """True while the host has cancelled what is running."""
 
 
 class Requests:
@@ -49,8 +37,8 @@ class Requests:
         self._host = host
         self._compactor = compactor
         self._prefetch = Prefetch(tasks, services.outbox, compactor.scene)
-        self._records = Records(services.store, services.prompts, services.config)
-        self._resumption = Resumption(self._records, compactor, tasks, services.config)
+        self.records = Records(services.store, services.prompts, services.config, host.session_id)
+        self.resumption = Resumption(self.records, compactor, tasks, services.config)
         self._server = Server(services.outbox, host.meter, services.count)
         self._lock = asyncio.Lock()
         self._chat: Conversation | None = None
@@ -63,6 +51,7 @@ class Requests:
         self._late_at: int | None = None
         """The registry's version when summaries were late: with no news of them nothing is weighed again either."""
         self._served: tuple[object, ...] | None = None
+        self._cache = PromptCache(config, services.clock)
 
     # --- the conversation -------------------------------------------------------------------------------------------
 
@@ -92,9 +81,14 @@ class Requests:
     async def rows(self, token_budget: int | None, provider: Any | None) -> list[JsonRow]:
         """The rows for the next request, within the budget."""
         async with self._lock:
-            wait = Deadline(self._config.wait_seconds, self._services.clock)
+            wait, cold = Deadline(self._config.wait_seconds, self._services.clock), self._cache.is_cold(self.chat)
             while True:
                 limits, chat = await self._ready(token_budget, provider)
+                if cold and not self.paused and self._cache.may_compact(chat, limits, self._used(chat, limits)):
+                    cold = False
+                    await self._compacted(chat, limits, Ask("cold_cache"), wait)
+                    self._weighed = None
+                    continue
                 reason = self._due(chat, limits)
                 if reason is None:
                     break
@@ -117,6 +111,21 @@ class Requests:
                     break
             await self._services.outbox.flush()
             return before - limits.used(self._server.view(self.chat).tokens())
+
+    async def steer(self, act: Act[T]) -> T:
+        """Change the view or what the next one shows, between two requests; `act` says how, and what to return."""
+        async with self._lock:
+            while True:
+                limits, chat = await self._ready(self._host.limits.last_budget, None, is_due=True)
+                change = await act(limits, chat)
+                if self.chat.history is chat.history:
+                    break
+            self._prefetch.stop()
+            self._chat, self._weighed = change.chat, None
+            change.done()
+            await self.records.write(change.chat)
+            await self._services.outbox.flush()
+            return change.result
 
     async def preview(self) -> Preview:
         """What the next compaction does, without making it or asking anybody."""
@@ -164,14 +173,16 @@ class Requests:
             await self._host.counter.load()
         chat = self.chat
         if not chat.adopted:
-            found = await self._resumption.find(chat, own_budget, lambda: self._is_waiting_for_a_record(chat))
-            if self._is_waiting_for_a_record(chat):
-                view = chat.view if found is None else found[1]
-                self._chat = with_view(chat, view, self._services.count, hides_system)
-                if found is not None:
-                    self._resumption.cut(self.chat, found[0])
+            found = await self.resumption.find(chat, own_budget, lambda: self._is_waiting_for_a_record(chat))
+            if found is not None and self._is_waiting_for_a_record(chat):
+                view = found.view
+                self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=found.steered)
+                if found.record is not None:
+                    self.resumption.cut(self.chat, found.record)
                     self._tasks.compacted(view.nodes)
                     self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.nodes)
+                if found.is_carried:
+                    await self.records.write(self.chat)
         self._chat = with_prompt(self.chat, self._services.count, hides_system)
         await in_slices(self._server.catch_up(self.chat))
 
@@ -201,7 +212,7 @@ class Requests:
         used, config = self._used(chat, limits), self._config
         if used > limits.budget:
             return "must_fit"
-        due = config.auto_compact and not self.paused and used >= config.compact_threshold * limits.budget
+        due = config.auto_compact and not self.paused and used >= compact_from(chat, config, limits.budget)
         return "threshold" if due else None
 
     def _prefetched(self, chat: Conversation, limits: RequestLimits) -> Prefetched:
@@ -238,41 +249,26 @@ class Requests:
 
     async def _commit(self, limits: RequestLimits, made: Compaction, wait: Deadline) -> None:
         """Swap the view; events and record follow. The state changes after the last await that can fail."""
-        before, plan = self.chat, made.plan
+        before = self.chat
         rows_before = len(self._server.view(before))
         self._prefetch.stop()
-        self._chat = replace(before, view=made.view)
+        self._chat = compacted(before, made.view, self.records.hash_at(before.history, made.view.frontier))
         before.groups.forget_before(made.view.frontier_row)
         self._tasks.compacted(made.view.nodes)
         self._compactor.committed()
         self._services.totals.compactions += 1
         self._services.totals.from_cache += made.from_cache
         view = self._server.view(self.chat)
-        self._compactor.announcer.made(
-            Made(
-                reason=plan.reason,
-                budget=limits.budget,
-                history_rows=len(before.history),
-                before_tokens=made.before_tokens,
-                after_tokens=limits.used(view.tokens()),
-                before_rows=rows_before,
-                after_rows=len(view),
-                segments=plan.segments,
-                merged=plan.merged,
-                from_cache=made.from_cache,
-                fallbacks=sum(shown.summary.fallback for shown in made.view.nodes),
-                waited=wait.since(),
-                rung=plan.rung,
-                new=[shown.row["content"] for shown in made.new],
-            )
-        )
-        await self._records.write(self.chat)
+        shown = Shown(limits.used(view.tokens()), len(view), rows_before, len(before.history))
+        self._compactor.announcer.made(made.told(limits.budget, shown, wait.since()))
+        await self.records.write(self.chat)
 
     def _serve(self, limits: RequestLimits) -> list[JsonRow]:
         chat = self.chat
         request = (chat.history, len(chat.history), limits.budget, limits.system_prompt)
         if self._served != request:  # hosts may ask three times for one request
             self._served = request
+            self._cache.served(chat)
             self._compactor.served()
             self._services.totals.requests += 1
         return self._server.rows(chat, limits)
@@ -298,4 +294,4 @@ class Requests:
         await self._prefetch.close()
         await self._tasks.close()
         await self._services.outbox.close()
-        await self._records.close()
+        await self.records.close()

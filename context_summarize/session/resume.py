@@ -1,80 +1,37 @@
-"""Resuming: compactions are recorded, and found again for a history that begins alike; no provider is asked."""
+"""Resuming: a recorded compaction is found again, or carried over to an edited history; no provider is asked."""
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import time
 from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 from context_summarize.background import in_slices
 from context_summarize.config import Config
+from context_summarize.core.carrying import carry
+from context_summarize.core.finding import pins_in
 from context_summarize.core.history import History
-from context_summarize.core.keys import SCHEMA_VERSION
-from context_summarize.core.nodes import CompactionRecord
+from context_summarize.core.nodes import CompactionRecord, SessionMarks
 from context_summarize.core.view_state import ShownActions, ViewState
 from context_summarize.session.compaction import Compactor, directives_most
-from context_summarize.session.conversation import Conversation, start_segments
-from context_summarize.stores.protocol import SummaryStore
-from context_summarize.summaries.prompts import PromptSet
+from context_summarize.session.conversation import Conversation, Steered, start_segments
+from context_summarize.session.records import Records
 from context_summarize.summaries.tasks import SummaryTasks
 
 
-class Records:
-    """The records of one session's store."""
+@dataclass(frozen=True, slots=True)
+class Resumed:
+    """What a conversation goes on with."""
 
-    def __init__(self, store: SummaryStore, prompts: PromptSet, config: Config) -> None:
-        self._store = store
-        self._writes: set[asyncio.Task[None]] = set()
-        sizes = (config.segment_tokens, config.summary_tokens, config.fan_in, config.redact)
-        parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
-        self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-        """What a record's hash begins with: summaries of other prompts or settings are not adopted."""
-
-    async def write(self, chat: Conversation) -> None:
-        """Record the conversation's view; it is written whoever is cancelled meanwhile."""
-        record = self._record(chat)
-        if record is None:
-            return
-        task = asyncio.create_task(self._store.put_record(record), name="context-summarize:record")
-        self._writes.add(task)
-        task.add_done_callback(self._writes.discard)
-        await asyncio.shield(task)
-
-    def _record(self, chat: Conversation) -> CompactionRecord | None:
-        history, view, sizes = chat.history, chat.view, chat.builder.segment_sizes
-        if sizes is None or view.frontier == 0:
-            return None
-        return CompactionRecord(
-            hash=history.running_hash(self._seed, view.frontier),
-            frontier_group=view.frontier,
-            rendered_groups=len(history.rendered),
-            segment_tokens=sizes[0],
-            summary_tokens=sizes[1],
-            nodes=tuple(shown.node for shown in view.nodes),
-            shortened=tuple(history.portable(index, keep) for index, keep in sorted(view.shortened.items())),
-            newest_user=view.newest_user,
-            created=time.time(),
-            actions=view.actions.text if view.actions else "",
-        )
-
-    async def matching(self, history: History) -> list[CompactionRecord]:
-        """The records that this history begins with, the longest first."""
-        groups = len(history.rendered)
-        if groups < 2 or await self._store.is_empty():
-            return []
-        await in_slices(history.hash_groups())
-        hashes = await in_slices(history.running_hashes(self._seed, groups))
-        return await self._store.find_records(hashes[::-1])
-
-    async def close(self) -> None:
-        """Wait a little for what is being written."""
-        if self._writes:
-            await asyncio.wait(self._writes, timeout=0.5)
+    record: CompactionRecord | None
+    """What the view was made from; None without a compaction."""
+    view: ViewState
+    steered: Steered
+    is_carried: bool = False
+    """True for a record that was carried over to an edited history: it is not stored yet."""
 
 
 class Resumption:
-    """Takes up the longest recorded compaction that matches a history."""
+    """Takes up the longest recorded compaction that matches a history, or what an edited one keeps of its own."""
 
     def __init__(self, records: Records, compactor: Compactor, tasks: SummaryTasks, config: Config) -> None:
         self._records = records
@@ -82,21 +39,76 @@ class Resumption:
         self._tasks = tasks
         self._config = config
 
-    async def find(
-        self, chat: Conversation, own_budget: int | None, is_current: Callable[[], bool]
-    ) -> tuple[CompactionRecord, ViewState] | None:
-        """The record and the view that it stands for; None if there is none, or if nobody needs it any more."""
-        for record in await self._records.matching(chat.history):
+    async def find(self, chat: Conversation, own_budget: int | None, is_current: Callable[[], bool]) -> Resumed | None:
+        """What the conversation goes on with; None if nobody needs it any more."""
+        before = chat.before or await self._records.of_session(chat.history)
+        marks = None if before is None else before.session
+        if before is not None and marks is not None:
+            await in_slices(chat.history.hash_groups())
+        exact = before if chat.before is None and self._is_of(before, chat.history) else None
+        steered = _steered(chat.history, marks)
+        for record, carried in await self._candidates(chat, before, exact):
             if not is_current():
                 return None
             view = await self._view(chat, record, own_budget)
             if view is not None:
-                return record, view
+                steered = steered if carried or record is exact else replace(steered, held_at=None)
+                return Resumed(record, view, steered, carried)
+        return Resumed(None, chat.view, replace(steered, held_at=None))
+
+    async def _candidates(
+        self, chat: Conversation, before: CompactionRecord | None, exact: CompactionRecord | None
+    ) -> list[tuple[CompactionRecord, bool]]:
+        """Records that may be taken up, the best first, each with whether it was carried over.
+
+        Args:
+            before: what the session knows of its conversation, which may have been edited since.
+            exact: the same, if it has not been.
+        """
+        marks = None if before is None else before.session
+        carried = None
+        if before is not None and exact is None:
+            carried = carry(before, chat.history, chat.builder, self._config.fan_in)
+        undone, is_held = ((), False) if marks is None else (marks.undone, marks.held_at is not None)
+        found = [(one, False) for one in await self._records.matching(chat.history) if one.hash not in undone]
+        if carried is not None and (carried.is_edit or carried.record.nodes):
+            # A record of these very rows that reaches as far has no fallback in it.
+            reach = carried.record.frontier_group + (not carried.is_remade)
+            shorter = (at for at, (one, _) in enumerate(found) if is_held or one.frontier_group < reach)
+            found.insert(next(shorter, len(found)) if carried.is_edit else len(found), (carried.record, True))
+        if exact is not None:
+            found.insert(0 if is_held else len(found), (exact, False))
+        return found
+
+    def _is_of(self, record: CompactionRecord | None, history: History) -> bool:
+        """Whether a history begins with the rows that a session's own record is about."""
+        if record is None or record.session is None or not 0 <= record.frontier_group <= len(history.rendered):
+            return False
+        return record.session.running == self._records.hash_at(history, record.frontier_group)
+
+    async def earlier(self, chat: Conversation, own_budget: int | None) -> ViewState | None:
+        """The view of the newest compaction before the last one; None if it was the first.
+
+        It is looked for in the records: after a restart, nothing else knows it.
+        """
+        for record in await self._records.matching(chat.history):
+            is_earlier = record.frontier_group < chat.view.frontier and record.hash not in chat.steered.undone
+            view = await self._view(chat, record, own_budget) if is_earlier else None
+            if view is not None:
+                return view
         return None
+
+    def undone(self, chat: Conversation, earlier: ViewState) -> tuple[str, ...]:
+        """The hashes of the records that the session passes over once it has gone back to the earlier view."""
+        history, view = chat.history, chat.view
+        if view.frontier in (0, earlier.frontier):
+            return chat.steered.undone
+        return (*chat.steered.undone, self._records.hash_at(history, view.frontier))
 
     def cut(self, chat: Conversation, record: CompactionRecord) -> None:
         """Cut what the record does not cover with the record's sizes."""
-        start_segments(chat, record.segment_tokens, record.summary_tokens, self._config.fan_in)
+        if record.segment_tokens > 0 and record.summary_tokens > 0:
+            start_segments(chat, record.segment_tokens, record.summary_tokens, self._config.fan_in, record.ahead)
 
     async def _view(self, chat: Conversation, record: CompactionRecord, own_budget: int | None) -> ViewState | None:
         """The view of a record; a text that is gone becomes a fallback."""
@@ -109,21 +121,29 @@ class Resumption:
             chat.builder, found, directives_most(own_budget, record.summary_tokens)
         )
         newest = record.newest_user
+        shortened = history.from_portable(record.shortened)
         return ViewState(
             nodes=tuple(shown),
             frontier=record.frontier_group,
             frontier_row=history.row_after(record.frontier_group, len(history) - self._config.keep_recent),
-            shortened=history.from_portable(record.shortened),
+            shortened=shortened,
             newest_user=newest if newest is not None and newest in history.users else None,
             actions=_actions(chat, record, self._config.summary_role),
+            pinned=pins_in(history, record.pinned),
             rows_at_compaction=history.row_of(record.rendered_groups),
-            compactions=1,
+            compactions=1 if record.nodes or shortened else 0,
         )
 
 
 def _actions(chat: Conversation, record: CompactionRecord, role: str) -> ShownActions | None:
     """The row that the record keeps of what was done."""
     return chat.actions.frame(record.actions, record.frontier_group, role) if record.actions else None
+
+
+def _steered(history: History, marks: SessionMarks | None) -> Steered:
+    if marks is None:
+        return Steered()
+    return Steered(frozenset(pins_in(history, marks.pins)), marks.undone, marks.held_at)
 
 
 def _is_sound(record: CompactionRecord, history: History) -> bool:
@@ -133,5 +153,7 @@ def _is_sound(record: CompactionRecord, history: History) -> bool:
         if node.first_group != at or node.end_group <= at:
             return False
         at = node.end_group
+    if not record.nodes:
+        return record.session is not None and record.frontier_group == 0
     sizes = record.segment_tokens > 0 and record.summary_tokens > 0
     return sizes and 0 < at == record.frontier_group <= len(history.rendered)

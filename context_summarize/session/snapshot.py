@@ -106,7 +106,7 @@ def view_entries(chat: Conversation, count: Count) -> Iterator[Entry]:
     """Every row that the view can show verbatim or shortened, in its order: pins, then the verbatim part."""
     history, state = chat.history, chat.view
     chat.groups.catch_up()
-    pins = chat.groups.pins(state.frontier_row, state.frontier, state.newest_user)
+    pins = chat.groups.pins(state.frontier_row, state.frontier, state.newest_user, state.pinned)
     groups = history.groups[history.group_position(state.frontier_row) :]
     for group in [*pins, *groups, *history.open_groups()]:
         yield from group_entries(

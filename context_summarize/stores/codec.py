@@ -8,12 +8,12 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, get_args
 
-from context_summarize.core.nodes import CompactionRecord, Node, Summary
+from context_summarize.core.nodes import CompactionRecord, Node, SessionMarks, Span, Summary
 from context_summarize.facts.fact import Fact, FactKind
 
 FORMAT = 3
 """Version of the form below. Every change of a stored field needs a new one: entries of later versions are not read."""
-_ADDED: Mapping[int, Mapping[str, Any]] = {2: {"actions": ""}}
+_ADDED: Mapping[int, Mapping[str, Any]] = {2: {"actions": "", "pinned": [], "ahead": [], "session": None}}
 """Earlier version that is read → fields that it lacks, with what they are taken for."""
 
 _Read: TypeAlias = Callable[[Any], Any]
@@ -194,6 +194,17 @@ _SUMMARY: Mapping[str, _Read] = {
     "rules": _many(_text),
 }
 
+_PINS = _many(_row(_whole, _text))
+_SPAN = _row(_whole, _text, _text)
+_MARKS = _row(
+    _text,
+    _many(lambda value: Span(*_SPAN(value))),
+    lambda value: Span(*_SPAN(value)),
+    _PINS,
+    _many(_text),
+    _or_none(_whole),
+)
+
 _RECORD: Mapping[str, _Read] = {
     "digest": _text,
     "frontier_group": _whole,
@@ -205,6 +216,9 @@ _RECORD: Mapping[str, _Read] = {
     "newest_user": _or_none(_whole),
     "created": _number,
     "actions": _text,
+    "pinned": _PINS,
+    "ahead": _many(_node),
+    "session": _or_none(lambda value: SessionMarks(*_MARKS(value))),
 }
 
 _SUMMARY_NAMES = {"digest": "fallback", "rules": "directives"}

@@ -20,7 +20,8 @@ def _summary_bytes(summary: Summary) -> int:
 
 
 def _record_bytes(record: CompactionRecord) -> int:
-    return 600 + 400 * len(record.nodes) + 100 * len(record.shortened)
+    marks = 200 * len(record.session.spans) if record.session else 0
+    return 600 + 400 * (len(record.nodes) + len(record.ahead)) + 100 * len(record.shortened) + marks
 
 
 class MemoryStore:

@@ -108,6 +108,7 @@ class TestEvents:
             "from_cache",
             "digests",
             "wait_ms",
+            "undo",
         }
         assert data["message_count"] == len(view)
         assert data["tokens"] == data["token_count"] == size(view)
@@ -115,6 +116,7 @@ class TestEvents:
         assert data["segments"] > data["merged"] >= 0
         assert (data["from_cache"], data["digests"]) == (0, 0)
         assert data["wait_ms"] >= 0
+        assert data["undo"] is False
 
     async def test_the_compaction_itself_is_told(self) -> None:
         """context:compaction: what other modules and providers listen to."""
@@ -129,6 +131,7 @@ class TestEvents:
             "budget",
             "target_tokens",
             "strategy_level",
+            "undo",
         }
         assert (data["before_messages"], data["after_messages"]) == (32, len(view))
         assert data["after_tokens"] == size(view) < data["before_tokens"]

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from context_summarize import SummarizingContextManager
+from context_summarize.errors import SteeringError
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.rules import Rows, check_fits, check_opening, check_order, check_shape
@@ -351,6 +352,33 @@ class ManagerMachine(RuleBasedStateMachine):
         assert freed >= 0
         if self.recorder.boundaries > before:
             self.before = None
+
+    @rule()
+    def undo(self) -> None:
+        """The user takes the last compaction back: without a call, or it is refused and nothing has changed."""
+        calls = self.provider.calls
+        try:
+            self.run(self.made.undo())
+        except SteeringError:
+            pass
+        else:
+            assert self.made.conversation.steered.held_at is not None
+            self.before = self.weighed = None
+        assert self.under_way() or self.provider.calls == calls
+
+    @rule(numbers=st.lists(st.integers(1, 30), max_size=3))
+    def pin(self, numbers: list[int]) -> None:
+        """Messages are pinned, or refused; the view stays as it is until the next compaction."""
+        try:
+            pinned = self.run(self.made.pin(numbers))
+        except SteeringError:
+            return
+        assert set(numbers) <= set(pinned)
+
+    @rule()
+    def unpin(self) -> None:
+        """All pins go."""
+        assert self.run(self.made.unpin()) == ()
 
     @rule(after=st.integers(0, 60), what=st.sampled_from(["view", "view", "compact", "count"]))
     def cancel(self, after: int, what: str) -> None:

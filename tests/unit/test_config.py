@@ -39,6 +39,7 @@ DEFAULTS = {
     "max_concurrency": 4,
     "wait_seconds": 60,
     "request_timeout": 120,
+    "cache_ttl_seconds": None,
     "retry_attempts": 3,
     "cache": None,
     "persistence": None,
@@ -73,6 +74,7 @@ GOOD: dict[str, list[Any]] = {
     "max_concurrency": [1, 64],
     "wait_seconds": [0, 0.5, 600],
     "request_timeout": [0.1, 600],
+    "cache_ttl_seconds": [None, 300, 0.5],
     "retry_attempts": [1, 9],
     "cache": [None, "memory", "/a/file"],
     "persistence": [None, {"path": "/a/file"}],
@@ -106,6 +108,7 @@ BAD: dict[str, list[Any]] = {
     "max_concurrency": [0, 1.5, None],
     "wait_seconds": [-1, INF, NAN, None, "60", True],
     "request_timeout": [0, -1, INF, NAN, None, "120"],
+    "cache_ttl_seconds": [0, -1, "300", True, float("inf")],
     "retry_attempts": [0, 1.5, None],
     "cache": ["", 5],
     "persistence": ["/a/file", {}, {"file": "x"}, {"path": "x", "other": 1}, []],
@@ -307,7 +310,9 @@ def test_a_config_does_not_change() -> None:
         Config().keep_recent = 5  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("key", ["prefetch_threshold", "max_tokens", "segment_tokens", "elide_tool_results"])
+@pytest.mark.parametrize(
+    "key", ["prefetch_threshold", "cache_ttl_seconds", "max_tokens", "segment_tokens", "elide_tool_results"]
+)
 @pytest.mark.parametrize("word", ["none", "None", None])
 def test_none_may_be_written_as_a_word(key: str, word: str | None) -> None:
     """In YAML `none` is a text, and what our pages call it."""

@@ -84,7 +84,8 @@ async def test_keys_and_stored_entries_keep_every_byte(pinned: dict[str, Any]) -
 def _of_now(pinned: dict[str, Any]) -> dict[str, Any]:
     """The same in the form of this version: what has been added since is empty."""
     summary, record = ({**pinned[name], "format": FORMAT} for name in ("summary", "record"))
-    return {**pinned, "summary": summary, "record": {**record, "actions": ""}}
+    added: dict[str, Any] = {"actions": "", "pinned": [], "ahead": [], "session": None}
+    return {**pinned, "summary": summary, "record": {**record, **added}}
 
 
 def test_entries_of_earlier_versions_are_read(pinned: dict[str, Any]) -> None:

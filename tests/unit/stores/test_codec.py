@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from context_summarize.core.nodes import CompactionRecord, Node, Summary
+from context_summarize.core.nodes import CompactionRecord, Node, SessionMarks, Span, Summary
 from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.stores.codec import (
     FORMAT,
@@ -54,6 +54,8 @@ def node_over(children: st.SearchStrategy[tuple[Node, ...]]) -> st.SearchStrateg
 nodes = st.recursive(
     node_over(st.just(())), lambda below: node_over(st.lists(below, max_size=3).map(tuple)), max_leaves=6
 )
+pairs = st.lists(st.tuples(wholes, texts), max_size=2).map(tuple)
+spans = st.builds(Span, wholes, texts, texts)
 records = st.builds(
     CompactionRecord,
     hash=texts,
@@ -65,6 +67,18 @@ records = st.builds(
     shortened=st.lists(st.tuples(wholes, wholes, wholes, texts), max_size=3).map(tuple),
     newest_user=st.none() | wholes,
     created=numbers,
+    pinned=pairs,
+    ahead=st.lists(nodes, max_size=2).map(tuple),
+    session=st.none()
+    | st.builds(
+        SessionMarks,
+        running=texts,
+        spans=st.lists(spans, max_size=3).map(tuple),
+        after=spans,
+        pins=pairs,
+        undone=st.lists(texts, max_size=2).map(tuple),
+        held_at=st.none() | wholes,
+    ),
 )
 
 SUMMARY = Summary("k", 1, "text", (Fact("path", "a/b.py", 2),), 5, 50, usage={"attempts": 1}, directives=("be brief",))
@@ -79,11 +93,18 @@ RECORD = CompactionRecord(
 )
 
 
+MARKED = replace(
+    RECORD,
+    pinned=((1, "ab"),),
+    session=SessionMarks("r", (Span(2, "a", "b"),), Span(1, "c", "d"), ((0, "e"),), ("f",), 7),
+)
+
+
 def types_below(value: Any) -> Any:
     """The value with every leaf replaced by its type."""
     if isinstance(value, tuple):
         return tuple(map(types_below, value))
-    if isinstance(value, Fact | Node | Summary | CompactionRecord):
+    if isinstance(value, Fact | Node | Summary | CompactionRecord | SessionMarks | Span):
         return type(value), [types_below(getattr(value, name)) for name in type(value).__slots__]
     return type(value)
 

@@ -1,0 +1,333 @@
+"""A user takes a compaction back, and pins messages: without a call, and kept over a restart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from amplifier_core.testing import MockCoordinator
+
+from context_summarize import SummarizingContextManager, mount
+from context_summarize.errors import SteeringError
+from context_summarize.messages.pairs import broken_pairs
+from context_summarize.messages.rows import JsonRow
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
+from tests.support.gated import answer
+from tests.support.recorder import Clock, Recorder
+from tests.support.views import nodes
+
+SETTINGS: dict[str, Any] = {
+    "segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None, "min_fold": 0.1,
+}  # fmt: skip
+BUDGET = 6_000
+
+
+class Host(Recorder):
+    """A coordinator with a session id."""
+
+    def __init__(self, session_id: str = "one") -> None:
+        super().__init__()
+        self.session_id = session_id
+
+
+class Session:
+    """A manager over a store that outlives it."""
+
+    def __init__(self, store: MemoryStore | None = None, session_id: str = "one", **settings: Any) -> None:
+        self.store = MemoryStore() if store is None else store
+        self.provider = ScriptedProvider(then=answer, context_window=200_000)
+        self.host = Host(session_id)
+        self.settings = {**SETTINGS, **settings}
+        self.manager = SummarizingContextManager(self.host, store=self.store, **self.settings)
+        self.turns = 0
+
+    async def talk(self, turns: int = 1) -> Session:
+        for row in tool_session(turns, size=600, start=self.turns):
+            await self.manager.add_message(row)
+        self.turns += turns
+        return self
+
+    async def view(self, budget: int = BUDGET) -> list[JsonRow]:
+        return await self.manager.get_messages_for_request(budget, self.provider)
+
+    async def talk_until_compacted(self, times: int = 1) -> Session:
+        while self.host.boundaries < times:
+            await self.talk()
+            await self.view()
+        return self
+
+    async def again(self, session_id: str = "one") -> Session:
+        """The same history in a new process."""
+        rows = await self.manager.get_messages()
+        await self.manager.close()
+        other = Session(self.store, session_id)
+        other.settings, other.turns = self.settings, self.turns
+        other.manager = SummarizingContextManager(other.host, store=self.store, **self.settings)
+        await other.manager.set_messages(rows)
+        return other
+
+
+class TestUndo:
+    async def test_the_view_is_that_before_the_compaction_and_nobody_is_asked(self) -> None:
+        """Every row stands verbatim again, grown at its end only; the saved tokens come back."""
+        session = await Session().talk(4)
+        before = await session.view()
+        await session.talk_until_compacted()
+        small, calls = await session.manager.get_token_count(), session.provider.calls
+        grown = await session.manager.undo()
+        view = await session.view()
+        assert view[: len(before)] == before
+        assert view == await session.manager.get_messages()
+        assert await session.manager.get_token_count() - small == grown > 0
+        assert session.provider.calls == calls
+        await session.manager.close()
+
+    async def test_events_say_undo(self) -> None:
+        """A host that starts a chain of answers anew at a compaction does it here too."""
+        session = await Session().talk_until_compacted()
+        session.host.events.clear()
+        grown = await session.manager.undo()
+        [pre], [post] = session.host.of("context:pre_compact"), session.host.of("context:post_compact")
+        [made] = session.host.of("context:compaction")
+        assert pre["reason"] == "undo"
+        assert post["undo"] is made["undo"] is True
+        assert post["tokens_saved"] == made["after_tokens"] * -1 + made["before_tokens"] == -grown
+        await session.manager.close()
+
+    async def test_no_compaction_by_the_threshold_until_usage_has_grown_by_min_fold(self) -> None:
+        """Then one is made, of the summaries that are known."""
+        session = await Session().talk_until_compacted()
+        await session.manager.undo()
+        held = await session.manager.get_token_count()
+        used = held
+        while used < held + 0.1 * BUDGET:
+            assert nodes(await session.view()) == []
+            await session.talk()
+            used = await session.manager.get_token_count()
+        assert used < BUDGET
+        assert nodes(await session.view())
+        await session.manager.close()
+
+    async def test_it_is_refused_where_the_earlier_view_does_not_fit(self) -> None:
+        """With figures; nothing has changed."""
+        session = await Session().talk_until_compacted()
+        await session.talk(4)
+        view = await session.view(5_000)
+        with pytest.raises(SteeringError, match=r"takes [\d,]+ tokens now, the budget is 5,000") as caught:
+            await session.manager.undo()
+        assert isinstance(caught.value, ValueError)
+        assert await session.view(5_000) == view
+        await session.manager.close()
+
+    async def test_without_a_compaction_there_is_nothing_to_take_back(self) -> None:
+        """The error says so."""
+        session = await Session().talk(2)
+        await session.view()
+        with pytest.raises(SteeringError, match="no compaction to take back"):
+            await session.manager.undo()
+        await session.manager.close()
+
+    @pytest.mark.parametrize("compactions", [1, 2])
+    async def test_a_resumed_session_stays_where_the_user_put_it(self, compactions: int) -> None:
+        """The same view, held back as before; another session with these rows gets the compaction."""
+        session = await Session(target_usage=0.5).talk_until_compacted(compactions)
+        compacted = await session.view()
+        await session.manager.undo()
+        view = await session.view()
+        assert view != compacted
+        same = await session.again()
+        assert await same.view() == view
+        other = await same.again("two")
+        assert await other.view() == compacted
+        assert same.provider.calls == other.provider.calls == 0
+        await other.manager.close()
+
+    async def test_after_a_restart_the_last_compaction_can_still_be_taken_back(self) -> None:
+        """Its forerunner is found in the store, then the one before."""
+        session = await Session(target_usage=0.5).talk_until_compacted(1)
+        first = [row["metadata"]["key"] for row in nodes(await session.view())]
+        await session.talk_until_compacted(2)
+        again = await session.again()
+        assert len(nodes(await again.view())) > len(first)
+        await again.manager.undo()
+        assert [row["metadata"]["key"] for row in nodes(await again.view())] == first
+        assert again.provider.calls == 0
+        await again.manager.close()
+
+    async def test_after_the_next_compaction_a_resume_takes_that_up(self) -> None:
+        """What was taken back once is no longer in the way."""
+        session = await Session().talk_until_compacted()
+        await session.manager.undo()
+        await session.talk_until_compacted(3)
+        view = await session.view()
+        again = await session.again()
+        assert await again.view() == view
+        assert again.provider.calls == 0
+        await again.manager.close()
+
+
+class TestPins:
+    async def test_a_pinned_message_stays_verbatim_from_the_next_compaction_on(self) -> None:
+        """With its whole group: a pinned call keeps its result; the view does not change before."""
+        session = await Session().talk(6)
+        before = await session.view()
+        assert await session.manager.pin([2, 13]) == (2, 3, 13)
+        assert await session.view() == before
+        rows = await session.manager.get_messages()
+        await session.talk_until_compacted(2)
+        view = await session.view()
+        assert all(row in view for row in (rows[1], rows[2], rows[12]))
+        assert rows[5] not in view
+        assert broken_pairs(view) == []
+        await session.manager.close()
+
+    async def test_what_is_summarised_already_comes_back_with_the_next_compaction(self) -> None:
+        """And goes with the one after it has been let go of."""
+        session = await Session().talk_until_compacted()
+        rows = await session.manager.get_messages()
+        assert rows[5] not in await session.view()
+        await session.manager.pin(6)
+        assert rows[5] not in await session.view()
+        await session.talk_until_compacted(2)
+        assert rows[5] in await session.view()
+        assert rows[6] in await session.view()
+        assert await session.manager.unpin(7) == ()
+        assert rows[5] in await session.view()
+        await session.talk_until_compacted(3)
+        assert rows[5] not in await session.view()
+        await session.manager.close()
+
+    async def test_more_than_a_tenth_of_the_budget_is_refused_with_figures(self) -> None:
+        """Nothing has changed; what was pinned before counts."""
+        session = await Session().talk(6)
+        await session.view()
+        await session.manager.pin(2)
+        with pytest.raises(SteeringError, match=r"take [\d,]+ tokens together, at most 600 may be pinned \(10%"):
+            await session.manager.pin(range(1, 20))
+        assert await session.manager.unpin([1]) == (2, 3)
+        assert await session.manager.unpin() == ()
+        await session.manager.close()
+
+    @pytest.mark.parametrize("wrong", [0, 25, -1, "2", 1.5, True, [2, None]])
+    async def test_a_number_that_names_no_message_is_refused(self, wrong: Any) -> None:
+        """The error names it."""
+        session = await Session().talk(6)
+        with pytest.raises((SteeringError, TypeError)):
+            await session.manager.pin(wrong)
+        assert await session.manager.unpin() == ()
+        await session.manager.close()
+
+    async def test_a_call_without_its_results_cannot_be_pinned_yet(self) -> None:
+        """Half a pair would break a view."""
+        session = await Session().talk(1)
+        await session.manager.add_message(call("open", "lookup"))
+        with pytest.raises(SteeringError, match="once all its results are there"):
+            await session.manager.pin(5)
+        await session.manager.add_message(result("open", "here it is", "lookup"))
+        assert await session.manager.pin(5) == (5, 6)
+        await session.manager.close()
+
+    async def test_pins_outlive_a_restart_and_an_edit_before_them(self) -> None:
+        """They are found by the hash of their group; other sessions do not have them."""
+        session = await Session().talk(4)
+        await session.view()
+        await session.manager.pin(6)
+        rows = await session.manager.get_messages()
+        again = await session.again()
+        assert await again.manager.unpin([]) == (6, 7)
+        edited = [user("A word before all this."), *rows]
+        await again.manager.set_messages(edited)
+        assert await again.manager.unpin([]) == (7, 8)
+        await again.talk_until_compacted()
+        assert rows[5] in await again.view()
+        third = await again.again()
+        assert await third.manager.unpin([]) == (7, 8)
+        assert await third.view() == await third.view()
+        assert rows[5] in await third.view()
+        other = await third.again("two")
+        assert await other.manager.unpin([]) == ()
+        await other.manager.close()
+
+    async def test_a_pinned_result_is_not_shortened(self) -> None:
+        """Unless the view would not fit otherwise."""
+        session = await Session(elide_tool_results=50).talk(6)
+        await session.view()
+        rows = await session.manager.get_messages()
+        await session.manager.pin(3)
+        await session.talk_until_compacted()
+        assert rows[2] in await session.view()
+        small = await session.view(300)
+        assert rows[2] not in small
+        assert broken_pairs(small) == []
+        await session.manager.close()
+
+
+class TestColdCache:
+    async def session(self, ttl: float | None, fill: int = 12) -> tuple[Session, Clock]:
+        """A session above `prefetch_threshold` whose summaries are ready, and its clock."""
+        clock = Clock()
+        session = Session(prefetch_threshold=0.5, cache_ttl_seconds=ttl)
+        manager = SummarizingContextManager(
+            session.host, store=session.store, clock=clock, sleep=clock.sleep, config=session.settings
+        )
+        session.manager = manager
+        for _ in range(fill):
+            await session.talk()
+            await session.view()
+            await manager.settle()
+        assert 0.5 * BUDGET < await manager.get_token_count() < 0.7 * BUDGET
+        assert session.provider.calls > 0
+        return session, clock
+
+    async def test_after_a_pause_a_compaction_is_made_of_what_is_ready(self) -> None:
+        """Below the threshold, without a call and without waiting; the event says why."""
+        session, clock = await self.session(300)
+        calls = session.provider.calls
+        await session.talk()
+        clock.time += 301
+        assert nodes(await session.view())
+        assert session.host.of("context:pre_compact")[0]["reason"] == "cold_cache"
+        assert clock.slept == []
+        await session.manager.settle()
+        assert session.provider.calls == calls
+        await session.manager.close()
+
+    @pytest.mark.parametrize(("ttl", "pause", "rows"), [(None, 9_000, 1), (300, 299, 1), (300, 9_000, 0)])
+    async def test_without_the_setting_a_pause_or_new_rows_nothing_is_done(
+        self, ttl: float | None, pause: float, rows: int
+    ) -> None:
+        """The cache is warm, or the request is the one it holds."""
+        session, clock = await self.session(ttl)
+        await session.talk(rows)
+        clock.time += pause
+        assert nodes(await session.view()) == []
+        await session.manager.close()
+
+    async def test_after_an_undo_it_is_held_back_too(self) -> None:
+        """The user wants the rows."""
+        session, clock = await self.session(300)
+        await session.talk()
+        clock.time += 301
+        await session.view()
+        await session.manager.undo()
+        await session.manager.add_message(user("And now?"))
+        clock.time += 301
+        assert nodes(await session.view()) == []
+        await session.manager.close()
+
+
+async def test_a_session_finds_them_as_capabilities() -> None:
+    """As the host's interface calls them."""
+    coordinator = MockCoordinator()
+    await mount(coordinator, {**SETTINGS, "cache": "memory"})
+    context = coordinator.get("context")
+    for row in tool_session(12, size=600):
+        await context.add_message(row)
+    provider = ScriptedProvider(then=answer)
+    await context.get_messages_for_request(4_000, provider)
+    assert await coordinator.get_capability("context.pin")(40) == (40,)
+    assert await coordinator.get_capability("context.unpin")() == ()
+    await context.get_messages_for_request(200_000, provider)
+    assert await coordinator.get_capability("context.undo")() > 0
+    await context.close()
