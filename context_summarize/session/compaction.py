@@ -15,7 +15,7 @@ from context_summarize.core.nodes import to_make
 from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.facts.directives import directives_room, share_out
-from context_summarize.session.announcing import Announcer
+from context_summarize.session.announcing import Announcer, Made
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import CompactionThrottle, RequestLimits
 from context_summarize.summaries.services import Services
@@ -88,6 +88,25 @@ class Compaction:
     """Those of them that took no call."""
     before_tokens: int
     """Size of the request before it, as the provider counts."""
+
+    def told(self, budget: int, history_rows: int, after_tokens: int, rows: tuple[int, int], waited: float) -> Made:
+        """What its events tell; `rows` are those of the view before and after it, `waited` is seconds."""
+        return Made(
+            reason=self.plan.reason,
+            budget=budget,
+            history_rows=history_rows,
+            before_tokens=self.before_tokens,
+            after_tokens=after_tokens,
+            before_rows=rows[0],
+            after_rows=rows[1],
+            segments=self.plan.segments,
+            merged=self.plan.merged,
+            from_cache=self.from_cache,
+            fallbacks=sum(shown.summary.fallback for shown in self.view.nodes),
+            waited=waited,
+            rung=self.plan.rung,
+            new=[shown.row["content"] for shown in self.new],
+        )
 
 
 Outcome = Compaction | Literal["late"] | None

@@ -18,9 +18,9 @@ from context_summarize.redaction.redactor import Redact, build_redactor
 from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, new_conversation
 from context_summarize.session.host import Providers
-from context_summarize.session.limits import LimitsReader
+from context_summarize.session.limits import Host, LimitsReader
 from context_summarize.session.operations import Operations
-from context_summarize.session.requests import Host, Requests
+from context_summarize.session.requests import Requests
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.open import open_store
@@ -84,9 +84,9 @@ def build_parts(
         sleep=sleep,
     )
     summarizer = Summarizer(services)
-    tasks = SummaryTasks(SummaryMaker(services, summarizer), _show_by(services))
     providers = Providers(coordinator, config)
     host = _host(coordinator, config, counter, providers)
+    tasks = SummaryTasks(SummaryMaker(services, summarizer), _show_by(services), host.is_cancelled)
     return Parts(
         services=services,
         host=host,

@@ -3,40 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from context_summarize.background import in_slices
 from context_summarize.core.plan import Ask, Prefetched, Reason
 from context_summarize.messages.rows import JsonRow
-from context_summarize.session.announcing import Made
 from context_summarize.session.compaction import Compaction, Compactor, Deadline, Preview
 from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
-from context_summarize.session.limits import LimitsReader, RequestLimits
+from context_summarize.session.limits import Host, RequestLimits, Wanted
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.resume import Records, Resumption
+from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
-from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.tasks import SummaryTasks
-from context_summarize.tokens.calibration import Meter
-from context_summarize.tokens.counter import TokenCounter
 
 _PATIENCE = 0.5
 """Share of the room above `compact_threshold` that a session may use while its next summaries are being made."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """What a request hears from the host."""
-
-    limits: LimitsReader
-    system: SystemPrompt
-    meter: Meter
-    counter: TokenCounter
-    is_cancelled: Callable[[], bool]
-    """True while the host has cancelled what is running."""
 
 
 class Requests:
@@ -52,9 +35,12 @@ class Requests:
         self._records = Records(services.store, services.prompts, services.config)
         self._resumption = Resumption(self._records, compactor, tasks, services.config)
         self._server = Server(services.outbox, host.meter, services.count)
+        self._retention = Retention(services.count)
         self._lock = asyncio.Lock()
         self._chat: Conversation | None = None
         self.paused = False
+        self.is_compacting = False
+        """True while a compaction is being made."""
         config = services.config
         self._indexed_from = min(config.compact_threshold, config.prefetch_threshold or 1.0)
         """Share of the budget from which on segments are cut: below it no plan needs them."""
@@ -89,19 +75,22 @@ class Requests:
 
     # --- one request ------------------------------------------------------------------------------------------------
 
-    async def rows(self, token_budget: int | None, provider: Any | None) -> list[JsonRow]:
+    async def rows(self, wanted: Wanted) -> list[JsonRow]:
         """The rows for the next request, within the budget."""
         async with self._lock:
-            wait = Deadline(self._config.wait_seconds, self._services.clock)
+            wait, is_last = Deadline(self._config.wait_seconds, self._services.clock), False
+            wanted = await self._narrowed(wanted)
             while True:
-                limits, chat = await self._ready(token_budget, provider)
+                limits, chat = await self._ready(wanted)
                 reason = self._due(chat, limits)
                 if reason is None:
                     break
                 ask = Ask(reason, prefetched=self._prefetched(chat, limits))
                 if await self._compacted(chat, limits, ask, wait):
                     await in_slices(self._server.catch_up(self.chat))
-                    break
+                    if is_last or not self._retention.update(self.chat, wanted.retained):
+                        break
+                    is_last = True  # reminders that it has summarised come back whole, and take room
             rows = self._serve(limits)
             self._look_ahead(self.chat, limits)
             return rows
@@ -110,7 +99,7 @@ class Requests:
         """Make a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts."""
         async with self._lock:
             while True:
-                limits, chat = await self._ready(self._host.limits.last_budget, None, is_due=True)
+                limits, chat = await self._ready(self._host.limits.last, is_due=True)
                 before = limits.used(self._server.view(chat).tokens())
                 wait = Deadline(None, self._services.clock)
                 if await self._compacted(chat, limits, Ask("manual", focus), wait):
@@ -121,13 +110,13 @@ class Requests:
     async def preview(self) -> Preview:
         """What the next compaction does, without making it or asking anybody."""
         async with self._lock:
-            limits, chat = await self._ready(self._host.limits.last_budget, None, is_due=True)
+            limits, chat = await self._ready(self._host.limits.last, is_due=True)
             return self._compactor.preview(chat, limits, self._reason(chat, limits))
 
     async def is_due(self) -> bool:
         """True if the next request would make a compaction that is worth making. Starts nothing."""
         async with self._lock:
-            limits, chat = await self._ready(self._host.limits.last_budget, None)
+            limits, chat = await self._ready(self._host.limits.last)
             reason = self._reason(chat, limits)
             return reason is not None and self._compactor.preview(chat, limits, reason).reason is not None
 
@@ -137,20 +126,28 @@ class Requests:
         if not len(self.chat.history) and not system.text:
             return 0
         await self._resumed(system.text is not None)
-        return self._host.meter.correct(self._server.view(self.chat).tokens() + system.tokens)
+        return self._host.meter.correct(self._server.view(self.chat).tokens() + system.tokens + self._retention.tokens)
 
     # --- its parts --------------------------------------------------------------------------------------------------
 
-    async def _ready(
-        self, token_budget: int | None, provider: Any | None, *, is_due: bool = False
-    ) -> tuple[RequestLimits, Conversation]:
+    async def _narrowed(self, wanted: Wanted) -> Wanted:
+        """A provider that refuses the very request that was served last gets a smaller one, whatever we measure."""
+        chat = self.chat
+        if not wanted.hard_fit or self._served is None or self._served[:2] != (chat.history, len(chat.history)):
+            return wanted
+        limits, chat = await self._ready(wanted)
+        return replace(wanted, token_budget=max(1, min(limits.budget, self._used(chat, limits) - 1)))
+
+    async def _ready(self, wanted: Wanted, *, is_due: bool = False) -> tuple[RequestLimits, Conversation]:
         """The limits of a request, and the conversation, resumed; indexed if a compaction is near, or is due."""
         if not self._host.is_cancelled():
             self._tasks.resume_waiting()
         while True:
             history = self.chat.history
-            limits = await self._host.limits.read(token_budget, provider)
+            limits = await self._host.limits.read(wanted, self._retention.tokens)
             await self._resumed(limits.system_prompt is not None, limits.own.own_budget)
+            if self._retention.update(self.chat, wanted.retained):
+                continue
             if self.chat.history is history:
                 derive_sizes(self.chat, self._config, limits.budget)
                 if is_due or self._used(self.chat, limits) >= self._indexed_from * limits.budget:
@@ -224,9 +221,11 @@ class Requests:
 
     async def _compacted(self, chat: Conversation, limits: RequestLimits, ask: Ask, wait: Deadline) -> bool:
         """Make a compaction if one is worth making; False if the history was replaced meanwhile: begin anew."""
+        self.is_compacting = True
         try:
             found = await self._compactor.run(chat, limits, ask, wait, lambda: self.chat.history is chat.history)
         finally:
+            self.is_compacting = False
             self._services.totals.waited_for(wait.take())
         if self.chat.history is not chat.history:
             return False
@@ -238,7 +237,7 @@ class Requests:
 
     async def _commit(self, limits: RequestLimits, made: Compaction, wait: Deadline) -> None:
         """Swap the view; events and record follow. The state changes after the last await that can fail."""
-        before, plan = self.chat, made.plan
+        before = self.chat
         rows_before = len(self._server.view(before))
         self._prefetch.stop()
         self._chat = replace(before, view=made.view)
@@ -248,24 +247,8 @@ class Requests:
         self._services.totals.compactions += 1
         self._services.totals.from_cache += made.from_cache
         view = self._server.view(self.chat)
-        self._compactor.announcer.made(
-            Made(
-                reason=plan.reason,
-                budget=limits.budget,
-                history_rows=len(before.history),
-                before_tokens=made.before_tokens,
-                after_tokens=limits.used(view.tokens()),
-                before_rows=rows_before,
-                after_rows=len(view),
-                segments=plan.segments,
-                merged=plan.merged,
-                from_cache=made.from_cache,
-                fallbacks=sum(shown.summary.fallback for shown in made.view.nodes),
-                waited=wait.since(),
-                rung=plan.rung,
-                new=[shown.row["content"] for shown in made.new],
-            )
-        )
+        after, rows = limits.used(view.tokens()), (rows_before, len(view))
+        self._compactor.announcer.made(made.told(limits.budget, len(before.history), after, rows, wait.since()))
         await self._records.write(self.chat)
 
     def _serve(self, limits: RequestLimits) -> list[JsonRow]:
@@ -275,7 +258,7 @@ class Requests:
             self._served = request
             self._compactor.served()
             self._services.totals.requests += 1
-        return self._server.rows(chat, limits)
+        return self._server.rows(chat, limits, self._retention.rows())
 
     # --- steering and the end ---------------------------------------------------------------------------------------
 
