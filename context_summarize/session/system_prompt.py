@@ -109,7 +109,7 @@ def _split(prompt: str) -> tuple[str, list[tuple[_Name, str]]]:
         start = _BLOCK_START.match(text, max(0, text.rfind("<system-reminder ")))
         if start is None or text.count(_BLOCK_END, start.end()) != 1:
             break
-        before, source = text[: start.start()].rstrip(), start.group(1)
+        before, source = text[: start.start()].rstrip("\n"), start.group(1)
         blocks.insert(0, ((source, seen[source]), text[len(before) :]))
         seen[source] += 1
         text = before
