@@ -116,11 +116,11 @@ def cached_share(views: list[list[JsonRow]]) -> float:
 
 @pytest.mark.parametrize("changes", [False, True], ids=["stays", "changes at each request"])
 async def test_a_status_block_in_the_system_prompt_leaves_the_prompt_cache_warm(changes: bool) -> None:
-    """150 turns, 300 requests."""
+    """150 turns, 300 requests. A block that stays may be long; one that changes is read anew wherever it stands."""
     count = itertools.count()
 
     def block() -> str:
-        files = f"Changed files: {next(count) if changes else 7}. " + "src/orders.py, " * 60
+        files = f"Changed files: {next(count) if changes else 7}. " + "src/orders.py, " * (60 if changes else 1_000)
         return f'<system-reminder source="status">\n{files}\n</system-reminder>'
 
     async def prompt() -> str:
