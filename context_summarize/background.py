@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Generator, Sequence, Set
+from collections.abc import Callable, Generator, Sequence, Set
 from typing import Any, TypeAlias, TypeVar
 
 logger = logging.getLogger(__name__)
@@ -16,6 +16,8 @@ Steps: TypeAlias = Generator[None, None, T]
 
 SLICE_SECONDS = 0.005
 """How long a slice of work keeps the event loop."""
+LOOK_SECONDS = 0.1
+"""How often a wait looks whether the host has cancelled."""
 
 
 def finished(steps: Steps[T]) -> T:
@@ -55,16 +57,25 @@ async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
             logger.warning("%d provider calls continue after the session's end: they ignore cancellation", len(left))
 
 
-async def until_done(tasks: Set[asyncio.Task[Any]], seconds: float | None, stopped: asyncio.Event) -> None:
-    """Wait until the tasks have ended, at most so long (None = as long as it takes), or until `stopped` is set."""
+async def until_done(
+    tasks: Set[asyncio.Task[Any]],
+    seconds: float | None,
+    stopped: asyncio.Event,
+    is_cancelled: Callable[[], bool] = lambda: False,
+) -> None:
+    """Wait until the tasks have ended, at most so long (None = as long as it takes), or until `stopped` is set.
+
+    Args:
+        is_cancelled: looked at all the time, because some hosts tell of a cancellation only after the wait.
+    """
     stop = asyncio.create_task(stopped.wait(), name="context-summarize:stop")
     loop = asyncio.get_running_loop()
     end = None if seconds is None else loop.time() + seconds
     left = set(tasks)
     try:
-        while left and not stop.done():
-            timeout = None if end is None else end - loop.time()
-            if timeout is not None and timeout <= 0:
+        while left and not stop.done() and not is_cancelled():
+            timeout = LOOK_SECONDS if end is None else min(LOOK_SECONDS, end - loop.time())
+            if timeout <= 0:
                 break
             done, _ = await asyncio.wait({*left, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
             left -= done

@@ -38,8 +38,13 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
         "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"
     )
     coordinator.cancellation.on_cancel(manager.stop_waiting)
-    for name in ("compact", "preview", "pause", "resume", "statistics", "undo", "pin", "unpin"):
+    for name in (
+        *("compact", "preview", "pause", "resume", "statistics", "undo", "pin", "unpin"),
+        "request_retention",
+    ):
         coordinator.register_capability(f"context.{name}", getattr(manager, name))
+    coordinator.register_capability("context.foreground_usage", manager.claim_foreground_usage)
+    coordinator.register_capability("context.compacting", lambda: manager.is_compacting)
 
     async def cleanup() -> None:
         if callable(unregister):

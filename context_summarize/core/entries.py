@@ -15,7 +15,7 @@ from context_summarize.messages.copying import Shape, shape_of
 from context_summarize.messages.pairs import opens_with_user
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import JsonRow
-from context_summarize.messages.view_rows import CONTINUATION, synthetic_result, view_row, without_continuation
+from context_summarize.messages.view_rows import continues, synthetic_result, view_row, without_continuation
 from context_summarize.tokens.measure import Count, measure
 
 
@@ -151,5 +151,5 @@ def shown_group(entries: list[Entry]) -> ShownGroup:
         tuple(entries),
         sum(entry.tokens for entry in entries),
         opens_with_user(entry.row for entry in entries),
-        any(CONTINUATION in marks for entry in entries if isinstance(marks := entry.row.get("metadata"), dict)),
+        any(continues(entry.row) for entry in entries),
     )

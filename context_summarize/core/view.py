@@ -40,6 +40,8 @@ class View:
         self._next_group = max(history.group_position(state.frontier_row), groups.first)
         for item in self._head():
             self._append(item)
+        self.head_rows = len(self._entries)
+        """How many rows stand for what is summarised: nodes, and the pins beside them."""
 
     def _head(self) -> Iterator[Entry]:
         """Nodes in order, each with the pins of its range before it."""
@@ -128,6 +130,11 @@ class View:
         if found and not self._settled and not opens_conversation(found[0].row):
             return [self._opening(), *found]
         return found
+
+    @property
+    def open_rows(self) -> int:
+        """How many rows at the end belong to calls that may still get their results."""
+        return len(self._open_entries())
 
     def tokens(self) -> int:
         """Tokens of the view, system prompt aside."""

@@ -34,7 +34,7 @@ def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
         raw=raw,
         role=role,
         rendered=rendered,
-        user=rendered and role == "user" and not any(map(is_result, blocks_of(raw))),
+        user=rendered and role == "user" and not is_reminder(raw) and not any(map(is_result, blocks_of(raw))),
         pinned=(host_system and preserve_system) or (critical and not hook and not ephemeral),
         ephemeral=ephemeral,
         calls=calls,
@@ -42,16 +42,27 @@ def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
     )
 
 
-def is_hook(raw: JsonRow) -> bool:
-    """True for a row that a hook has added: hosts do not save it."""
+def is_reminder(raw: JsonRow) -> bool:
+    """True for a reminder of hooks that the host stores once and saves, as a user row marked ephemeral and persisted.
+
+    The host adds it again only when its text changes, so it must live as long as any other user row.
+    """
     metadata = raw.get("metadata")
-    return isinstance(metadata, dict) and metadata.get("source") == "hook"
+    marks: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
+    return raw["role"] == "user" and marks.get("ephemeral") is True and marks.get("persisted") is True
+
+
+def is_hook(raw: JsonRow) -> bool:
+    """True for a row that a hook has added: hosts do not save it, reminders aside."""
+    metadata = raw.get("metadata")
+    return isinstance(metadata, dict) and metadata.get("source") == "hook" and not is_reminder(raw)
 
 
 def is_ephemeral(raw: JsonRow) -> bool:
-    """True for a row that is `ephemeral`, by itself or by its metadata: hosts do not save it."""
+    """True for a row that is `ephemeral`, by itself or by its metadata: hosts do not save it, reminders aside."""
     metadata = raw.get("metadata")
-    return raw.get("ephemeral") is True or (isinstance(metadata, dict) and metadata.get("ephemeral") is True)
+    marked = raw.get("ephemeral") is True or (isinstance(metadata, dict) and metadata.get("ephemeral") is True)
+    return marked and not is_reminder(raw)
 
 
 def id_of(value: Any) -> str:

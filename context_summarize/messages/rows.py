@@ -27,7 +27,7 @@ class Row:
     rendered: bool
     """False for system, developer, hook and ephemeral rows: hosts do not save them."""
     user: bool
-    """A user message: role user, no hook row, no tool result in it."""
+    """A user message: role user, no hook row, no reminder that the host stores, no tool result in it."""
     pinned: bool
     """Host system and developer rows, and rows marked critical."""
     ephemeral: bool

@@ -172,8 +172,21 @@ def synthetic_result(call: Call) -> JsonRow:
     }
 
 
-CONTINUATION = "openai:response_id"
-"""Key of a row's metadata under which a provider finds the server's own copy of the conversation."""
+_CONTINUATION = ":response_id"
+"""End of the keys of a row's metadata under which providers find the server's own copy of the conversation.
+
+The providers openai and vllm put their own name before it.
+"""
+
+
+def continues(row: JsonRow) -> bool:
+    """True for a row that carries a server-side continuation id."""
+    metadata = row.get("metadata")
+    return isinstance(metadata, dict) and any(map(_is_continuation, metadata))
+
+
+def _is_continuation(key: Any) -> bool:
+    return isinstance(key, str) and key.endswith(_CONTINUATION)
 
 
 def without_continuation(row: JsonRow) -> JsonRow:
@@ -182,7 +195,6 @@ def without_continuation(row: JsonRow) -> JsonRow:
     With one, a provider for reasoning models sends `previous_response_id`, and the server restores the rows that a
     compaction has removed.
     """
-    metadata = row.get("metadata")
-    if isinstance(metadata, dict) and CONTINUATION in metadata:
-        row["metadata"] = {k: v for k, v in metadata.items() if k != CONTINUATION}
+    if continues(row):
+        row["metadata"] = {k: v for k, v in row["metadata"].items() if not _is_continuation(k)}
     return row

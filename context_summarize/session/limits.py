@@ -9,6 +9,7 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.core.limits import Limits
+from context_summarize.messages.rows import JsonRow
 from context_summarize.session.host import Providers, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.summaries.job import Target
@@ -18,6 +19,20 @@ from context_summarize.tokens.counter import TokenCounter
 _WINDOW = 10
 _MOST = 2
 """If the smallest possible request is still too large, at most two compactions run per ten requests."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What the host asks for with a request."""
+
+    token_budget: int | None = None
+    """Tokens that the request may hold; None = what the provider's window gives."""
+    provider: Any | None = None
+    """Who will be asked; None = whoever was asked last."""
+    retained: tuple[str, ...] = ()
+    """Contents of reminders that must stand in the request whole."""
+    hard_fit: bool = False
+    """The provider finds the same request, as it was served, too large for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +45,8 @@ class RequestLimits:
     """The same in our own tokens."""
     system_prompt: str | None
     """The prompt of the host's factory, which hides stored system rows; None without one."""
+    status: JsonRow | None
+    """What of the prompt keeps changing, as the row that ends the request; None without such parts."""
     target: Target | None
     """Who writes summaries; None = nobody: fallbacks only."""
     correct: Callable[[int], int]
@@ -48,23 +65,29 @@ class LimitsReader:
         self._providers = providers
         self._system = system
         self._meter = meter
-        self.last_budget: int | None = None
-        """The budget of the last request, as the host gave it."""
+        self.last = Wanted()
+        """What the host asked for last, as far as it holds for more than one request."""
         self.served_budget: int | None = None
         """The budget of the last request, in tokens."""
 
-    async def read(self, token_budget: int | None, provider: Any | None) -> RequestLimits:
-        """The limits of the next request; nothing is decided yet."""
-        windows = self._providers.windows
-        budget = await request_budget(self._config, token_budget, self._providers.seen(provider), windows)
+    async def read(self, wanted: Wanted, retained_tokens: int = 0) -> RequestLimits:
+        """The limits of the next request; nothing is decided yet.
+
+        Args:
+            retained_tokens: size of the rows that stand beside the view because the host wants them whole.
+        """
+        windows, provider = self._providers.windows, self._providers.seen(wanted.provider)
+        budget = await request_budget(self._config, wanted.token_budget, provider, windows)
         await self._system.refresh()
         target = await self._target()
-        self.last_budget, self.served_budget = token_budget, budget
+        if not wanted.hard_fit:  # a budget for one request alone
+            self.last, self.served_budget = Wanted(token_budget=wanted.token_budget), budget
         own_budget = max(1, self._meter.invert(budget))
         return RequestLimits(
             budget=budget,
-            own=own_limits(self._config, own_budget, self._system.tokens),
+            own=own_limits(self._config, own_budget, self._system.tokens + retained_tokens),
             system_prompt=self._system.text,
+            status=self._system.status_row,
             target=target,
             correct=self._meter.correct,
         )

@@ -21,6 +21,8 @@ from context_summarize.recall.reader import RecallReader
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, filled, is_large
 from context_summarize.session.host import DEFAULT_BUDGET
+from context_summarize.session.host_face import HostFace
+from context_summarize.session.limits import Wanted
 from context_summarize.session.one_loop import OneLoop
 from context_summarize.session.parts import Parts, build_parts
 from context_summarize.session.snapshot import Snapshot, take_snapshot
@@ -28,13 +30,12 @@ from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.session.user_steering import UserSteering
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.protocol import SummaryStore
-from context_summarize.summaries.summarizer import own_call
 
 _MANY = 1_000
 """Rows above which an import into an empty history is taken in slices."""
 
 
-class SummarizingContextManager(UserSteering):
+class SummarizingContextManager(HostFace, UserSteering):
     """An Amplifier context manager that keeps the whole history and sends a view of it that fits the window.
 
     `SummarizingContextManager(max_tokens=40_000, keep_recent=10)` works without a host: it keeps the history, and the
@@ -123,12 +124,7 @@ class SummarizingContextManager(UserSteering):
             token_budget: tokens that the request may hold; by default what the provider's window gives.
             provider: the provider that will be asked; it writes the summaries too unless `summary_provider` is set.
         """
-        await self._loaded()
-        rows = await self._requests.rows(token_budget, provider)
-        if self._file is not None:
-            await self._file.sync()  # every row of the view, also one that came while summaries were made
-        await self._parts.services.outbox.flush()
-        return rows
+        return await self._served(Wanted(token_budget=token_budget, provider=provider))
 
     async def get_messages(self) -> list[JsonRow]:
         """Every message that was added, in order and unchanged, as copies."""
@@ -139,12 +135,6 @@ class SummarizingContextManager(UserSteering):
     def messages(self) -> list[JsonRow]:
         """The same as `get_messages()`: copies; changing them changes nothing here."""
         return [copy_json(row.raw) for row in self.conversation.history.rows]
-
-    async def _loaded(self) -> None:
-        """Until the history's file has been read, if there is one."""
-        self._loop.check()
-        if self._file is not None:
-            await self._file.ready()
 
     async def set_messages(self, messages: Iterable[JsonRow]) -> None:
         """Replace the history, as hosts do at resume and to repair a transcript.
@@ -194,10 +184,6 @@ class SummarizingContextManager(UserSteering):
 
     # --- what hosts look for ----------------------------------------------------------------------------------------
 
-    async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
-        """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside."""
-        self._parts.host.system.set_factory(factory)
-
     async def get_token_count(self) -> int:
         """Tokens of the view as it would be served now, without a compaction; 0 while there is nothing."""
         await self._loaded()
@@ -224,21 +210,6 @@ class SummarizingContextManager(UserSteering):
             raise TypeError(f"focus must be text that says what to keep, got {type(focus).__name__}")
         await self._loaded()
         return await self._requests.compact(focus)
-
-    async def observe_response(self, event: str, data: dict[str, Any]) -> None:
-        """Hear an `llm:response`: the provider's own figures correct our measuring."""
-        del event
-        if own_call.get() or not isinstance(data, dict) or data.get("status", "ok") != "ok":
-            return
-        if isinstance(data.get("provider"), str):
-            self._parts.summarizer.answered_elsewhere(data["provider"])
-        usage = data.get("usage")
-        if isinstance(usage, dict):
-            self._parts.host.meter.observe(usage)
-
-    async def stop_waiting(self) -> None:
-        """The host has cancelled: a request that waits for summaries is answered now, the work goes on."""
-        self._parts.tasks.stop_waiting()
 
     async def preview(self) -> Preview:
         """What the next compaction does, without making it or asking anybody."""
@@ -291,10 +262,6 @@ class SummarizingContextManager(UserSteering):
             self._requests.begin(self._parts.new_conversation())
         if isinstance(self._parts.services.store, LayeredStore):
             await self._parts.services.store.prepare()
-
-    def check_providers(self) -> None:
-        """Say in the log when `summary_provider` names nothing mounted."""
-        self._parts.providers.check()
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""

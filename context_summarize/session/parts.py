@@ -86,9 +86,10 @@ def build_parts(
         sleep=sleep,
     )
     summarizer = Summarizer(services)
-    tasks = SummaryTasks(SummaryMaker(services, summarizer), _show_by(services), config.redact)
     providers = Providers(coordinator, config)
     host = _host(coordinator, config, counter, providers)
+    maker = SummaryMaker(services, summarizer)
+    tasks = SummaryTasks(maker, _show_by(services), is_cancelled=host.is_cancelled, redact=config.redact)
     compactor = Compactor(services, tasks, Operations(coordinator))
     requests = Requests(services, tasks, compactor, host)
     return Parts(

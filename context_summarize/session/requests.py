@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from context_summarize.background import in_slices
 from context_summarize.core.plan import Ask, Prefetched, Reason
@@ -12,10 +12,11 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Shown
 from context_summarize.session.compaction import Compaction, Compactor, Deadline, Preview
 from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
-from context_summarize.session.limits import Host, RequestLimits
+from context_summarize.session.limits import Host, RequestLimits, Wanted
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.records import Records
 from context_summarize.session.resume import Resumption
+from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
 from context_summarize.session.steering import Act, PromptCache, compact_from, compacted
 from context_summarize.summaries.services import Services
@@ -40,9 +41,12 @@ class Requests:
         self.records = Records(services.store, services.prompts, services.config, host.session_id)
         self.resumption = Resumption(self.records, compactor, tasks, services.config)
         self._server = Server(services.outbox, host.meter, services.count)
+        self._retention = Retention(services.count)
         self._lock = asyncio.Lock()
         self._chat: Conversation | None = None
         self.paused = False
+        self.is_compacting = False
+        """True while a compaction is being made."""
         config = services.config
         self._indexed_from = min(config.compact_threshold, config.prefetch_threshold or 1.0)
         """Share of the budget from which on segments are cut: below it no plan needs them."""
@@ -78,12 +82,13 @@ class Requests:
 
     # --- one request ------------------------------------------------------------------------------------------------
 
-    async def rows(self, token_budget: int | None, provider: Any | None) -> list[JsonRow]:
+    async def rows(self, wanted: Wanted) -> list[JsonRow]:
         """The rows for the next request, within the budget."""
         async with self._lock:
             wait, cold = Deadline(self._config.wait_seconds, self._services.clock), self._cache.is_cold(self.chat)
+            is_last, wanted = False, await self._narrowed(wanted)
             while True:
-                limits, chat = await self._ready(token_budget, provider)
+                limits, chat = await self._ready(wanted)
                 if cold and not self.paused and self._cache.may_compact(chat, limits, self._used(chat, limits)):
                     cold = False
                     await self._compacted(chat, limits, Ask("cold_cache"), wait)
@@ -95,7 +100,9 @@ class Requests:
                 ask = Ask(reason, prefetched=self._prefetched(chat, limits))
                 if await self._compacted(chat, limits, ask, wait):
                     await in_slices(self._server.catch_up(self.chat))
-                    break
+                    if is_last or not self._retention.update(self.chat, wanted.retained):
+                        break
+                    is_last = True  # reminders that it has summarised come back whole, and take room
             rows = self._serve(limits)
             self._look_ahead(self.chat, limits)
             return rows
@@ -104,7 +111,7 @@ class Requests:
         """Make a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts."""
         async with self._lock:
             while True:
-                limits, chat = await self._ready(self._host.limits.last_budget, None, is_due=True)
+                limits, chat = await self._ready(self._host.limits.last, is_due=True)
                 before = limits.used(self._server.view(chat).tokens())
                 wait = Deadline(None, self._services.clock)
                 if await self._compacted(chat, limits, Ask("manual", focus), wait):
@@ -116,7 +123,7 @@ class Requests:
         """Change the view or what the next one shows, between two requests; `act` says how, and what to return."""
         async with self._lock:
             while True:
-                limits, chat = await self._ready(self._host.limits.last_budget, None, is_due=True)
+                limits, chat = await self._ready(self._host.limits.last, is_due=True)
                 change = await act(limits, chat)
                 if self.chat.history is chat.history:
                     break
@@ -130,13 +137,13 @@ class Requests:
     async def preview(self) -> Preview:
         """What the next compaction does, without making it or asking anybody."""
         async with self._lock:
-            limits, chat = await self._ready(self._host.limits.last_budget, None, is_due=True)
+            limits, chat = await self._ready(self._host.limits.last, is_due=True)
             return self._compactor.preview(chat, limits, self._reason(chat, limits))
 
     async def is_due(self) -> bool:
         """True if the next request would make a compaction that is worth making. Starts nothing."""
         async with self._lock:
-            limits, chat = await self._ready(self._host.limits.last_budget, None)
+            limits, chat = await self._ready(self._host.limits.last)
             reason = self._reason(chat, limits)
             return reason is not None and self._compactor.preview(chat, limits, reason).reason is not None
 
@@ -146,20 +153,28 @@ class Requests:
         if not len(self.chat.history) and not system.text:
             return 0
         await self._resumed(system.text is not None)
-        return self._host.meter.correct(self._server.view(self.chat).tokens() + system.tokens)
+        return self._host.meter.correct(self._server.view(self.chat).tokens() + system.tokens + self._retention.tokens)
 
     # --- its parts --------------------------------------------------------------------------------------------------
 
-    async def _ready(
-        self, token_budget: int | None, provider: Any | None, *, is_due: bool = False
-    ) -> tuple[RequestLimits, Conversation]:
+    async def _narrowed(self, wanted: Wanted) -> Wanted:
+        """A provider that refuses the very request that was served last gets a smaller one, whatever we measure."""
+        chat = self.chat
+        if not wanted.hard_fit or self._served is None or self._served[:2] != (chat.history, len(chat.history)):
+            return wanted
+        limits, chat = await self._ready(wanted)
+        return replace(wanted, token_budget=max(1, min(limits.budget, self._used(chat, limits) - 1)))
+
+    async def _ready(self, wanted: Wanted, *, is_due: bool = False) -> tuple[RequestLimits, Conversation]:
         """The limits of a request, and the conversation, resumed; indexed if a compaction is near, or is due."""
         if not self._host.is_cancelled():
             self._tasks.resume_waiting()
         while True:
             history = self.chat.history
-            limits = await self._host.limits.read(token_budget, provider)
+            limits = await self._host.limits.read(wanted, self._retention.tokens)
             await self._resumed(limits.system_prompt is not None, limits.own.own_budget)
+            if self._retention.update(self.chat, wanted.retained):
+                continue
             if self.chat.history is history:
                 derive_sizes(self.chat, self._config, limits.budget)
                 if is_due or self._used(self.chat, limits) >= self._indexed_from * limits.budget:
@@ -235,9 +250,11 @@ class Requests:
 
     async def _compacted(self, chat: Conversation, limits: RequestLimits, ask: Ask, wait: Deadline) -> bool:
         """Make a compaction if one is worth making; False if the history was replaced meanwhile: begin anew."""
+        self.is_compacting = True
         try:
             found = await self._compactor.run(chat, limits, ask, wait, lambda: self.chat.history is chat.history)
         finally:
+            self.is_compacting = False
             self._services.totals.waited_for(wait.take())
         if self.chat.history is not chat.history:
             return False
@@ -271,7 +288,7 @@ class Requests:
             self._cache.served(chat)
             self._compactor.served()
             self._services.totals.requests += 1
-        return self._server.rows(chat, limits)
+        return self._server.rows(chat, limits, self._retention.rows())
 
     # --- steering and the end ---------------------------------------------------------------------------------------
 

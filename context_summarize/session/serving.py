@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from context_summarize.background import Steps
 from context_summarize.core.view import View
 from context_summarize.events import OVER_BUDGET, Outbox
 from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.view_rows import continues
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
 from context_summarize.tokens.calibration import Meter
@@ -42,8 +44,12 @@ class Server:
         self._view = None
         self._warned = False
 
-    def rows(self, chat: Conversation, limits: RequestLimits) -> list[JsonRow]:
-        """The rows of the request, as copies."""
+    def rows(self, chat: Conversation, limits: RequestLimits, retained: Sequence[JsonRow] = ()) -> list[JsonRow]:
+        """The rows of the request, as copies.
+
+        Args:
+            retained: rows that stand behind the summaries because the host wants them whole; they become part of it.
+        """
         view = self.view(chat)
         size = view.tokens()
         used = limits.used(size)
@@ -52,8 +58,14 @@ class Server:
         elif not self._warned:
             self._warned = True
             self._say_over_budget(view, limits, used)
-        self._meter.served(size + limits.own.system_tokens)
-        return view.rows(limits.system_prompt)
+        rows = view.rows(limits.system_prompt)
+        self._meter.served(size + limits.own.system_tokens, may_chain=any(map(continues, reversed(rows))))
+        if limits.status is not None:
+            rows.insert(len(rows) - view.open_rows, limits.status)
+        if retained:
+            at = view.head_rows + bool(limits.system_prompt)
+            rows[at:at] = retained
+        return rows
 
     def _say_over_budget(self, view: View, limits: RequestLimits, used: int) -> None:
         largest = view.largest(limits.own.system_tokens)

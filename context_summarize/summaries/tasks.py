@@ -30,12 +30,23 @@ class SummaryTasks:
 
     Asking for a status or a size starts nothing. A call is made once per key, whoever asks meanwhile. Work outlives the
     request that started it: its result reaches the store by itself.
+
+    Args:
+        is_cancelled: whether the host has cancelled; then nobody waits.
     """
 
-    def __init__(self, maker: SummaryMaker, show: Show, redact: bool | Sequence[str] = True) -> None:
+    def __init__(
+        self,
+        maker: SummaryMaker,
+        show: Show,
+        *,
+        is_cancelled: Callable[[], bool] = lambda: False,
+        redact: bool | Sequence[str] = True,
+    ) -> None:
         self._maker = maker
         self._redact = redact
         self._show = show
+        self._is_cancelled = is_cancelled
         self._entries: dict[str, Entry] = {}
         self._stopped = asyncio.Event()
         self._closed = False
@@ -187,7 +198,8 @@ class SummaryTasks:
         entries = [entry for key in keys if (entry := self._entries[key]).task is not None and not entry.late]
         if not entries or self._stopped.is_set():
             return
-        await until_done({entry.task for entry in entries if entry.task is not None}, seconds, self._stopped)
+        tasks = {entry.task for entry in entries if entry.task is not None}
+        await until_done(tasks, seconds, self._stopped, self._is_cancelled)
         for entry in entries:
             entry.late = entry.task is not None
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from statistics import fmean, linear_regression
 from typing import Any
+
+_CHAIN_EXCESS = 0.5
+"""Share of the last view by which a figure may exceed what is expected; a chained one holds that view once more."""
+_STEADY = 0.25
+"""Share of the estimate by which the excess of tools may change; that of a chain grows by a whole request."""
 
 
 def _clamp(ratio: float) -> float:
@@ -36,6 +42,14 @@ def _misses(ratio: float, constant: float, new: tuple[int, int]) -> bool:
     return abs(new[1] - predicted) > 0.25 * predicted
 
 
+@dataclass(frozen=True, slots=True)
+class _Served:
+    """A view that was handed out."""
+
+    estimate: int
+    may_chain: bool
+
+
 class Meter:
     """Corrects estimates with the provider's figures: a ratio for its tokenizer, a constant for tools and wrapping."""
 
@@ -46,26 +60,70 @@ class Meter:
         """Forget everything: `correct` changes nothing until the next observation."""
         self._ratio, self._constant = 1.0, 0.0
         self._seen: list[tuple[int, int]] = []
-        self._served: int | None = None
+        self._served: _Served | None = None
+        self._last: int | None = None
+        """Estimate of the view that was answered last."""
+        self._excess: int | None = None
+        """By how much the last figure was beyond what was expected of a view whose provider may chain."""
 
-    def served(self, estimate: int) -> None:
-        """A view of that many estimated tokens was handed out; a later one replaces it."""
-        self._served = estimate
+    def served(self, estimate: int, *, may_chain: bool = False) -> None:
+        """A view of that many estimated tokens was handed out; a later one replaces it.
+
+        Args:
+            may_chain: rows of it carry continuation ids. A provider that chains on its server reports the whole chain
+                as input, which says nothing about the view.
+        """
+        self._served = _Served(estimate, may_chain)
+
+    def claim(self) -> Callable[..., bool]:
+        """A recorder of the usage of the served view: whoever holds it knows which response was for that view.
+
+        It takes `input_tokens` and `cache_write_tokens`, both by name, and returns True when the figure was taken.
+        Until another view is served, figures that come without it belong to somebody else's calls.
+        """
+        served, self._served = self._served, None
+
+        def record(*, input_tokens: int, cache_write_tokens: int = 0) -> bool:
+            usage = {"input_tokens": input_tokens, "cache_write_tokens": cache_write_tokens}
+            return served is not None and self._taken(served, usage)
+
+        return record
 
     def observe(self, usage: Mapping[str, Any]) -> bool:
         """Learn from the usage of an `llm:response`; True when it was taken for that of the served view.
 
         Only the first plausible usage after a served view is taken: 0.6 * estimate … 1.8 * estimate + 100,000 (tools)
         tokens; a smaller one belongs to a helper's call. Cache reads are not added: some hosts count them in
-        `input_tokens`.
+        `input_tokens`. The figure of a chained request is not taken.
         """
+        return self._served is not None and self._taken(self._served, usage)
+
+    def _taken(self, served: _Served, usage: Mapping[str, Any]) -> bool:
         figures = (usage.get("input_tokens"), usage.get("cache_write_tokens"))
         actual = sum(figure for figure in figures if type(figure) is int and figure > 0)
-        if (estimate := self._served) is None or not max(0.6 * estimate, 1) <= actual <= 1.8 * estimate + 100_000:
+        estimate = served.estimate
+        if not max(0.6 * estimate, 1) <= actual <= 1.8 * estimate + 100_000:
             return False
-        self._served = None
+        if self._served is served:
+            self._served = None
+        last, self._last = self._last, estimate
+        if served.may_chain and self._is_chained(estimate, actual, estimate if last is None else min(last, estimate)):
+            return False
+        self._excess = None
         self._learn((estimate, actual))
         return True
+
+    def _is_chained(self, estimate: int, actual: int, repeated: int) -> bool:
+        """True for a figure that holds earlier requests too, as far as it can be told.
+
+        It exceeds what is expected by more than half of the last request. So does that of a session whose tools have
+        become more, or are not known yet. But their excess stays, and that of a chain grows with each request.
+        """
+        excess, last = actual - self.correct(estimate), self._excess
+        if excess <= _CHAIN_EXCESS * repeated:
+            return False
+        self._excess = excess
+        return last is None or abs(excess - last) > _STEADY * repeated
 
     def _learn(self, new: tuple[int, int]) -> None:
         seen = [*self._seen, new][-8:]

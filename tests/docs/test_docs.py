@@ -274,7 +274,7 @@ async def test_every_capability_that_a_session_offers_is_on_the_page() -> None:
     coordinator = Registry()
     cleanup = await mount(coordinator, {"cache": "memory"})
     table = EVENTS_PAGE.split("\n## Steering\n")[1].split("\n## ")[0]
-    named = {name for row in _rows(table) for name in re.findall(r"`(context\.[a-z]+)`", row[0])}
+    named = {name for row in _rows(table) for name in re.findall(r"`(context\.[a-z_]+)`", row[0])}
     assert set(coordinator.registered) == named
     await cleanup()
 

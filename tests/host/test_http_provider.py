@@ -162,7 +162,7 @@ class TestOnTheWire:
 
         assert_summary(view)
         [body] = it.requests
-        assert body.keys() == {"model", "messages", "max_completion_tokens"}
+        assert body.keys() == {"model", "messages", "max_completion_tokens", "reasoning_effort"}
         assert body["model"] == "chat-1"
         assert body["max_completion_tokens"] == 2 * SETTINGS["summary_tokens"]
         system, user = body["messages"]

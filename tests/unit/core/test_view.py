@@ -539,9 +539,10 @@ class TestCopies:
 
 
 class TestContinuation:
-    def test_ids_from_before_the_newest_boundary_are_dropped(self) -> None:
+    @pytest.mark.parametrize("name", ["openai", "vllm"])
+    def test_ids_from_before_the_newest_boundary_are_dropped(self, name: str) -> None:
         """Else the provider restores the uncompacted history on its side; ids from after it stay."""
-        marked = {"openai:response_id": "r1", "openai:status": "completed"}
+        marked = {f"{name}:response_id": "r1", "openai:status": "completed"}
         rows = [user("a"), assistant("b"), user("c"), {**assistant("d"), "metadata": dict(marked)}, user("e")]
         history = history_of(rows)
         assert view(history).rows(None)[3]["metadata"] == marked, "before the first boundary"

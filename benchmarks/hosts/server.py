@@ -1,0 +1,185 @@
+"""A Responses API server that is strict about its input, keeps chains, and has a prompt cache; it counts characters."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+CHARACTERS = 4
+"""Characters that the server counts as one token."""
+_CACHED = 8
+"""Prompts that the cache remembers."""
+
+Item = dict[str, Any]
+
+
+@dataclass
+class Sent:
+    """One request of the agent loop, as the server saw it."""
+
+    items: list[str]
+    """Instructions and input items in order, as JSON."""
+    tokens: int
+    """Input tokens of it, chain and tools included."""
+    cached: int
+    """Those of them that the prompt cache holds."""
+    chained: bool
+
+
+@dataclass
+class State:
+    """What the server remembers of one session."""
+
+    window: int
+    """Tokens that the input of one request may hold; the chain behind it is not counted."""
+    sent: list[Sent] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    chains: dict[str, list[str]] = field(default_factory=dict)
+    prompts: list[list[str]] = field(default_factory=list)
+    ids: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    summaries: int = 0
+
+    def answer(self, body: dict[str, Any]) -> tuple[int, Item]:
+        """Status and body of the answer to a request."""
+        own = _items(body)
+        problem = _problem(body) or self._too_long(own)
+        if problem:
+            self.faults.append(problem)
+            return 400, {"error": {"message": problem, "type": "invalid_request_error", "code": None}}
+        previous = body.get("previous_response_id")
+        chain = self.chains.get(previous, []) if previous else []
+        prompt = [json.dumps(body.get("tools") or []), *chain, *own]
+        cached = max((_common(prompt, known) for known in self.prompts), default=0)
+        sent = Sent(own, sum(map(len, prompt)) // CHARACTERS, cached // CHARACTERS, bool(chain))
+        self.prompts = [*self.prompts[1 - _CACHED :], prompt]
+        output = self._output(body)
+        found = f"resp_{next(self.ids)}"
+        if body.get("tools"):
+            self.sent.append(sent)
+            if body.get("store"):
+                self.chains[found] = [*chain, *own, *_items({"input": output})[1:]]
+        else:
+            self.summaries += 1
+        return 200, _response(found, body, output, sent)
+
+    def _too_long(self, own: list[str]) -> str | None:
+        tokens = sum(map(len, own)) // CHARACTERS
+        return f"Your input exceeds the context window of this model ({tokens})" if tokens > self.window else None
+
+    def _output(self, body: dict[str, Any]) -> list[Item]:
+        number = next(self.ids)
+        if not body.get("tools"):
+            fence = json.dumps(body["input"][-1])[:4_000]
+            text = f"Goal: the user wants each order found. State: all orders so far were found. {hash(fence) % 10**8}"
+            return [_message(f"msg_{number}", text)]
+        last = body["input"][-1]
+        if last.get("type") == "function_call_output" or _after_result(body["input"]):
+            return [_message(f"msg_{number}", f"Order found by call {number}; it is on its way and arrives on time.")]
+        arguments = json.dumps({"order": f"ORD{number:05d}"})
+        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": "lookup"}
+        return [{**call, "arguments": arguments, "status": "completed"}]
+
+
+def _after_result(items: list[Item]) -> bool:
+    """True where nothing but reminders stands behind a result."""
+    for item in reversed(items):
+        if item.get("type") == "function_call_output":
+            return True
+        if item.get("role") != "user" or "<system-reminder" not in json.dumps(item):
+            return False
+    return False
+
+
+def _items(body: dict[str, Any]) -> list[str]:
+    """Instructions and input as the model reads them: without the ids of items, which some providers invent anew."""
+    items = [{key: value for key, value in item.items() if key != "id"} for item in body["input"]]
+    return [json.dumps(item) for item in [{"instructions": body.get("instructions") or ""}, *items]]
+
+
+def _problem(body: dict[str, Any]) -> str | None:
+    """What the API would refuse."""
+    calls: dict[str, bool] = {}
+    for at, item in enumerate(body["input"]):
+        kind = item.get("type", "message")
+        if kind == "function_call":
+            if item["call_id"] in calls:
+                return f"input[{at}]: duplicate call {item['call_id']}"
+            calls[item["call_id"]] = False
+        elif kind == "function_call_output":
+            if item["call_id"] not in calls:
+                return f"input[{at}]: no tool call found for function call output {item['call_id']}"
+            calls[item["call_id"]] = True
+        elif kind == "message" and not item.get("content"):
+            return f"input[{at}]: empty content"
+    missing = [call for call, answered in calls.items() if not answered]
+    return f"no tool output found for function call {missing[0]}" if missing else None
+
+
+def _common(one: list[str], other: list[str]) -> int:
+    """Characters of the items that both begin with."""
+    pairs = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    return sum(len(item) for item, _ in pairs)
+
+
+def _message(name: str, text: str) -> Item:
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"type": "message", "id": name, "role": "assistant", "status": "completed", "content": content}
+
+
+def _response(name: str, body: dict[str, Any], output: list[Item], sent: Sent) -> Item:
+    made = len(json.dumps(output)) // CHARACTERS
+    usage = {
+        "input_tokens": sent.tokens,
+        "input_tokens_details": {"cached_tokens": sent.cached},
+        "output_tokens": made,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": sent.tokens + made,
+    }
+    head = {"id": name, "object": "response", "created_at": 0, "status": "completed", "model": body["model"]}
+    rest = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": body.get("tools") or []}
+    return {**head, **rest, "output": output, "usage": usage}
+
+
+class Server:
+    """The server in a thread; `with Server(window) as server:` gives its address and its state."""
+
+    def __init__(self, window: int) -> None:
+        self.state = state = State(window)
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                card = {"id": "gpt-5.5", "object": "model", "created": 0, "owned_by": "x", "max_model_len": window}
+                self._send(200, {"object": "list", "data": [card]})
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                self._send(*state.answer(body))
+
+            def _send(self, status: int, body: Any) -> None:
+                data = json.dumps(body).encode()
+                self.send_response(status)
+                self.send_header("Content-Type", "application/json")
+                self.send_header("Content-Length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, format: str, *args: Any) -> None:
+                """Nothing on stderr."""
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.address = f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def __enter__(self) -> Server:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()

@@ -1,0 +1,430 @@
+"""What newer loops, hooks and providers do, in replicas of a few lines; each names the source that it follows."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import logging
+import os
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import pytest
+from amplifier_core import ContextLengthError
+from amplifier_core.message_models import ChatRequest, Message
+from amplifier_core.testing import MockCoordinator
+
+from context_summarize import SummarizingContextManager, mount
+from context_summarize.messages.rows import JsonRow
+from context_summarize.testing import ScriptedProvider, assistant, result, tool_session, user
+from context_summarize.testing import call as tool_call
+from tests.support.session import summarise
+
+BUDGET = 10_000
+SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "elide_tool_results": None}
+PROMPT = "You are the clerk of an order desk. Look each order up before you answer. " * 12
+
+
+class Desk:
+    """A mounted context and a loop around it: each turn takes two requests, as with a tool call."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.coordinator = MockCoordinator()
+        self.provider = ScriptedProvider(then=summarise, context_window=100_000)
+        self.views: list[list[JsonRow]] = []
+        self.compactions = 0
+        self.marks: dict[str, Any] = {}
+        """Metadata of the assistant rows from now on."""
+        self._settings = {**SETTINGS, **settings}
+        self._cleanup: Any = None
+
+    async def __aenter__(self) -> Desk:
+        self._cleanup = await mount(self.coordinator, self._settings)
+        self.coordinator.hooks.register("context:compaction", self._count, name="count")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._cleanup()
+
+    async def _count(self, event: str, data: dict[str, Any]) -> Any:
+        from amplifier_core.models import HookResult
+
+        self.compactions += 1
+        return HookResult(action="continue")
+
+    @property
+    def context(self) -> SummarizingContextManager:
+        found = self.coordinator.get("context")
+        assert isinstance(found, SummarizingContextManager)
+        return found
+
+    async def turn(self, number: int, request: Callable[[], Any]) -> None:
+        """A user's row, a request, a call with its result, a request, an answer."""
+        await self.context.add_message(user(f"Please find order ORD{number:05d}."))
+        self.views.append(await request())
+        await self._add(tool_call(f"call_{number}", "lookup", order=number))
+        text = "; ".join(f"ORD{number:05d} stop {stop} weight {stop * 7 % 31} kg" for stop in range(20))
+        await self.context.add_message(result(f"call_{number}", text, "lookup"))
+        self.views.append(await request())
+        await self._add(assistant(f"Order ORD{number:05d} is on its way."))
+        await self.context.settle()
+
+    async def _add(self, row: JsonRow) -> None:
+        await self.context.add_message({**row, "metadata": self.marks} if self.marks else row)
+
+    async def plain(self) -> list[JsonRow]:
+        return await self.context.get_messages_for_request(provider=self.provider)
+
+
+# --- hooks in the system prompt -------------------------------------------------------------------------------------
+
+
+class PromptHook:
+    """hooks-status-context f7b6fdd, `_ensure_prefix_placement`: read the factory, wrap it, set it again.
+
+    Without a factory to wrap it gives its block to the loop, which adds it to every request.
+    """
+
+    def __init__(self, context: Any, block: Callable[[], str]) -> None:
+        self._context = context
+        self._block = block
+        self._wrapped: Any = None
+
+    async def on_request(self) -> str:
+        """Before every request; what the loop is to add to it."""
+        base = getattr(self._context, "_system_prompt_factory", None)
+        if base is None:
+            return self._block()
+        if base is not self._wrapped:
+
+            async def wrapped() -> str:
+                return f"{await base()}\n\n{self._block()}"
+
+            self._wrapped = wrapped
+            await self._context.set_system_prompt_factory(wrapped)
+        return ""
+
+
+def cached_share(views: list[list[JsonRow]]) -> float:
+    """Share of all input that stands at the beginning of the request before as well."""
+    texts = [json.dumps(view) for view in views]
+    kept = (len(os.path.commonprefix(pair)) for pair in itertools.pairwise(texts))  # noqa: RUF071 - no paths
+    return sum(kept) / sum(map(len, texts[1:]))
+
+
+@pytest.mark.parametrize("changes", [False, True], ids=["stays", "changes at each request"])
+async def test_a_status_block_in_the_system_prompt_leaves_the_prompt_cache_warm(changes: bool) -> None:
+    """150 turns, 300 requests. A block that stays may be long; one that changes is read anew wherever it stands."""
+    count = itertools.count()
+
+    def block() -> str:
+        files = f"Changed files: {next(count) if changes else 7}. " + "src/orders.py, " * (60 if changes else 1_000)
+        return f'<system-reminder source="status">\n{files}\n</system-reminder>'
+
+    async def prompt() -> str:
+        return PROMPT
+
+    async with Desk(max_tokens=4 * BUDGET) as desk:
+        await desk.context.set_system_prompt_factory(prompt)
+        hook = PromptHook(desk.context, block)
+
+        async def request() -> list[JsonRow]:
+            added = await hook.on_request()
+            rows = await desk.plain()
+            return [*rows, user(added)] if added else rows
+
+        for number in range(150):
+            await desk.turn(number, request)
+
+        assert desk.compactions > 0
+        assert cached_share(desk.views) >= 0.95
+        for view in desk.views:
+            assert view[0]["role"] == "system"
+            assert view[0]["content"].startswith(PROMPT)
+            assert json.dumps(view).count("Changed files") == 1
+
+
+async def test_the_factory_is_read_back_as_it_was_set_and_may_be_assigned() -> None:
+    async def prompt() -> str:
+        return "one"
+
+    async def other() -> str:
+        return "two"
+
+    made: Any = SummarizingContextManager()
+    assert made._system_prompt_factory is None  # noqa: SLF001 - the name that hooks use
+    await made.set_system_prompt_factory(prompt)
+    assert made._system_prompt_factory is prompt  # noqa: SLF001
+    made._system_prompt_factory = other  # noqa: SLF001
+    assert (await made.get_messages_for_request())[0] == {"role": "system", "content": "two"}
+
+
+async def test_the_blocks_of_other_hooks_stay_where_they_are() -> None:
+    """Only the block that changes leaves the prompt, and its tokens still count."""
+    count = itertools.count()
+
+    async def prompt() -> str:
+        still = '<system-reminder source="skills">\nskills\n</system-reminder>'
+        return f'{PROMPT}\n\n<system-reminder source="status">\n{next(count)}\n</system-reminder>\n\n{still}'
+
+    made = SummarizingContextManager()
+    await made.set_system_prompt_factory(prompt)
+    await made.add_message(user("Good morning."))
+    await made.get_messages_for_request()
+    rows = await made.get_messages_for_request()
+
+    assert [row["role"] for row in rows] == ["system", "user", "user"]
+    assert "skills" in rows[0]["content"]
+    assert "status" not in rows[0]["content"]
+    assert rows[2]["content"] == '<system-reminder source="status">\n1\n</system-reminder>'
+    Message(**rows[2])
+
+
+async def test_a_changing_block_never_stands_between_a_call_and_its_result() -> None:
+    count = itertools.count()
+
+    async def prompt() -> str:
+        return f'{PROMPT}\n\n<system-reminder source="status">\n{next(count)}\n</system-reminder>'
+
+    made = SummarizingContextManager()
+    await made.set_system_prompt_factory(prompt)
+    for row in (user("Find it."), tool_call("call_1")):
+        await made.add_message(row)
+        await made.get_messages_for_request()
+    rows = await made.get_messages_for_request()
+
+    assert [row["role"] for row in rows] == ["system", "user", "user", "assistant"]
+
+
+# --- reminders that the loop stores ---------------------------------------------------------------------------------
+
+
+def reminder(text: str) -> JsonRow:
+    """loop-streaming 44189a3 (tests/test_ephemeral_cache_persist_mode.py): stored once, again when it changes."""
+    return {"role": "user", "content": text, "metadata": {"ephemeral": True, "persisted": True}}
+
+
+class StoringLoop:
+    """loop-streaming c417041, d0b8ca8: reminders are stored and wanted whole, and each request is checked.
+
+    Follows tests/test_request_retention.py and tests/test_provider_budget_guard.py: a request that the provider finds
+    too large is asked for once more with `hard_fit`; if that is too large as well the loop raises.
+    """
+
+    def __init__(self, desk: Desk, limit: int | None = None) -> None:
+        self._desk = desk
+        self._limit = limit
+        self.wanted: list[str] = []
+        self.rebuilt = 0
+
+    async def remind(self, text: str) -> None:
+        """Store a reminder unless the newest stored one is the same."""
+        stored = [row["content"] for row in await self._desk.context.get_messages() if row == reminder(row["content"])]
+        if not stored or stored[-1] != text:
+            await self._desk.context.add_message(reminder(text))
+        self.wanted = [text]
+
+    async def request(self) -> list[JsonRow]:
+        ask = self._desk.coordinator.get_capability("context.request_retention")
+        rows = await ask(retain_contents=self.wanted, provider=self._desk.provider)
+        if self._limit is not None and self._estimate(rows) > self._limit:
+            self.rebuilt += 1
+            rows = await ask(
+                retain_contents=self.wanted, provider=self._desk.provider, token_budget=self._limit, hard_fit=True
+            )
+            if self._estimate(rows) > self._limit:
+                raise ContextLengthError("the request remains over budget")
+        ChatRequest(messages=[Message(**row) for row in rows])
+        return list(rows)
+
+    def _estimate(self, rows: list[JsonRow]) -> int:
+        return sum(len(str(row)) for row in rows) // 3
+
+
+async def test_a_stored_reminder_stands_whole_in_every_request() -> None:
+    """It is stored once, summarised like any other row, and still there afterwards; the prefix breaks no more often."""
+    async with Desk() as desk:
+        loop = StoringLoop(desk)
+        for number in range(60):
+            await loop.remind("<system-reminder>RULE-7: answer in French.</system-reminder>")
+            await desk.turn(number, loop.request)
+
+        assert desk.compactions >= 2
+        assert sum(row == reminder(loop.wanted[0]) for row in await desk.context.get_messages()) == 1
+        for view in desk.views:
+            assert [row["content"] for row in view].count(loop.wanted[0]) == 1
+        pairs = itertools.pairwise(desk.views)
+        assert sum(later[: len(earlier)] != earlier for earlier, later in pairs) == desk.compactions
+
+
+async def test_a_reminder_that_changes_is_wanted_in_its_newest_form() -> None:
+    async with Desk() as desk:
+        loop = StoringLoop(desk)
+        for number in range(40):
+            await loop.remind(f"<system-reminder>MODE {number // 15}</system-reminder>")
+            await desk.turn(number, loop.request)
+            assert loop.wanted[0] in [row["content"] for row in desk.views[-1]]
+
+
+async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_once() -> None:
+    """The provider's own estimate is larger than ours: below our threshold it refuses, and the loop never raises."""
+    async with Desk() as desk:
+        loop = StoringLoop(desk, limit=BUDGET * 7 // 10)
+        for number in range(60):
+            await loop.remind("<system-reminder>RULE-7</system-reminder>")
+            await desk.turn(number, loop.request)
+
+        assert loop.rebuilt > 0
+        assert loop.rebuilt < 20, "the smaller view lasts"
+
+
+async def test_a_budget_for_one_request_is_forgotten_with_it() -> None:
+    async with Desk() as desk:
+        for row in tool_session(6):
+            await desk.context.add_message(row)
+        ask = desk.coordinator.get_capability("context.request_retention")
+        await ask(retain_contents=[], provider=desk.provider)
+        await ask(retain_contents=[], provider=desk.provider, token_budget=1_500, hard_fit=True)
+
+        assert (await desk.context.preview()).budget == BUDGET
+
+
+async def test_a_wanted_content_that_was_never_stored_is_added_and_nothing_is_raised() -> None:
+    async with Desk() as desk:
+        await desk.context.add_message(user("<quoted>"))
+        ask = desk.coordinator.get_capability("context.request_retention")
+        rows = await ask(retain_contents=["RULE-9"])
+
+        assert rows == [reminder("RULE-9"), user("<quoted>")]
+        assert await desk.context.get_messages() == [user("<quoted>")]
+
+
+async def test_a_stored_reminder_is_kept_and_summarised_as_other_rows_are() -> None:
+    """It reaches the summariser, and it stays in the history."""
+    async with Desk() as desk:
+        rows = [
+            *tool_session(3),
+            user("The real task: ORD77777."),
+            reminder("Reminded."),
+            *tool_session(4, start=3)[1:],
+        ]
+        for row in [*rows, *(assistant(f"Step {at}: " + "words " * 60) for at in range(30))]:
+            await desk.context.add_message(row)
+        await desk.plain()
+        assert await desk.context.compact() > 0
+
+        view = await desk.plain()
+        assert user("The real task: ORD77777.") not in view
+        assert "user" in {row["role"] for row in view}
+        assert any("Reminded." in str(message.content) for r in desk.provider.requests for message in r.messages)
+        assert reminder("Reminded.") in await desk.context.get_messages()
+
+
+# --- cancellation ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+async def waiting() -> AsyncIterator[tuple[Desk, asyncio.Event, asyncio.Task[list[JsonRow]]]]:
+    """A request that waits for a summary, in a loop that tells of a cancellation only afterwards."""
+    async with Desk(prefetch_threshold=None, wait_seconds=60) as desk:
+        gate = asyncio.Event()
+        desk.provider = ScriptedProvider(then=summarise, context_window=100_000, gate=gate)
+        for row in tool_session(60, size=600):
+            await desk.context.add_message(row)
+        request = asyncio.create_task(desk.plain())
+        async with asyncio.timeout(10):
+            while not desk.provider.calls:  # noqa: ASYNC110 - the provider has no event for it
+                await asyncio.sleep(0.01)
+        yield desk, gate, request
+        gate.set()
+
+
+@pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
+async def test_ctrl_c_ends_a_wait_within_half_a_second_and_the_work_goes_on(waiting: Any, how: str) -> None:
+    """loop-basic 937a53f, loop-streaming e5438b4: `trigger_callbacks` runs at the loop's own checks, after the view."""
+    desk, gate, request = waiting
+    assert not request.done()
+    begun = time.monotonic()
+    getattr(desk.coordinator.cancellation, how)()
+    rows = await asyncio.wait_for(request, 5)
+
+    assert time.monotonic() - begun < 0.5
+    assert rows
+    under_way = desk.provider.calls
+    gate.set()
+    desk.coordinator.cancellation.reset()
+    left = [task for task in asyncio.all_tasks() if task.get_name().startswith("context-summarize:")]
+    await asyncio.wait_for(asyncio.gather(*left), 10)
+    await desk.context.compact()
+    asked = [str(r.messages[1].content) for r in desk.provider.requests]
+    assert under_way
+    assert len(asked) == len(set(asked)), "what was under way was kept, and is not asked for again"
+
+
+# --- chains on the provider's server --------------------------------------------------------------------------------
+
+
+class ChainingServer:
+    """provider-openai ec5f9c9: `previous_response_id` of the last assistant row that has one, and the full input too.
+
+    The server restores the chain behind that id, and counts it as input.
+    """
+
+    def __init__(self, key: str, *, chains: bool) -> None:
+        self._key = key
+        self._chains = chains
+        self._known: dict[str, int] = {}
+        self._ids = itertools.count(1)
+
+    def figures(self, rows: list[JsonRow]) -> tuple[str, int]:
+        """The id of the response and the input tokens that it reports."""
+        own = sum(len(str(row["content"])) for row in rows) // 4 + 2_000
+        last = next((row for row in reversed(rows) if self._key in row.get("metadata", {})), None)
+        total = own + (self._known[last["metadata"][self._key]] if last and self._chains else 0)
+        name = f"resp_{next(self._ids)}"
+        self._known[name] = total
+        return name, total
+
+
+async def chained_session(key: str, *, chains: bool) -> tuple[int, float]:
+    """Compactions and coverage of a session of 300 requests."""
+    async with Desk() as desk:
+        server = ChainingServer(key, chains=chains)
+
+        async def request() -> list[JsonRow]:
+            rows = await desk.plain()
+            name, tokens = server.figures(rows)
+            desk.marks = {key: name}
+            usage = {"input_tokens": tokens, "output_tokens": 20}
+            told = {"status": "ok", "provider": "openai", "usage": usage}
+            await desk.context.observe_response("llm:response", told)
+            return rows
+
+        for number in range(150):
+            await desk.turn(number, request)
+        return desk.compactions, (await desk.context.statistics()).coverage or 0.0
+
+
+@pytest.mark.parametrize("key", ["openai:response_id", "vllm:response_id"])
+async def test_a_session_that_chains_makes_as_many_compactions_as_one_that_does_not(key: str, caplog: Any) -> None:
+    with caplog.at_level(logging.WARNING, "context_summarize"):
+        plain, chained = [await chained_session(key, chains=chains) for chains in (False, True)]
+
+    assert plain[0] > 2
+    assert chained[0] == plain[0]
+    assert chained[1] == pytest.approx(plain[1], rel=0.02)
+    assert caplog.records == []
+
+
+# --- what hosts ask beside ------------------------------------------------------------------------------------------
+
+
+async def test_a_status_line_sees_that_a_compaction_is_being_made(waiting: Any) -> None:
+    desk, gate, request = waiting
+    compacting = desk.coordinator.get_capability("context.compacting")
+    assert compacting() is True
+    gate.set()
+    await request
+    assert compacting() is False
