@@ -15,7 +15,7 @@ OPEN: Mapping[str, range] = {"100K": range(1, 11), "500K": range(1, 5)}
 _PLAN_MARK = re.compile(r"\s*->->\s*[\d,\s]+$")
 """The generator's own mark at the end of a user message: its place in the plan."""
 _ANSWERS = ("answer", "ideal_answer", "ideal_response", "ideal_summary", "expected_compliance")
-_EXACT = frozenset({"information_extraction", "knowledge_update", "multi_session_reasoning", "temporal_reasoning"})
+EXACT = frozenset({"information_extraction", "knowledge_update", "multi_session_reasoning", "temporal_reasoning"})
 """Kinds whose answer is a value. The numbers in other answers count the answer's own points."""
 
 
@@ -46,7 +46,7 @@ def load_all(size: str, data: Path = DATA) -> list[Chat]:
 def _question(kind: str, entry: dict[str, Any], messages: tuple[Message, ...], positions: dict[int, int]) -> Question:
     answer = str(next((entry[name] for name in _ANSWERS if name in entry), ""))
     named = {positions[given] for given in _numbers(entry.get("source_chat_ids")) if given in positions}
-    golds = gold_values(answer, [messages[at].content for at in named]) if kind in _EXACT else ()
+    golds = gold_values(answer, [messages[at].content for at in named]) if kind in EXACT else ()
     instruction = entry.get("instruction_being_tested")
     return Question(kind, entry["question"], answer, tuple(sorted(named)), golds, instruction)
 
