@@ -2,8 +2,9 @@
 
 A question is asked as it stands. Its evidence is the messages that the data set names as its sources. A message is
 found where the answer quotes it: at least a hundred characters of it in one piece, or all of it. *Evidence* is the mean
-share of a question's messages that are found. *Key* counts only those whose sentence with most of the words of question and
-answer is quoted; *any* counts questions of which one message is found; *gold* those with all values of the answer.
+share of a question's messages that are found. *Key* counts only those whose sentence with most of the words of
+question and answer is quoted; *any* counts questions of which one message is found; *gold* those with all values of
+the answer.
 """
 
 from __future__ import annotations

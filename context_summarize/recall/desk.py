@@ -40,8 +40,10 @@ class RecallDesk:
         self._index: PassageIndex | None = None
         self._groups = 0
         """Rendered groups of the history that are in the index."""
+        self._steps: Steps[None] | None = None
+        """What is being added; the next one who asks goes on where somebody was cancelled."""
         self._usable = indexed
-        self._last: tuple[WordsQuery, Ranking] | None = None
+        self._last: tuple[str, int, Ranking] | None = None
         """The last question with its answer, so that a cursor goes on where the answer stopped."""
         self._task: asyncio.Task[None] | None = None
 
@@ -64,30 +66,30 @@ class RecallDesk:
             asked = WordsQuery.of(query)
             if asked is not None and len(asked.text) <= MAX_CHARS:
                 folded = history.message_range(0, frontier)[1] if frontier else 0
-                ranking = await self._ranking(history, asked, folded)
+                until = reader.total if asked.until is None else asked.until
+                ranking = await self._ranking(history, asked.text, until, folded)
             return await asyncio.to_thread(reader.answer, query, limit, ranking)
         finally:
             self.reading -= limit
 
-    async def _ranking(self, history: History, query: WordsQuery, folded: int) -> Ranking | None:
-        """What the index knows of a question; None where there is no index."""
+    async def _ranking(self, history: History, text: str, until: int, folded: int) -> Ranking | None:
+        """What the index knows of a question about the rows up to `until`; None where there is no index."""
         async with self._lock:
             await self._advance(history)
             if self._index is None:
                 return None
-            until = self._index.rows if query.until is None else min(query.until, self._index.rows)
-            asked = WordsQuery(query.text, until)
-            if self._last is None or self._last[0] != asked:
+            if self._last is None or self._last[:2] != (text, until):
                 try:
-                    self._last = asked, rank(self._index, query.text, until, folded)
+                    self._last = text, until, await in_slices(rank(self._index, text, until, folded))
                 except sqlite3.Error as error:
                     self._give_up(error)
                     return None
-            return self._last[1]
+            return self._last[2]
 
     def ahead(self, history: History) -> None:
         """Bring the index in step in the background, so that the next question finds it ready."""
-        if self._usable and (self._task is None or self._task.done()):
+        in_step = self._history is history and self._groups == len(history.rendered)
+        if self._usable and not in_step and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._ahead(history), name="context-summarize:recall-index")
 
     async def _ahead(self, history: History) -> None:
@@ -102,14 +104,14 @@ class RecallDesk:
         try:
             if self._index is None:
                 self._index, self._history = PassageIndex(), history
-            await in_slices(self._steps(self._index, history))
+            if self._steps is None:
+                self._steps = self._added(self._index, history)
+            await in_slices(self._steps)
+            self._steps = None
         except sqlite3.Error as error:
             self._give_up(error)
-        except asyncio.CancelledError:
-            self._forget()  # a row may be there in part
-            raise
 
-    def _steps(self, index: PassageIndex, history: History) -> Steps[None]:
+    def _added(self, index: PassageIndex, history: History) -> Steps[None]:
         while self._groups < len(history.rendered):
             first = history.rendered_rows[self._groups] + 1
             for shown in shown_rows(history.rows, history.rendered_group(self._groups), first):
@@ -126,7 +128,7 @@ class RecallDesk:
     def _forget(self) -> None:
         if self._index is not None:
             self._index.close()
-        self._history, self._index, self._groups, self._last = None, None, 0, None
+        self._history, self._index, self._groups, self._steps, self._last = None, None, 0, None, None
 
     async def close(self) -> None:
         """End what is under way and let go of the index."""

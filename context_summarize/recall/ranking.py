@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import pairwise
 
+from context_summarize.background import Steps
 from context_summarize.recall.index import PassageIndex
 from context_summarize.recall.search import query_words
 
-_POSTINGS = 8_000
-"""Passages looked at for one question: about ten milliseconds. Its rarest words come first; common ones that do not fit
-are left out. A limit by share would leave out the very subject of a short history."""
-_PHRASES = 2_000
+_POSTINGS = 5_000
+"""Passages looked at for one question: about five milliseconds. Its rarest words come first; common ones that do not
+fit are left out. A limit by share would leave out the very subject of a short history."""
+_PHRASES = 1_000
 """Passages looked at for one pair of neighbouring words."""
 _CANDIDATES = 400
 """Passages that are weighed."""
+_ROWS = 300
+"""Rows of a ranking at most."""
 _PHRASE_WEIGHT = 0.3
 """What a pair of neighbouring words adds to the weights of its words."""
 _BESIDE = 0.2
@@ -82,22 +86,27 @@ def telling(words: Sequence[str]) -> list[str]:
     return [word for word in words if word not in _STOP_WORDS] or list(words)
 
 
-def rank(index: PassageIndex, question: str, until: int, folded: int) -> Ranking:
+def rank(index: PassageIndex, question: str, until: int, folded: int) -> Steps[Ranking]:
     """The rows up to number `until` that answer the question; those after `folded` count less, unless it is 0."""
     quoted = [" ".join(query_words(phrase)) for phrase in _QUOTED.findall(question)]
     words = [_POSSESSIVE.sub("", word) for word in query_words(_QUOTED.sub(" ", question))]
     words = [word for word in dict.fromkeys(words) if any(map(str.isalnum, word))]
-    terms, unknown = _terms(index, [phrase for phrase in quoted if phrase], words)
-    scores = _passage_scores(index, terms, until)
-    rows = _row_scores(index, scores, until)
+    terms, unknown = yield from _terms(index, [phrase for phrase in quoted if phrase], words)
+    scores = yield from _passage_scores(index, terms, until)
+    best: dict[int, int] = {}
+    for passage, score in scores.items():
+        row = index.row_of(passage)
+        if row not in best or score > scores[best[row]]:
+            best[row] = passage
+    rows = _row_scores(index, {row: scores[passage] for row, passage in best.items()}, until)
     if folded:
         rows = {row: score * (_SEEN if row > folded else 1.0) for row, score in rows.items()}
-    order = sorted(rows, key=lambda row: (-rows[row], -row))
-    found = (Found(row, _spans(index, row, scores, wide=at < _WIDE)) for at, row in enumerate(order))
+    order = sorted(rows, key=lambda row: (-rows[row], -row))[:_ROWS]
+    found = (Found(row, _spans(index, row, best.get(row), wide=at < _WIDE)) for at, row in enumerate(order))
     return Ranking(tuple(found), tuple(unknown))
 
 
-def _terms(index: PassageIndex, quoted: Sequence[str], words: Sequence[str]) -> tuple[list[_Term], list[str]]:
+def _terms(index: PassageIndex, quoted: Sequence[str], words: Sequence[str]) -> Steps[tuple[list[_Term], list[str]]]:
     """What to look for, rarest first and together within `_POSTINGS`; and words that are not in the index."""
     most = _POSTINGS + 1
     known: list[_Term] = []
@@ -112,6 +121,7 @@ def _terms(index: PassageIndex, quoted: Sequence[str], words: Sequence[str]) -> 
             known.append(_Term(phrase, count))
         elif not text.isascii() or any(map(str.isdigit, text)):
             unknown.append(text)
+        yield
     known.sort(key=lambda term: term.count)
     chosen, left = known[:1], _POSTINGS - sum(term.count for term in known[:1])
     for term in known[1:]:
@@ -119,41 +129,49 @@ def _terms(index: PassageIndex, quoted: Sequence[str], words: Sequence[str]) -> 
             break
         chosen.append(term)
         left -= term.count
-    return chosen + _pairs(index, words), unknown
+    pairs = yield from _pairs(index, words)
+    return chosen + pairs, unknown
 
 
-def _pairs(index: PassageIndex, words: Sequence[str]) -> list[_Term]:
+def _pairs(index: PassageIndex, words: Sequence[str]) -> Steps[list[_Term]]:
     """Neighbouring words of the question that the history holds as neighbours too."""
-    told = (pair for pair in pairwise(words) if not _STOP_WORDS.intersection(pair))
-    phrases = [_phrase(" ".join(pair)) for pair in told]
-    counted = (_Term(phrase, index.count(phrase, _PHRASES), _PHRASE_WEIGHT) for phrase in phrases)
-    return [term for term in counted if 0 < term.count < _PHRASES]
+    found: list[_Term] = []
+    for pair in pairwise(words):
+        if not _STOP_WORDS.intersection(pair):
+            phrase = _phrase(" ".join(pair))
+            count = index.count(phrase, _PHRASES)
+            if 0 < count < _PHRASES:
+                found.append(_Term(phrase, count, _PHRASE_WEIGHT))
+            yield
+    return found
 
 
 def _phrase(text: str) -> str:
     return '"' + text.replace('"', " ").replace("\0", " ") + '"'
 
 
-def _passage_scores(index: PassageIndex, terms: Sequence[_Term], until: int) -> dict[int, float]:
+def _passage_scores(index: PassageIndex, terms: Sequence[_Term], until: int) -> Steps[dict[int, float]]:
     """The best passages: BM25, more for those with more of the words, and a share of what stands beside them."""
-    total, last = len(index), index.passages_of(until)
-    end = last.stop if last else total + 1
+    total = len(index)
+    end = index.passages_of(until).stop if until <= index.rows else total + 1
     mean = index.chars / total if total else 1.0
     scores: defaultdict[int, float] = defaultdict(float)
-    held: Counter[int] = Counter()
+    held: defaultdict[int, int] = defaultdict(int)
     for term in terms:
         weight = term.weight * math.log(1 + (total - term.count + 0.5) / (term.count + 0.5))
         for passage in index.passages_with(term.phrase, _POSTINGS):
             if passage < end:
                 scores[passage] += weight
                 held[passage] += term.weight == 1.0
+        yield
     whole = max(1, sum(term.weight == 1.0 for term in terms))
     weighed: dict[int, float] = {}
-    for passage, score in scores.items():
+    rough = sorted(((score * (whole + held[passage]), passage) for passage, score in scores.items()), reverse=True)
+    for _, passage in rough[: 4 * _CANDIDATES]:
         start, stop = index.span(passage)
         brevity = (_K1 + 1) / (1 + _K1 * (1 - _B + _B * (stop - start) / mean))
-        weighed[passage] = score * brevity * (1 + held[passage] / whole)
-    best = dict(sorted(weighed.items(), key=lambda item: -item[1])[:_CANDIDATES])
+        weighed[passage] = scores[passage] * brevity * (1 + held[passage] / whole)
+    best = {passage: weighed[passage] for passage in nlargest(_CANDIDATES, weighed, key=weighed.__getitem__)}
     return {passage: score + _beside(index, passage, best) for passage, score in best.items()}
 
 
@@ -162,12 +180,9 @@ def _beside(index: PassageIndex, passage: int, scores: Mapping[int, float]) -> f
     return _BESIDE * sum(scores.get(at, 0.0) for at in (passage - 1, passage + 1) if at in row)
 
 
-def _row_scores(index: PassageIndex, passages: Mapping[int, float], until: int) -> dict[int, float]:
+def _row_scores(index: PassageIndex, best: Mapping[int, float], until: int) -> dict[int, float]:
     """The score of each row's best passage, less in long rows, and a share of the rows beside it."""
-    own: dict[int, float] = {}
-    for passage, score in passages.items():
-        row = index.row_of(passage)
-        own[row] = max(own.get(row, 0.0), score / (1 + _LONG_ROW * math.log(len(index.passages_of(row)))))
+    own = {row: score / (1 + _LONG_ROW * math.log(len(index.passages_of(row)))) for row, score in best.items()}
     rows: dict[int, float] = {}
     for row in {at for found in own for at in (found - 1, found, found + 1)}:
         size = len(index.passages_of(row))
@@ -182,10 +197,10 @@ def _row_scores(index: PassageIndex, passages: Mapping[int, float], until: int) 
     return rows
 
 
-def _spans(index: PassageIndex, row: int, scores: Mapping[int, float], *, wide: bool) -> tuple[tuple[int, int], ...]:
-    """Where the best passage of a row stands, with its neighbours if `wide`."""
+def _spans(index: PassageIndex, row: int, best: int | None, *, wide: bool) -> tuple[tuple[int, int], ...]:
+    """Where the best passage of a row stands, or its first one; with its neighbours if `wide`."""
     all_of_row = index.passages_of(row)
-    best = max(all_of_row, key=lambda passage: scores.get(passage, 0.0))
+    best = best or all_of_row.start
     shown = [at for at in ((best - 1, best, best + 1) if wide else (best,)) if at in all_of_row]
     return tuple(_joined(index.span(at) for at in shown))
 

@@ -127,6 +127,8 @@ class SummarizingContextManager(UserSteering):
         if self._file is not None:
             await self._file.sync()  # every row of the view, also one that came while summaries were made
         await self._parts.services.outbox.flush()
+        if self._config.recall_tool and self.conversation.view.nodes:
+            self._desk.ahead(self.conversation.history)
         return rows
 
     async def get_messages(self) -> list[JsonRow]:
