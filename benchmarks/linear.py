@@ -58,7 +58,7 @@ UNITS = (
 LISTED = (
     "facts.action_tools", "facts.actions", "facts.outcomes",
     "facts.commands", "facts.directives", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations",
-    "recall.reader", "recall.search", "redaction.assigned", "redaction.cookies",
+    "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search", "redaction.assigned", "redaction.cookies",
     "redaction.keys", "redaction.marks",
     "redaction.values", "redaction.views", "summaries.allowance", "summaries.failures", "summaries.substance",
     "summaries.validation", "tokens.counter", "transcript.escaping", "transcript.fences", "transcript.forged",
@@ -85,7 +85,7 @@ MATCHED = frozenset([
     "redaction.assigned._VARIABLE", "redaction.assigned._VAULT", "redaction.keys._BASE64_AFTER",
     "redaction.keys._BASE64_BEFORE", "redaction.keys._CHECKSUM", "redaction.keys._RUN",
     "redaction.values._PLACEHOLDER", "redaction.views._GOES_ON", "recall.reader._RANGE",
-    "recall.reader._RANGE_CURSOR", "recall.reader._WORDS_CURSOR", "summaries.substance._CHAT",
+    "recall.reader._RANGE_CURSOR", "recall.query._WORDS_CURSOR", "summaries.substance._CHAT",
     "summaries.substance._COPIED", "summaries.validation._ERROR_TEXT", "summaries.validation._REFUSAL",
     "transcript.forged._ROLE_LINE", "transcript.rows._HEADER",
 ])  # fmt: skip
@@ -95,7 +95,7 @@ BOUNDED = {
     "facts.directives._TOLD_BEFORE": 80, "facts.directives._REPORTED_BEFORE": 80, "facts.directives._TOLD_AFTER": 80,
     "facts.own_voice._TAG": LONG, "facts.directives": READ, "facts.own_voice": READ,
     "facts.pasted": READ, "facts.quotations": READ,
-    "own_voice": READ, "directives": READ, "summaries.failures": 2_000, "redaction.assigned._PAGING": 80,
+    "own_voice": READ, "directives": READ, "recall.ranking": 400, "summaries.failures": 2_000, "redaction.assigned._PAGING": 80,
     "redaction.assigned._OPTION": 80, "redaction.assigned._TYPE": 80, "summaries.validation._REFUSAL": 400,
     "summaries.validation._ERROR_TEXT": 400, "summaries.substance": 200_000,
 }  # fmt: skip

@@ -9,8 +9,8 @@ import zipfile
 
 import pytest
 
-from benchmarks.real import beam, fetch, locomo, scoring
-from benchmarks.real.chats import DataMissingError
+from benchmarks.real import beam, fetch, locomo, recall, scoring
+from benchmarks.real.chats import Chat, DataMissingError, Message, Question
 
 FILE = "data/one.json"
 
@@ -128,6 +128,20 @@ def test_a_locomo_chat_is_read_with_its_sources_and_golds(tmp_path):
     assert (chat.questions[0].sources, chat.questions[0].golds) == ((0,), ("Prius",))
     with pytest.raises(DataMissingError, match=r"python -m benchmarks\.real\.fetch"):
         locomo.load_all(tmp_path / "none")
+
+
+@pytest.mark.parametrize("indexed", [True, False])
+async def test_evidence_is_what_an_answer_quotes_of_the_sources(indexed):
+    filler = [Message("assistant", f"Nothing of importance, number {number}. " * 30) for number in range(20)]
+    source = Message("user", "By the way, the deployment deadline of the tracker is March 15.")
+    asked = Question("one", "When is the tracker's deployment deadline?", "March 15", (20,), ("March 15",))
+    absent = Question("one", "Who sings zarzuelas?", "Nobody", (3,), ())
+    chat = Chat("made", (*filler, source, *filler), (asked, absent, Question("other", "What?", "", (1,), ())))
+
+    figures = await recall.measure([chat], ["one"], indexed=indexed)
+
+    assert (figures.evidence, figures.key, figures.any, figures.gold) == ([1, 0], [1, 0], [1, 0], [True])
+    assert max(figures.tokens) <= recall.LIMIT
 
 
 def test_gold_values_are_what_answer_and_sources_share():

@@ -87,9 +87,9 @@ class RecallDesk:
             return self._last[2]
 
     def ahead(self, history: History) -> None:
-        """Bring the index in step in the background, so that the next question finds it ready."""
+        """Bring the index in step in the background, if the session's frames name the tool."""
         in_step = self._history is history and self._groups == len(history.rendered)
-        if self._usable and not in_step and (self._task is None or self._task.done()):
+        if self._usable and history.recall and not in_step and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._ahead(history), name="context-summarize:recall-index")
 
     async def _ahead(self, history: History) -> None:
@@ -121,7 +121,10 @@ class RecallDesk:
         yield from index.commit()
 
     def _give_up(self, error: sqlite3.Error) -> None:
-        logger.warning("recall searches the history itself, more slowly: SQLite's full-text search fails: %s", error)
+        if self._usable:  # else the session has ended meanwhile
+            logger.warning(
+                "recall searches the history itself, more slowly: SQLite's full-text search fails: %s", error
+            )
         self._usable = False
         self._forget()
 

@@ -127,8 +127,7 @@ class SummarizingContextManager(UserSteering):
         if self._file is not None:
             await self._file.sync()  # every row of the view, also one that came while summaries were made
         await self._parts.services.outbox.flush()
-        if self._config.recall_tool and self.conversation.view.nodes:
-            self._desk.ahead(self.conversation.history)
+        self._desk.ahead(self.conversation.history)
         return rows
 
     async def get_messages(self) -> list[JsonRow]:
@@ -273,8 +272,8 @@ class SummarizingContextManager(UserSteering):
         threshold = self._config.compact_threshold if self._config.auto_compact else 1.0
         budget = self._parts.host.limits.served_budget or DEFAULT_BUDGET
         limit = limit_tokens(budget, int(threshold * budget) - used - self._desk.reading)
-        nodes = [shown.node for shown in chat.view.nodes]
-        return await self._desk.answer(chat.history, nodes, chat.view.frontier, query, limit)
+        nodes, frontier = [shown.node for shown in chat.view.nodes], chat.view.frontier
+        return await self._desk.answer(chat.history, nodes, frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import sqlite3
 import time
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from context_summarize.core.history import History
 from context_summarize.errors import RecallError
@@ -16,15 +19,16 @@ from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.recall import desk as desk_module
 from context_summarize.recall.desk import RecallDesk
-from context_summarize.recall.query import RecallAnswer, RecallQuery
+from context_summarize.recall.query import MIN_TOKENS, RecallAnswer, RecallQuery
 from context_summarize.testing import assistant, calls, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
+from tests.properties.strategies import histories
 
 COUNT = TokenCounter().count
 
 
 def history_of(rows: list[JsonRow]) -> History:
-    history = History()
+    history = History(recall=True)
     add(history, rows)
     return history
 
@@ -156,6 +160,36 @@ async def test_an_index_that_was_cancelled_is_gone_on_with(desk):
     first.cancel()
 
     assert len((await ask(desk, history, "port", 4_000)).messages) == 50
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    histories(),
+    st.integers(MIN_TOKENS, 1_600),
+    st.integers(0, 60),
+    st.sampled_from(["order", "Where does app/main.py ship always?", '"do not" A1B', "日本語 UNÏ", "#12 user ==="]),
+)
+def test_any_history_is_quoted_word_for_word_within_the_limit(rows, limit, frontier, words):
+    history = history_of(rows)
+
+    async def asked() -> list[RecallAnswer]:
+        desk = RecallDesk(COUNT)
+        given = [min(frontier, len(history.rendered)), RecallQuery(words=words), limit]
+        answers = [await desk.answer(history, (), *given)]
+        while (cursor := answers[-1].cursor) is not None:
+            answers.append(await desk.answer(history, (), given[0], RecallQuery(cursor=cursor), limit))
+        await desk.close()
+        return answers
+
+    answers = asyncio.run(asked())
+    numbers = [number for answer in answers for number in answer.messages]
+
+    assert len(numbers) == len(set(numbers))
+    for answer in answers:
+        assert answer.tokens <= limit
+        headers = re.findall(r"(?m)^#(\d+) (?:user|assistant|tool|function)\b", answer.text)
+        assert [int(number) for number in headers] == list(answer.messages)
+        assert len(re.findall("(?m)^=== transcript", answer.text)) == (2 if answer.messages else 0)
 
 
 async def test_a_closed_desk_still_answers_from_the_history():
