@@ -118,7 +118,7 @@ def _ranked(rows: NumberedRows, ranking: Ranking, words: Sequence[str], until: i
     last = _numbers(rows, telling(words)[:_MAX_PLAIN], rows.closed_rows + 1, until)
     order = dict.fromkeys([*first, *spans, *last])
     plain = frozenset(first)
-    title = f"Passages of {len(order)} of {until} messages of this conversation match"
+    title = f"Passages of {len(order)} of {until} messages of this conversation match, or stand beside a match of,"
     found = [Found(number, ()) if number in plain else spans.get(number, Found(number, ())) for number in order]
     return _Hits(found, (*ranking.unknown, *words), title, "best first")
 
