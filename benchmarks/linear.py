@@ -58,7 +58,8 @@ UNITS = (
 LISTED = (
     "facts.action_tools", "facts.actions", "facts.outcomes",
     "facts.commands", "facts.directives", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations",
-    "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search", "redaction.assigned", "redaction.cookies",
+    "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search",
+    "redaction.assigned", "redaction.cookies",
     "redaction.keys", "redaction.marks",
     "redaction.values", "redaction.views", "summaries.allowance", "summaries.failures", "summaries.substance",
     "summaries.validation", "tokens.counter", "transcript.escaping", "transcript.fences", "transcript.forged",
@@ -95,7 +96,8 @@ BOUNDED = {
     "facts.directives._TOLD_BEFORE": 80, "facts.directives._REPORTED_BEFORE": 80, "facts.directives._TOLD_AFTER": 80,
     "facts.own_voice._TAG": LONG, "facts.directives": READ, "facts.own_voice": READ,
     "facts.pasted": READ, "facts.quotations": READ,
-    "own_voice": READ, "directives": READ, "recall.ranking": 400, "summaries.failures": 2_000, "redaction.assigned._PAGING": 80,
+    "own_voice": READ, "directives": READ,
+    "recall.ranking": 400, "summaries.failures": 2_000, "redaction.assigned._PAGING": 80,
     "redaction.assigned._OPTION": 80, "redaction.assigned._TYPE": 80, "summaries.validation._REFUSAL": 400,
     "summaries.validation._ERROR_TEXT": 400, "summaries.substance": 200_000,
 }  # fmt: skip

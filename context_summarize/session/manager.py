@@ -269,11 +269,10 @@ class SummarizingContextManager(UserSteering):
             RecallError: the query names nothing that is there, or there is no room for an answer.
         """
         used, chat = await self.get_token_count(), self.conversation
-        threshold = self._config.compact_threshold if self._config.auto_compact else 1.0
         budget = self._parts.host.limits.served_budget or DEFAULT_BUDGET
-        limit = limit_tokens(budget, int(threshold * budget) - used - self._desk.reading)
-        nodes, frontier = [shown.node for shown in chat.view.nodes], chat.view.frontier
-        return await self._desk.answer(chat.history, nodes, frontier, query, limit)
+        bound = int(budget * self._config.compact_threshold) if self._config.auto_compact else budget
+        limit, nodes = limit_tokens(budget, bound - used - self._desk.reading), [one.node for one in chat.view.nodes]
+        return await self._desk.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
