@@ -12,6 +12,7 @@ import importlib
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -58,7 +59,8 @@ UNITS = (
 LISTED = (
     "facts.action_tools", "facts.actions", "facts.outcomes",
     "facts.commands", "facts.directives", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations",
-    "recall.reader", "recall.search", "redaction.assigned", "redaction.cookies",
+    "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search",
+    "redaction.assigned", "redaction.cookies",
     "redaction.keys", "redaction.marks",
     "redaction.values", "redaction.views", "summaries.allowance", "summaries.failures", "summaries.substance",
     "summaries.validation", "tokens.counter", "transcript.escaping", "transcript.fences", "transcript.forged",
@@ -85,7 +87,7 @@ MATCHED = frozenset([
     "redaction.assigned._VARIABLE", "redaction.assigned._VAULT", "redaction.keys._BASE64_AFTER",
     "redaction.keys._BASE64_BEFORE", "redaction.keys._CHECKSUM", "redaction.keys._RUN",
     "redaction.values._PLACEHOLDER", "redaction.views._GOES_ON", "recall.reader._RANGE",
-    "recall.reader._RANGE_CURSOR", "recall.reader._WORDS_CURSOR", "summaries.substance._CHAT",
+    "recall.reader._RANGE_CURSOR", "recall.query._WORDS_CURSOR", "summaries.substance._CHAT",
     "summaries.substance._COPIED", "summaries.validation._ERROR_TEXT", "summaries.validation._REFUSAL",
     "transcript.forged._ROLE_LINE", "transcript.rows._HEADER",
 ])  # fmt: skip
@@ -95,7 +97,8 @@ BOUNDED = {
     "facts.directives._TOLD_BEFORE": 80, "facts.directives._REPORTED_BEFORE": 80, "facts.directives._TOLD_AFTER": 80,
     "facts.own_voice._TAG": LONG, "facts.directives": READ, "facts.own_voice": READ,
     "facts.pasted": READ, "facts.quotations": READ,
-    "own_voice": READ, "directives": READ, "summaries.failures": 2_000, "redaction.assigned._PAGING": 80,
+    "own_voice": READ, "directives": READ,
+    "recall.ranking": 400, "summaries.failures": 2_000, "redaction.assigned._PAGING": 80,
     "redaction.assigned._OPTION": 80, "redaction.assigned._TYPE": 80, "summaries.validation._REFUSAL": 400,
     "summaries.validation._ERROR_TEXT": 400, "summaries.substance": 200_000,
 }  # fmt: skip
@@ -135,7 +138,7 @@ class Piece:
     @property
     def most(self) -> int:
         """Characters of the longest text that it is ever given, at most `LONG`."""
-        return min(LONG, BOUNDED.get(self.name) or BOUNDED.get(self.name.rpartition(".")[0]) or LONG)
+        return min(LONG, BOUNDED.get(self.name.partition("[")[0]) or BOUNDED.get(self.name.rpartition(".")[0]) or LONG)
 
 
 @lru_cache(maxsize=4_096)
@@ -178,10 +181,13 @@ def compiled_in(module: str) -> Iterator[tuple[str, re.Pattern[str]]]:
 def patterns() -> Iterator[Piece]:
     """Each compiled pattern that runs over content."""
     for module in LISTED:
+        seen: Counter[str] = Counter()
         for name, pattern in compiled_in(module):
             full = f"{module}.{name}"
             matched = full in MATCHED or (module == "facts.patterns" and name not in SEARCHED)
-            yield Piece(full, (_matched if matched else _searched)(pattern))
+            again = f"[{seen[name]}]" if seen[name] else ""
+            yield Piece(full + again, (_matched if matched else _searched)(pattern))
+            seen[name] += 1
     for at, known in enumerate(FORMATS):
         units = tuple(unit for word in known.needs for unit in (word, f"{word} {word}"))
         cased = {word: re.search(re.escape(word), known.pattern.pattern, re.IGNORECASE) for word in known.needs}

@@ -43,19 +43,22 @@ def test_a_hostile_text_is_as_long_as_it_should_be(unit):
 
 
 def test_every_pattern_of_redaction_is_measured():
-    names = [name for name, _ in patterns()]
+    names = [piece.name for piece in patterns()]
     assert len(names) == len(set(names)) > len(FORMATS) + 50
     assert {"redaction.assigned._ASSIGNED", "redaction.views._JOINED", "facts.patterns.URL"} <= set(names)
-    assert [name for name, _ in normalisations()][:3] == ["redact", "decomposed", "comparable"]
+    assert [piece.name for piece in normalisations()][:3] == ["redact", "decomposed", "comparable"]
 
 
 def test_a_report_says_what_is_over_the_bar(monkeypatch, capsys):
-    def made() -> Iterator[tuple[str, linear.Work]]:
-        yield "good", len
-        yield "bad", re.compile("a+b").search
+    def made() -> Iterator[linear.Piece]:
+        yield linear.Piece("good", len)
+        yield linear.Piece("bad", re.compile("a+b").search)
 
+    monkeypatch.setattr(linear, "suspicion", lambda piece, unit, ending: 1.0)
     monkeypatch.setattr(
-        linear, "measured", lambda name, work, unit, ending: growth(1.0, 16.0 if name == "bad" else 4.0, name)
+        linear,
+        "measured",
+        lambda piece, unit, ending: growth(1.0, 16.0 if piece.name == "bad" else 4.0, piece.name),
     )
 
     assert linear.report(made(), ["", "!"]) is False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -11,6 +12,7 @@ from context_summarize.errors import RecallError
 MIN_TOKENS = 400
 """The least that an answer needs; below it the request counts as full."""
 MAX_TOKENS = 4_000
+_WORDS_CURSOR = re.compile(r"(?s)(\d{1,9})\+(\d{1,9}):(.+)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,31 @@ class RecallQuery:
             if value and value.strip():
                 values[name] = value.strip()
         return cls(**values)
+
+
+@dataclass(frozen=True, slots=True)
+class WordsQuery:
+    """A search by words, or its continuation."""
+
+    text: str
+    """The words, with one blank between each."""
+    until: int | None = None
+    """The last row that the first answer could hold; None at the first one."""
+    skip: int = 0
+    """Rows that earlier answers held."""
+
+    @classmethod
+    def of(cls, query: RecallQuery) -> WordsQuery | None:
+        """The search that a query asks for; None if it asks for something else."""
+        if query.words is not None:
+            return cls(_plain(query.words))
+        if query.cursor is not None and (match := _WORDS_CURSOR.fullmatch(query.cursor)):
+            return cls(_plain(match[3]), int(match[1]), int(match[2]))
+        return None
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.encode("utf-8", "replace").decode().split())
 
 
 @dataclass(frozen=True, slots=True)

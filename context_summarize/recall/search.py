@@ -10,8 +10,8 @@ from itertools import accumulate
 
 from context_summarize.transcript.decomposing import decomposed
 
-MAX_WORDS = 16
-MAX_CHARS = 200
+MAX_WORDS = 64
+MAX_CHARS = 400
 """Most characters of a query, because the cursor contains the query."""
 _WHOLE = 600
 """Longest row, in characters, that is shown whole."""
@@ -83,7 +83,7 @@ def excerpt(text: str, words: Sequence[str]) -> str:
             spans[-1][1] = max(end, spans[-1][1])
         else:
             spans.append([start, end])
-    return "\n[…]\n".join(_piece(text, start, end) for start, end in spans)
+    return "\n[…]\n".join(piece(text, start, end) for start, end in spans)
 
 
 def _place(text: str, word: str) -> tuple[int, int] | None:
@@ -112,6 +112,7 @@ def _place_in(piece: str, start: int, plain: str, span: tuple[int, int]) -> tupl
     return start + bisect_right(ends, span[0]), start + bisect_right(ends, span[1])
 
 
-def _piece(text: str, start: int, end: int) -> str:
+def piece(text: str, start: int, end: int) -> str:
+    """A part of a text, with marks where it does not begin or end the text."""
     # The leading "…" also prevents that the rest of a line looks like the header of a row.
     return f"{'… ' if start else ''}{text[start:end]}{' …' if end < len(text) else ''}"

@@ -16,8 +16,8 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.copying import copy_json
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
+from context_summarize.recall.desk import RecallDesk
 from context_summarize.recall.query import RecallAnswer, RecallQuery, limit_tokens
-from context_summarize.recall.reader import RecallReader
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, filled, is_large
 from context_summarize.session.host import DEFAULT_BUDGET
@@ -71,8 +71,7 @@ class SummarizingContextManager(HostFace, UserSteering):
         self._requests.begin(self._parts.new_conversation())
         self._file = self._parts.session_file(self._take)
         self._loop = OneLoop()
-        self._recalling = 0
-        """Tokens of answers to `recall` that are being read."""
+        self._desk = RecallDesk(self._parts.services.count)
 
     @property
     def conversation(self) -> Conversation:
@@ -124,7 +123,9 @@ class SummarizingContextManager(HostFace, UserSteering):
             token_budget: tokens that the request may hold; by default what the provider's window gives.
             provider: the provider that will be asked; it writes the summaries too unless `summary_provider` is set.
         """
-        return await self._served(Wanted(token_budget=token_budget, provider=provider))
+        rows = await self._served(Wanted(token_budget=token_budget, provider=provider))
+        self._desk.ahead(self.conversation.history)
+        return rows
 
     async def get_messages(self) -> list[JsonRow]:
         """Every message that was added, in order and unchanged, as copies."""
@@ -240,15 +241,10 @@ class SummarizingContextManager(HostFace, UserSteering):
             RecallError: the query names nothing that is there, or there is no room for an answer.
         """
         used, chat = await self.get_token_count(), self.conversation
-        reader = RecallReader(chat.history, [shown.node for shown in chat.view.nodes], self._parts.services.count)
-        threshold = self._config.compact_threshold if self._config.auto_compact else 1.0
         budget = self._parts.host.limits.served_budget or DEFAULT_BUDGET
-        limit = limit_tokens(budget, int(threshold * budget) - used - self._recalling)
-        self._recalling += limit  # calls of one turn run side by side and stand in no view yet
-        try:
-            return await asyncio.to_thread(reader.answer, query, limit)
-        finally:
-            self._recalling -= limit
+        bound = int(budget * self._config.compact_threshold) if self._config.auto_compact else budget
+        limit, nodes = limit_tokens(budget, bound - used - self._desk.reading), [one.node for one in chat.view.nodes]
+        return await self._desk.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
@@ -265,6 +261,7 @@ class SummarizingContextManager(HostFace, UserSteering):
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""
+        await self._desk.close()
         await self._requests.close()
         if self._file is not None:
             await self._file.close()
