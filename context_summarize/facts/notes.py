@@ -36,138 +36,19 @@ _WORD = re.compile(r"(?<![\w-])[^\W\d_]+(?:['’-][^\W\d_]+)*(?![\w-])")
 _CODE_BEGINS = re.compile(r"\s{4,}|\t|\s*(?:import|def|class|return|const|let|var)\s")
 _CODE_SIGN = re.compile(r"[{}<>=;|\\()\[\]$]")
 
-_FILLER = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "i",
-        "i'm",
-        "i've",
-        "i'd",
-        "i'll",
-        "im",
-        "ive",
-        "my",
-        "me",
-        "mine",
-        "you",
-        "your",
-        "you're",
-        "we",
-        "we're",
-        "we've",
-        "our",
-        "us",
-        "it",
-        "it's",
-        "its",
-        "is",
-        "am",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "being",
-        "that",
-        "that's",
-        "this",
-        "these",
-        "those",
-        "there",
-        "so",
-        "just",
-        "really",
-        "kinda",
-        "kind",
-        "sort",
-        "like",
-        "well",
-        "very",
-        "quite",
-        "also",
-        "then",
-        "and",
-        "or",
-        "but",
-        "can",
-        "could",
-        "would",
-        "should",
-        "will",
-        "may",
-        "might",
-        "do",
-        "does",
-        "did",
-        "done",
-        "has",
-        "have",
-        "had",
-        "having",
-        "if",
-        "how",
-        "what",
-        "when",
-        "which",
-        "who",
-        "please",
-        "help",
-        "want",
-        "wanted",
-        "need",
-        "needed",
-        "trying",
-        "try",
-        "know",
-        "think",
-        "thinking",
-        "let's",
-        "hi",
-        "hello",
-        "hey",
-        "thanks",
-        "thank",
-        "sure",
-        "okay",
-        "yes",
-        "some",
-        "any",
-        "more",
-        "most",
-        "much",
-        "of",
-        "got",
-        "get",
-        "getting",
-    ]
-)
+_FILLER_TEXT = """
+a an the i i'm i've i'd i'll im ive my me mine you your you're we we're we've our us it it's its is am are was were
+be been being that that's this these those there so just really kinda kind sort like well very quite also then and
+or but can could would should will may might do does did done has have had having if how what when which who please
+help want wanted need needed trying try know think thinking let's hi hello hey thanks thank sure okay yes some any
+more most much of got get getting
+"""
+_FILLER = frozenset(_FILLER_TEXT.split())
 """Words that a note does without."""
-_CONNECTING = frozenset(
-    [
-        "at",
-        "by",
-        "for",
-        "from",
-        "in",
-        "into",
-        "on",
-        "to",
-        "with",
-        "without",
-        "before",
-        "after",
-        "until",
-        "since",
-        "not",
-        "no",
-        "never",
-        "per",
-        "than",
-        "as",
-    ]
-)
+_CONNECTING_TEXT = """
+at by for from in into on to with without before after until since not no never per than as
+"""
+_CONNECTING = frozenset(_CONNECTING_TEXT.split())
 
 
 @lru_cache(maxsize=4_096)
@@ -273,33 +154,11 @@ def _far(at: int, place: int) -> int:
     return place - at if at <= place else 2 * (at - place)
 
 
-_CHANGES = frozenset(
-    [
-        "now",
-        "improved",
-        "increased",
-        "reduced",
-        "dropped",
-        "rose",
-        "raised",
-        "lowered",
-        "grew",
-        "fell",
-        "went",
-        "updated",
-        "changed",
-        "moved",
-        "set",
-        "switched",
-        "adjusted",
-        "currently",
-        "already",
-        "about",
-        "around",
-        "approximately",
-        "only",
-    ]
-)
+_CHANGES_TEXT = """
+now improved increased reduced dropped rose raised lowered grew fell went updated changed moved set switched
+adjusted currently already about around approximately only
+"""
+_CHANGES = frozenset(_CHANGES_TEXT.split())
 
 
 def subject_of(note: str) -> tuple[str, ...]:
