@@ -138,7 +138,7 @@ class Scale:
         if found is None:
             known = self.scene.size_of(node)
             tokens = node.summary_tokens
-            estimate = prose_tokens(tokens) + ledger_tokens(tokens, node.level) + FRAME_TOKENS
+            estimate = prose_tokens(tokens, node.level) + ledger_tokens(tokens, node.level) + FRAME_TOKENS
             found = self._sizes[node.place] = estimate if known is None else known
         return found
 

@@ -1,15 +1,16 @@
-"""The exact values of a transcript, the most useful first."""
+"""The exact values of a transcript with the words that say what they are, the most useful first."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from math import log2
 
 from context_summarize.background import Steps, finished
 from context_summarize.facts.commands import commands_in, error_lines
 from context_summarize.facts.fact import Fact, FactKind
+from context_summarize.facts.labels import Labelled, labelled
+from context_summarize.facts.notes import note_of, prose_of, sentence_around, sentences
 from context_summarize.facts.patterns import (
     TOKEN,
     URL,
@@ -21,6 +22,8 @@ from context_summarize.facts.patterns import (
     readable,
     trimmed_url,
 )
+from context_summarize.facts.tally import Tally, What
+from context_summarize.transcript.calls import ORPHAN, calls_in
 from context_summarize.transcript.rows import RenderedRow
 
 USER_HEAD, USER_TAIL = 160, 75
@@ -30,44 +33,14 @@ IDENTIFIERS: tuple[FactKind, ...] = ("id", "path", "url", "amount")
 _PIECE = 50_000
 """Characters of a row that are read in one step."""
 CUT = " […] "
-
-
-@dataclass(slots=True)
-class _Seen:
-    count: int = 0
-    row: int = 0
-    order: int = 0
-
-
-class _Tally:
-    """Counts facts, and records the last place of each."""
-
-    def __init__(self) -> None:
-        self.seen: dict[tuple[FactKind, str], _Seen] = {}
-        self._order = 0
-
-    def add(self, kind: FactKind, value: str, row: int, times: int = 1) -> None:
-        """Counts one value of row number `row`."""
-        self._order += 1
-        seen = self.seen.setdefault((kind, value), _Seen())
-        seen.count += times
-        seen.row, seen.order = row, self._order
-
-    def join_bare_amounts(self) -> None:
-        """Counts the bare `1250` of a JSON value as the written amount `$1,250`, if both occur."""
-        amounts = [value for kind, value in self.seen if kind == "amount"]
-        written = {value[1:].strip().replace(",", ""): value for value in amounts if value[0] in "$€£¥"}
-        for value in amounts:
-            if value in written:
-                bare, known = self.seen.pop(("amount", value)), self.seen["amount", written[value]]
-                known.count += bare.count
-                known.row, known.order = max((known.row, known.order), (bare.row, bare.order))
-
-    def ranked(self, rows: int) -> tuple[Fact, ...]:
-        """The facts in the ledger's order, see `extract_facts`."""
-        found = [(score((seen.row + 1) / rows, seen.count), seen.order, key) for key, seen in self.seen.items()]
-        found.sort(key=lambda item: (-item[0], -item[1]))
-        return tuple(Fact(kind, value, self.seen[kind, value].count) for _, _, (kind, value) in found)
+_FEW_WORDS = 6
+"""Words that stand beside an identifier in prose."""
+_NOTES = 60
+"""Most notes that one row gives."""
+_A_STEP, _A_FEW = 20, 10
+"""Values whose words are looked for in one step, and notes made in one."""
+_TO_USER = re.compile(r"(?i)\byour?\b")
+_SUPPOSED = re.compile(r"(?i)\W*(?:if|for example|e\.g|let's say|suppose|imagine|such as)\b")
 
 
 def extract_facts(rows: Sequence[RenderedRow]) -> tuple[Fact, ...]:
@@ -75,34 +48,41 @@ def extract_facts(rows: Sequence[RenderedRow]) -> tuple[Fact, ...]:
 
     The score of a fact is `row / rows` of its last occurrence (0…1), plus an eighth for each doubling of its count, at
     most a half. So sixteen occurrences weigh as much as half a segment of age. On a tie the later fact comes first.
-    The bare number of a JSON amount counts as the written amount (`250` as `$250`) if both occur.
+    The bare number of a JSON amount counts as the written amount (`250` as `$250`) if both occur. A later value of the
+    same thing takes the place of the earlier one, and names it.
     """
     return finished(fact_steps(rows))
 
 
 def fact_steps(rows: Sequence[RenderedRow]) -> Steps[tuple[Fact, ...]]:
-    """The same as `extract_facts`, a row a step."""
-    tally = _Tally()
+    """The same as `extract_facts`, a row or a few dozen values a step."""
+    tally = Tally()
     texts: list[str] = []
     for row in rows:
         texts.append(readable(row.text))
         yield
-    found: set[str] = set()
+    shaped: set[str] = set()
     for text in texts:
-        found |= codes_in(text)
+        shaped |= codes_in(text)
         yield
-    codes = frozenset(found)
+    codes = frozenset(shaped)
     known: dict[str, tuple[Found, ...]] = {}
+    asked: list[str] = []
     for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
+        found: Counter[Found] = Counter()
         for piece in _line_runs(text):
-            _add_identifiers(tally, index, piece, codes, known)
+            found += _identifiers(piece, codes, known)
             yield
+        yield from _add_identifiers(tally, index, row, text, found, asked)
         for piece in _line_runs(row.text):
             for line in error_lines(piece, strict=row.role != "tool"):
                 tally.add("error", line, index)
             yield
         if row.role == "user" and row.text.strip():
             tally.add("user", head_and_tail(row.text.strip()), index)
+        yield
+        yield from _add_notes(tally, index, row)
+        tally.end_row(index)
         yield
     for index, command in commands_in(rows):
         tally.add("command", command, index)
@@ -133,27 +113,92 @@ def coverage(facts: Sequence[Fact], shown: str) -> float:
     return sum(holds(shown, fact.value) for fact in wanted) / len(wanted) if wanted else 1.0
 
 
-def score(place: float, count: int) -> float:
-    return place + min(log2(max(count, 1)), 4.0) / 8
-
-
-def _add_identifiers(
-    tally: _Tally, index: int, text: str, codes: frozenset[str], known: dict[str, tuple[Found, ...]]
-) -> None:
-    """Counts URLs, amounts, ids and paths of one row; `known` caches the facts of each token."""
+def _identifiers(text: str, codes: frozenset[str], known: dict[str, tuple[Found, ...]]) -> Counter[Found]:
+    """URLs, amounts, ids and paths of one row; `known` caches the facts of each token."""
+    found: Counter[Found] = Counter()
     if "://" in text:
         for url in map(trimmed_url, URL.findall(text)):
             if url:
-                tally.add("url", url, index)
+                found["url", url] += 1
         text = URL.sub(" ", text)
     for token, times in Counter(TOKEN.findall(text)).items():
-        found = known.get(token)
-        if found is None:
-            found = known[token] = classify(token, codes)
-        for kind, value in found:
-            tally.add(kind, value, index, times)
+        held = known.get(token)
+        if held is None:
+            held = known[token] = classify(token, codes)
+        for value in held:
+            found[value] += times
     for amount in amounts_in(text):
-        tally.add("amount", amount, index)
+        found["amount", amount] += 1
+    return found
+
+
+def _add_identifiers(
+    tally: Tally, index: int, row: RenderedRow, text: str, found: Counter[Found], asked: list[str]
+) -> Steps[None]:
+    """Counts the identifiers of one row with what they are; `asked` holds what open calls are about, oldest first."""
+    keys = _keys_of(row, asked)
+    yield
+    for done, ((kind, value), times) in enumerate(found.items(), start=1):
+        what = keys.get(value)
+        if what is None and kind in ("id", "amount"):
+            what = What(_words_beside(text, value))
+        tally.add(kind, value, index, times, what or What())
+        if done % _A_STEP == 0:
+            yield
+
+
+def _keys_of(row: RenderedRow, asked: list[str]) -> dict[str, What]:
+    """Value → identity of its row, name of its key, for the JSON in a row."""
+    if row.role == "tool":
+        about = asked.pop(0) if asked else ""
+        return _by_value(labelled(row.text, about)) if row.text.lstrip()[:1] in ("{", "[") else {}
+    asked.clear()
+    keys: dict[str, What] = {}
+    if row.role == "assistant":
+        for _, given in calls_in(row.text):
+            values = list(labelled(given))
+            keys.update(_by_value(values))
+            asked.append(next((value.about for value in values if value.about and not value.label), ""))
+    return keys
+
+
+def _by_value(values: Iterable[Labelled]) -> dict[str, What]:
+    found: dict[str, What] = {}
+    for value, about, label in values:
+        if value not in found or not label:
+            found[value] = What(about, label, True)
+    return found
+
+
+def _words_beside(text: str, value: str) -> str:
+    """A few words of the sentence that holds a value; "" if they say nothing."""
+    at = text.find(value)
+    if at < 0:
+        return ""
+    note = note_of(sentence_around(text, at, at + len(value)), (value,), _FEW_WORDS)
+    return note if holds(note, value) and note != value else ""
+
+
+def _add_notes(tally: Tally, index: int, row: RenderedRow) -> Steps[None]:
+    """Counts the notes of what the user says, and of what the assistant says to the user."""
+    told = row.role == "user"
+    text = row.text if row.own is None else row.own
+    if row.role == "tool" or ORPHAN in row.text:
+        return
+    notes = 0
+    for sentence in sentences(prose_of(text)):
+        if not any(map(str.isdigit, sentence)):
+            continue
+        if not told and (not _TO_USER.search(sentence) or _SUPPOSED.match(sentence)):
+            continue
+        note = note_of(sentence)
+        if note:
+            tally.add("note", note, index, what=What(told=told))
+            notes += 1
+        if notes % _A_FEW == 0:
+            yield
+        if notes == _NOTES:
+            return
 
 
 def head_and_tail(text: str) -> str:

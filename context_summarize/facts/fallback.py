@@ -20,11 +20,18 @@ FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 def fallback_text(
     rows: Sequence[RenderedRow], max_tokens: int, count: Count, facts: Sequence[Fact] | None = None
 ) -> str:
-    """A summary of `rows` without a model: user words, calls, facts; at most `max_tokens`.
+    """A summary of `rows` without a model: user words, calls, facts; at most `max_tokens`; see `fallback_parts`."""
+    text, ledger = fallback_parts(rows, max_tokens, count, extract_facts(rows) if facts is None else facts)
+    return _cut_lines(f"{text}\n{format_ledger(ledger)}" if ledger else text, max_tokens, count)
+
+
+def fallback_parts(
+    rows: Sequence[RenderedRow], max_tokens: int, count: Count, facts: Sequence[Fact]
+) -> tuple[str, tuple[Fact, ...]]:
+    """The text and the ledger of a summary without a model; at most `max_tokens` when both are shown.
 
     User words get at most two fifths of the tokens, calls a fifth of the remainder, facts the rest.
     """
-    facts = extract_facts(rows) if facts is None else facts
     text = FALLBACK_LINE
     room = max_tokens - count(text)
     if asked := _user_lines(rows, room * 2 // 5, count):
@@ -32,10 +39,9 @@ def fallback_text(
     room = max_tokens - count(text)
     if called := _cut_lines(_call_lines(rows), room // 5, count):
         text += "\n" + called
+    text = _cut_lines(text, max_tokens, count)
     rest = [fact for fact in facts if not (fact.kind == "user" and asked)]
-    if ledger := format_ledger(build_ledger(rest, text, max_tokens - count(text) - 1, count)):
-        text += "\n" + ledger
-    return _cut_lines(text, max_tokens, count)
+    return text, build_ledger(rest, text, max_tokens - count(text) - 2, count)
 
 
 def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:

@@ -1,23 +1,26 @@
-"""The ledger: exact values that accompany the prose of a summary."""
+"""The ledger: exact values that accompany the prose of a summary, each with what it is."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
-from context_summarize.facts.extraction import IDENTIFIERS, score
+from context_summarize.facts.extraction import IDENTIFIERS
 from context_summarize.facts.fact import Fact, FactKind
-from context_summarize.facts.patterns import holds, is_code, one_line
+from context_summarize.facts.patterns import is_code, is_date, one_line
+from context_summarize.facts.prose import Prose
 from context_summarize.tokens.measure import Count
 
 LEDGER_LINE = "Exact values not to be paraphrased:"
 
 WORDS: tuple[FactKind, ...] = ("user", "command", "error")
-PRIME, EXACT = 0.8, 0.65
-"""Shares of a ledger's tokens: for codes, amounts and paths; for these and all other identifiers."""
-SAID = 0.6
-"""Share of a ledger's tokens for values that the merged summaries said and the new summary dropped."""
+SAID, TOLD, PRIME, EXACT, NOTES = 0.15, 0.3, 0.85, 0.92, 0.97
+"""Shares of a ledger's tokens, each with those before it: values that the merged summaries said and the new one
+dropped; notes of what the user said; codes, amounts and paths with a key; other identifiers with a key; more notes."""
+BARE = 0.65
+"""The same for identifiers without a key."""
+_PROSE = 0.75, 0.35, 0.45
+"""Share of `summary_tokens` that is prose, at level 0, 1 and above."""
 
 _LABELS: dict[FactKind, str] = {
     "id": "ids",
@@ -30,92 +33,173 @@ _LABELS: dict[FactKind, str] = {
 }
 
 
-def prose_tokens(summary_tokens: int) -> int:
-    """Tokens that the model is asked for: three quarters of a summary. Code adds the ledger."""
-    return summary_tokens * 3 // 4
+def prose_tokens(summary_tokens: int, level: int) -> int:
+    """Tokens that the model is asked for; code adds the ledger."""
+    return int(summary_tokens * _PROSE[min(level, 2)])
 
 
 def ledger_tokens(summary_tokens: int, level: int) -> int:
-    """Tokens of the ledger: as many as the prose for a segment; a third of that for a merge, whose prose is longer."""
-    return summary_tokens * 3 // 4 if level == 0 else summary_tokens // 4
+    """Tokens of the ledger: as many as the prose for a segment; for a merge what its prose leaves of the summary."""
+    return summary_tokens * 3 // 4 if level == 0 else summary_tokens - prose_tokens(summary_tokens, level)
 
 
 def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count) -> tuple[Fact, ...]:
-    """The facts that `text` does not hold, as many as fit into `max_tokens` when formatted, in the order of `facts`.
+    """The facts that `text` does not tell, as many as fit into `max_tokens` when formatted, in the order of `facts`.
 
-    They are chosen in this order:
+    A text tells a value if it holds it near the words that say what it is. Facts are chosen in this order:
     1. facts that earlier prose held, in up to `SAID` of the tokens;
-    2. codes (short ids such as a reservation or flight number), amounts and paths, in up to `PRIME` of the tokens,
-       because prose loses them most often;
-    3. the other identifiers, in up to `EXACT` of the tokens;
-    4. user words, commands and errors;
-    5. the remaining identifiers.
+    2. notes of what the user said, in up to `TOLD`;
+    3. codes (short ids such as a reservation or flight number), amounts and paths whose key is known, in up to `PRIME`,
+       because prose loses them most often; then other identifiers with a key, without dates, in up to `EXACT`;
+    4. the other notes of what the user said, in up to `NOTES`; identifiers without a key, in up to `BARE`;
+    5. other notes, user words, commands and errors;
+    6. what remains; last what the prose holds without its words.
 
-    Within each class the kinds take turns, and each gives its best next fact. A fact that does not fit is skipped, so
-    one long text does not keep shorter ones out. A single user word without a digit ("yes") is left out, because it
-    says nothing alone.
+    Within each class the kinds take turns, and each gives its best next fact, with the others that belong to the same
+    row. A fact that does not fit is skipped, so one long text does not keep shorter ones out. A single user word
+    without a digit ("yes") is left out, because it says nothing alone.
     """
-    flat = one_line(text)
-    fresh = [fact for fact in facts if _tells(fact) and not holds(flat, one_line(fact.value))]
-    said = [fact for fact in fresh if fact.said]
-    prime = _in_turns([fact for fact in fresh if _is_prime(fact)], IDENTIFIERS, max_tokens)
-    exact = _in_turns([fact for fact in fresh if not _is_prime(fact)], IDENTIFIERS, max_tokens)
-    words = _in_turns(fresh, WORDS, max_tokens)
-    room = max_tokens - count(LEDGER_LINE)
-    chosen: dict[Fact, None] = {}
-    kinds: set[FactKind] = set()
-    spent = 0
-    for candidates, bound in (
-        (said, int(room * SAID)),
-        (prime, int(room * PRIME)),
-        (exact, int(room * EXACT)),
-        (words, room),
-        (prime, room),
-        (exact, room),
-    ):
-        for fact in candidates:
-            label = "" if fact.kind in kinds else f"\n{_LABELS[fact.kind]}:"
-            price = count(f"{label} {_shown(fact)}") + (2 if fact.kind in WORDS else 0)
-            if fact not in chosen and spent + price <= bound:
-                chosen[fact] = None
-                kinds.add(fact.kind)
-                spent += price
+    prose = Prose(text)
+    fresh = [fact for fact in facts if _tells(fact) and not prose.tells(fact)]
+    bare = {fact for fact in fresh if fact.kind != "note" and prose.holds(one_line(fact.value))}
+    first = [fact for fact in fresh if fact not in bare]
+    shelf = _Shelf(max_tokens - count(LEDGER_LINE), count)
+    _fill_in_order(shelf, first, max_tokens)
+    for _ in range(2):  # shown together, facts take less than one by one
+        shelf.weigh()
+        shown = Prose(format_ledger([*shelf.chosen]))
+        rest = [fact for fact in fresh if fact.kind in IDENTIFIERS and not shown.holds(one_line(fact.value))]
+        shelf.fill([fact for fact in rest if fact not in bare], 1)
+        shelf.fill([fact for fact in rest if fact in bare], 1)
+    chosen = shelf.chosen
     while chosen and count(format_ledger([*chosen])) > max_tokens:
         chosen.popitem()
     return tuple(fact for fact in fresh if fact in chosen)
 
 
-def format_ledger(ledger: Sequence[Fact]) -> str:
-    """The ledger as it is shown: one line for each kind; "" if it is empty.
+def _fill_in_order(shelf: _Shelf, facts: Sequence[Fact], most: int) -> None:
+    """Classes 1 to 5 of `build_ledger`."""
+    told = [fact for fact in facts if fact.told]
+    keyed = [fact for fact in facts if _is_keyed(fact)]
+    shelf.fill([fact for fact in facts if fact.said], SAID)
+    shelf.fill(told, TOLD)
+    shelf.fill(_in_turns([fact for fact in keyed if _is_prime(fact)], IDENTIFIERS, most), PRIME)
+    exact = [fact for fact in keyed if not _is_prime(fact) and not is_date(fact.value)]
+    shelf.fill(_in_turns(exact, IDENTIFIERS, most), EXACT)
+    shelf.fill(told, NOTES)
+    notes = Prose("\n".join(fact.value for fact in shelf.chosen if fact.kind == "note"))
+    others = [fact for fact in facts if fact.kind not in IDENTIFIERS or not notes.holds(one_line(fact.value))]
+    shelf.fill(_in_turns([fact for fact in others if _is_prime(fact)], IDENTIFIERS, most), BARE)
+    shelf.fill(_in_turns([fact for fact in others if not _is_prime(fact)], IDENTIFIERS, most), BARE)
+    shelf.fill(_in_turns(others, ("note", *WORDS), most), 1)
 
-    A space separates identifiers, because it costs the fewest tokens; a comma does if one of them contains a space.
+
+class _Shelf:
+    """What has been chosen, and the room that it takes."""
+
+    def __init__(self, room: int, count: Count) -> None:
+        self.chosen: dict[Fact, None] = {}
+        self._room, self._count = room, count
+        self._spent = 0
+        self._opened: set[tuple[str, str]] = set()
+        """Beginnings of lines, and labels within them, that are paid for."""
+
+    def fill(self, facts: Sequence[Fact], share: float) -> None:
+        """Take the facts that fit within this share of the room, those of one row one after the other."""
+        bound = int(self._room * share)
+        for fact in _together(facts):
+            if self._spent >= bound:
+                return
+            if fact in self.chosen:
+                continue
+            price = self._price(fact)
+            if self._spent + price <= bound:
+                self.chosen[fact] = None
+                self._opened |= {(fact.about, ""), _place_of(fact)}
+                self._spent += price
+
+    def weigh(self) -> None:
+        """What has been chosen weighs what it takes when it is shown."""
+        self._spent = self._count(format_ledger([*self.chosen])) - self._count(LEDGER_LINE) if self.chosen else 0
+
+    def _price(self, fact: Fact) -> int:
+        line, label = _place_of(fact)
+        opens = "" if (line, "") in self._opened else f"\n{line}:"
+        key = f", {label}" if label and (line, label) not in self._opened else ""
+        return self._count(f"{opens}{key} {_item(fact)}" if fact.kind != "note" else f"\n{_item(fact)}")
+
+
+def _place_of(fact: Fact) -> tuple[str, str]:
+    """The line on which a fact stands, and the label before it."""
+    if fact.kind == "note":
+        return _item(fact), ""
+    if not fact.about:
+        return _LABELS[fact.kind], ""
+    if (noun := _noun_of(fact)) and not fact.label:
+        return noun, ""
+    return fact.about, "" if _speaks(fact) else fact.label
+
+
+def _noun_of(fact: Fact) -> str:
+    """What a fact is where its line holds nothing else: `flight` of `flight HAT102`; "" for a longer line."""
+    noun = fact.about[: -len(fact.value)].strip(" :").lower()
+    plain = fact.about.endswith(f" {fact.value}") and noun.replace(" ", "").isalpha()
+    return noun if plain and noun.count(" ") <= 2 else ""
+
+
+def _item(fact: Fact) -> str:
+    """A value as it is shown."""
+    value = f'"{one_line(fact.value)}"' if fact.kind == "user" else one_line(fact.value)
+    return f"{value} (was {one_line(fact.was)})" if fact.was else value
+
+
+def _speaks(fact: Fact) -> bool:
+    """True for a value that says itself what its key says: `credit_card_123`, a date, `$250`."""
+    value, label = fact.value, fact.label.replace(" ", "_")
+    return value[:1] in "$€£¥" or (value[:4].isdigit() and value[4:5] == "-") or value.startswith(label)
+
+
+def format_ledger(ledger: Sequence[Fact]) -> str:
+    """The ledger as it is shown: a line for each row or note, the oldest first, then one for each kind; "" if empty.
+
+    A space separates bare identifiers, because it costs the fewest tokens; a comma does if one contains a space.
     """
-    lines = []
+    rows: dict[str, dict[str, list[str]]] = {}
+    holding: dict[str, Fact] = {}
+    """Identities and sentences that hold a value: they are shown even if nothing else belongs to them."""
+    notes: list[Fact] = []
+    for fact in reversed(ledger):
+        if fact.kind == "note":
+            notes.append(fact)
+        elif fact.about and fact.label:
+            rows.setdefault(fact.about, {}).setdefault(_place_of(fact)[1], []).append(_item(fact))
+        elif fact.about:
+            holding[fact.about] = fact
+    alone: dict[str, list[str]] = {}
+    for about, fact in holding.items():
+        if about not in rows:
+            if noun := _noun_of(fact):
+                alone.setdefault(noun, []).append(_item(fact))
+            else:
+                rows[about] = {}
+    lines = [one_line(_item(note)) for note in notes]
+    lines += [_row_line(about, labels) for about, labels in rows.items()]
+    lines += [f"{noun} {' '.join(values)}" for noun, values in alone.items()]
     for kind, label in _LABELS.items():
-        if values := [_shown(fact) for fact in ledger if fact.kind == kind]:
+        if values := [_item(fact) for fact in ledger if fact.kind == kind and not fact.about]:
             mark = " | " if kind in WORDS else ", " if any(" " in value for value in values) else " "
             lines.append(f"{label}: {mark.join(values)}")
     return "\n".join([LEDGER_LINE, *lines]) if lines else ""
 
 
-def merge_facts(children: Sequence[Sequence[Fact]]) -> tuple[Fact, ...]:
-    """The ledgers of neighbours, oldest first, as one ledger: counts added, newest and most repeated first.
-
-    The score is the one of `extract_facts`; a fact's place is its rank in the newest child that has it.
-    """
-    counts: Counter[tuple[FactKind, str]] = Counter()
-    said = {(fact.kind, fact.value) for child in children for fact in child if fact.said}
-    places: dict[tuple[FactKind, str], float] = {}
-    for index, child in enumerate(children):
-        for rank, fact in enumerate(child):
-            counts[fact.kind, fact.value] += fact.count
-            places[fact.kind, fact.value] = (index + 1 - rank / len(child)) / len(children)
-    order = sorted(places, key=lambda key: (-score(places[key], counts[key]), -places[key], key))
-    return tuple(Fact(kind, value, counts[kind, value], (kind, value) in said) for kind, value in order)
+def _row_line(about: str, labels: Mapping[str, Sequence[str]]) -> str:
+    told = ", ".join(" ".join([label, *values] if label else values) for label, values in labels.items())
+    return f"{about}: {told}" if told else about
 
 
-def _shown(fact: Fact) -> str:
-    return f'"{one_line(fact.value)}"' if fact.kind == "user" else one_line(fact.value)
+def _is_keyed(fact: Fact) -> bool:
+    """True for an identifier whose key is known, or that stands behind its noun: it costs few tokens."""
+    return fact.kind in IDENTIFIERS and bool(fact.label or _noun_of(fact))
 
 
 def _is_prime(fact: Fact) -> bool:
@@ -132,3 +216,11 @@ def _in_turns(facts: Sequence[Fact], kinds: Sequence[FactKind], most: int) -> li
     """The best `most` facts; the kinds take turns. Every fact costs at least one token, so more are not needed."""
     columns = [[fact for fact in facts if fact.kind == kind] for kind in kinds]
     return [fact for turn in zip_longest(*columns) for fact in turn if fact is not None][: max(most, 0)]
+
+
+def _together(facts: Sequence[Fact]) -> list[Fact]:
+    """The facts, those of one row behind the first of them."""
+    rows: dict[tuple[str, str], list[Fact]] = {}
+    for fact in facts:
+        rows.setdefault((fact.about, "") if fact.about else (fact.kind, fact.value), []).append(fact)
+    return [fact for row in rows.values() for fact in row]

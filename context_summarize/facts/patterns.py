@@ -115,6 +115,11 @@ def is_code(identifier: str) -> bool:
     return _CODE.fullmatch(identifier) is not None
 
 
+def is_date(value: str) -> bool:
+    """True for `2024-05-20`, with or without a time."""
+    return _DATE.fullmatch(value) is not None
+
+
 def amounts_in(text: str) -> Iterator[str]:
     """Money and percentages as written, and the values of JSON keys for a price, amount, total or cost."""
     for match in _AMOUNT.finditer(text):

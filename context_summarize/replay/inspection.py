@@ -320,7 +320,7 @@ class _Look:
             freed=max(0, plan.freed),
             calls=len(asked),
             input_tokens=sum(sizes),
-            output_tokens=sum(prose_tokens(node.summary_tokens) for node in asked),
+            output_tokens=sum(prose_tokens(node.summary_tokens, node.level) for node in asked),
         )
 
     def _framed(self, node: Node) -> int | None:

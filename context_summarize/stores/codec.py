@@ -14,7 +14,7 @@ from context_summarize.facts.fact import Fact, FactKind
 FORMAT = 3
 """Version of the form below. Every change of a stored field needs a new one: entries of later versions are not read."""
 _ADDED: Mapping[int, Mapping[str, Any]] = {2: {"actions": "", "pinned": [], "ahead": [], "session": None}}
-"""Earlier version that is read → fields that it lacks, with what they are taken for."""
+"""Earlier version that is read → fields that it lacks, with what they are taken for. Its facts have four values."""
 
 _Read: TypeAlias = Callable[[Any], Any]
 """JSON value → field; raises `DamagedEntry`."""
@@ -167,14 +167,17 @@ def _counts(value: Any) -> dict[str, int]:
 
 
 def _fact(value: Any) -> Fact:
-    return Fact(*_FACT(value))
+    is_bare = type(value) is list and len(value) == _BARE_LENGTH
+    return Fact(*(_BARE_FACT if is_bare else _FACT)(value))
 
 
 def _node(value: Any) -> Node:
     return Node(*_NODE(value))
 
 
-_FACT = _row(_kind, _text, _whole, _flag)
+_BARE_FACT = _row(_kind, _text, _whole, _flag)
+_BARE_LENGTH = 4
+_FACT = _row(_kind, _text, _whole, _flag, _text, _text, _text, _flag)
 _NODE = _row(_text, _whole, _whole, _whole, _whole, _whole, _whole, _many(_node), _or_none(_text))
 
 _SUMMARY: Mapping[str, _Read] = {

@@ -15,10 +15,11 @@ from context_summarize.facts.directives import (
     merge_directives,
     newest_directives,
 )
-from context_summarize.facts.extraction import coverage, extract_facts, fact_steps, identifiers
+from context_summarize.facts.extraction import IDENTIFIERS, coverage, extract_facts, fact_steps
 from context_summarize.facts.fact import Fact
-from context_summarize.facts.fallback import fallback_text, joining_steps
-from context_summarize.facts.ledger import build_ledger, format_ledger, merge_facts
+from context_summarize.facts.fallback import fallback_parts, joining_steps
+from context_summarize.facts.ledger import build_ledger, format_ledger
+from context_summarize.facts.merged import merge_facts
 from context_summarize.summaries.job import Job
 from context_summarize.tokens.measure import Count
 from context_summarize.tokens.stepwise import count_steps
@@ -75,10 +76,18 @@ def merge_job(node: Node, children: Sequence[Summary], count: Count) -> Steps[Jo
 
 
 def _child_facts(child: Summary) -> tuple[Fact, ...]:
-    """The exact values that the child's text holds, which the merge may paraphrase away, and its ledger."""
-    held = identifiers(extract_facts([RenderedRow(1, "assistant", None, child.text)]))
-    said = {fact.value: replace(fact, said=True) for fact in held}
-    return (*said.values(), *(fact for fact in child.ledger if fact.value not in said))
+    """The exact values that the child's text holds, which the merge may paraphrase away, and its ledger.
+
+    In a fallback the text is the user's words: no model has chosen what it holds.
+    """
+    found = extract_facts([RenderedRow(1, "user" if child.fallback else "assistant", None, child.text)])
+    held = [fact for fact in found if fact.told or fact.kind in IDENTIFIERS]
+    known = {(fact.kind, fact.value): fact for fact in child.ledger}
+    said = {
+        (fact.kind, fact.value): replace(known.get((fact.kind, fact.value), fact), said=not child.fallback)
+        for fact in held
+    }
+    return (*said.values(), *(fact for key, fact in known.items() if key not in said))
 
 
 def _kept_directives(
@@ -94,26 +103,32 @@ def _kept_directives(
 def leaf_fallback(job: Job, count: Count) -> Summary:
     """The fallback summary of a level-0 job."""
     room = min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2))
-    return with_sizes(_fallback(job, fallback_text(job.rows, room, count, job.facts), count), job, count)
+    return with_sizes(_fallback(job, *fallback_parts(job.rows, room, count, job.facts), count), job, count)
 
 
 def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Steps[Summary]:
-    """The children's texts, and below them the exact values that stood beside or in what was cut."""
-    room = job.summary_tokens
-    text = yield from joining_steps([child.text for child in children], room * 3 // 5, count)
+    """The children's texts, and beside them the exact values of texts and ledgers.
+
+    Texts of models have half of the room. Of fallbacks only the newest has a sixth: their values stand in the ledgers.
+    """
+    texts = [child.text for child in children]
+    by_code = all(child.fallback for child in children)
+    # As a segment's fallback: nobody is asked for prose, so the ledger has the room beside it too.
+    most = job.summary_tokens * 3 // 2 if by_code else job.summary_tokens
+    room = max(job.summary_tokens, min(most, job.source_tokens // 2))
+    text = yield from joining_steps(texts[-1:] if by_code else texts, room // 6 if by_code else room // 2, count)
     yield
-    ledger = format_ledger(build_ledger(job.facts, text, room - count(text) - 2, count))
-    return _fallback(job, f"{text}\n\n{ledger}" if ledger else text, count)
+    return _fallback(job, text, build_ledger(job.facts, text, room - count(text) - 2, count), count)
 
 
-def _fallback(job: Job, text: str, count: Count) -> Summary:
-    directives = format_directives(job.directives, text)
-    shown = f"{text}\n\n{directives}" if directives else text
+def _fallback(job: Job, text: str, ledger: tuple[Fact, ...], count: Count) -> Summary:
+    parts = (text, format_directives(job.directives, text), format_ledger(ledger))
+    shown = "\n\n".join(part for part in parts if part)
     return Summary(
         key=job.key,
         level=job.level,
         text=text,
-        ledger=(),
+        ledger=ledger,
         directives=job.directives,
         tokens=count(shown),
         source_tokens=job.source_tokens,

@@ -22,7 +22,7 @@ def input_limit(window: int | None, output_room: int) -> int | None:
 
 def instructions_of(job: Job, template: PromptTemplate, text: str, count: int) -> str:
     """The filled template; `count` is the number of texts that are joined."""
-    words = str(max(20, prose_tokens(job.summary_tokens) * 3 // 4))
+    words = str(max(20, prose_tokens(job.summary_tokens, job.level) * 3 // 4))
     return template.fill(words=words, fence=fence_of(text), count=str(count))
 
 

@@ -283,7 +283,7 @@ class Summarizer:
             request = summary_request(job, source.text, instructions, work.target, room)
 
             def judge(answer: Answer, is_last: bool = is_last) -> Judged:
-                least = prose_tokens(job.summary_tokens) // 2
+                least = prose_tokens(job.summary_tokens, job.level) // 2
                 return self._judge(answer, source, instructions, least, takes_cut=is_last)
 
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import pytest
@@ -125,3 +126,47 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
     assert all(node.summary is not None and node.summary.fallback for node in shown)
     assert await store.get([node.key for node in shown]) == {}
     await manager.close()
+
+
+async def test_values_that_users_gave_outlive_a_total_outage() -> None:
+    """Of 120 values in user messages at least 60 stand in a view of 6,000 tokens, each beside its own noun."""
+    clock = Clock()
+    provider = ScriptedProvider(then=ProviderUnavailableError("down"), context_window=8_000, max_output_tokens=1_000)
+    manager = SummarizingContextManager(store=MemoryStore(), clock=clock, sleep=clock.sleep)
+    things = [(f"{noun} {place}", 1_000 + 37 * at) for at, (noun, place) in enumerate(product(_NOUNS, _PLACES))]
+    for thing, value in things:
+        noun, place = thing.split()
+        said = (
+            f"I looked at the {noun} in the {place} again this morning and it needed {value}ms. What should come next?"
+        )
+        await manager.add_message({"role": "user", "content": said})
+        await manager.get_messages_for_request(6_000, provider)
+        clock.time += 5
+        await manager.add_message(
+            {"role": "assistant", "content": "I would compare it with what its makers say. " * 12}
+        )
+    view = await manager.get_messages_for_request(6_000, provider)
+    lines = "\n".join(str(row["content"]) for row in view).split("\n")
+    kept = [
+        thing for thing, value in things if any(f"{value}ms" in line and thing.split()[0] in line for line in lines)
+    ]
+    assert len(things) == 120
+    assert len(kept) >= 60
+    await manager.close()
+
+
+_NOUNS = (
+    "pump",
+    "valve",
+    "sensor",
+    "engine",
+    "filter",
+    "boiler",
+    "window",
+    "ladder",
+    "cable",
+    "motor",
+    "switch",
+    "panel",
+)
+_PLACES = ("cellar", "attic", "garage", "kitchen", "workshop", "office", "hall", "garden", "yard", "tower")

@@ -136,7 +136,7 @@ class TestRequest:
         parts = tuple(numbered([f"one {TRANSCRIPT}", f"two {TRANSCRIPT}"]).split("\n\n## "))
         await summarizer().make(job(*parts, level=1), target(provider))
         system, user = rows_of(provider.requests[0])
-        assert system == PROMPTS.merge.fill(words="56", fence=fence_of("\n\n".join(parts)), count="2")
+        assert system == PROMPTS.merge.fill(words="26", fence=fence_of("\n\n".join(parts)), count="2")
         assert user.count("# Summary") >= 1
 
     async def test_a_focus_stands_before_the_fence(self) -> None:
@@ -205,11 +205,12 @@ class TestSummary:
         assert count(ANSWER) + 50 < made.tokens <= count(ANSWER) + 75 + 1
         assert 0 < made.coverage < 1
 
-    async def test_a_merge_has_longer_prose_and_a_shorter_ledger(self) -> None:
-        """A quarter of its length is for exact values."""
+    async def test_a_merge_divides_its_length_between_prose_and_ledger(self) -> None:
+        """At level 1, 65 % of its length are for exact values; above, 55 %."""
         ids = " ".join(f"ORD{n:05d}" for n in range(500))
-        made = await summarizer().make(replace(job(ids), level=1), target(ScriptedProvider([ANSWER])))
-        assert count(ANSWER) + 15 < made.tokens <= count(ANSWER) + 25 + 1
+        for level, most in ((1, 65), (2, 55), (3, 55)):
+            made = await summarizer().make(replace(job(ids), level=level), target(ScriptedProvider([ANSWER])))
+            assert count(ANSWER) + most - 15 < made.tokens <= count(ANSWER) + most + 1
 
     async def test_standing_rules_stand_between_text_and_ledger(self) -> None:
         """They are kept as they are, counted in the node's size, and the ledger does not repeat them."""
