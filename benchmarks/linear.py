@@ -58,11 +58,12 @@ UNITS = (
 """What a hostile text repeats."""
 LISTED = (
     "facts.action_tools", "facts.actions", "facts.outcomes",
-    "facts.commands", "facts.directives", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations",
+    "facts.commands", "facts.directives", "facts.extraction", "facts.labels", "facts.notes", "facts.prose",
+    "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations",
     "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search",
     "redaction.assigned", "redaction.cookies",
     "redaction.keys", "redaction.marks",
-    "redaction.values", "redaction.views", "summaries.allowance", "summaries.failures", "summaries.substance",
+    "redaction.values", "redaction.views", "session.system_prompt", "summaries.allowance", "summaries.failures", "summaries.substance",
     "summaries.validation", "tokens.counter", "transcript.escaping", "transcript.fences", "transcript.forged",
     "transcript.rows",
 )  # fmt: skip
@@ -72,12 +73,13 @@ NO_CONTENT = {
 }
 """Modules with compiled patterns that never meet content, and what they meet."""
 IN_FUNCTIONS = (
-    "facts.action_tools",
+    "facts.action_tools", "facts.notes",
     "facts.directives", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations", "recall.search",
     "redaction.keys", "transcript.calls", "transcript.forged",
 )  # fmt: skip
 """Modules whose functions compile patterns of their own over content; `normalisations` runs these functions."""
 MATCHED = frozenset([
+    "facts.extraction._SUPPOSED", "facts.labels._STRONG", "facts.labels._WEAK", "facts.notes._CODE_BEGINS",
     "facts.commands._NO_ERROR", "facts.directives._ABBREVIATION", "facts.directives._BULLET",
     "facts.directives._OPENS", "facts.directives._REQUEST", "facts.directives._WANTED",
     "facts.directives._WANTED_ALWAYS", "facts.own_voice._BARE_FENCE", "facts.pasted._BEGIN",
