@@ -63,7 +63,8 @@ LISTED = (
     "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search",
     "redaction.assigned", "redaction.cookies",
     "redaction.keys", "redaction.marks",
-    "redaction.values", "redaction.views", "session.system_prompt", "summaries.allowance", "summaries.failures", "summaries.substance",
+    "redaction.values", "redaction.views", "session.system_prompt", "summaries.allowance", "summaries.failures",
+    "summaries.substance",
     "summaries.validation", "tokens.counter", "transcript.escaping", "transcript.fences", "transcript.forged",
     "transcript.rows",
 )  # fmt: skip
