@@ -196,7 +196,7 @@ async def test_a_view_that_cannot_fit_fails_its_check():
 
     assert told.failed is told.checks[4]
     assert told.failed.first is not None
-    assert told.failed.first.startswith("the request before row 3 holds ")
+    assert told.failed.first.startswith("the request before message 2 holds ")
 
 
 async def test_the_rows_given_are_not_changed_and_a_session_without_requests_is_told():
