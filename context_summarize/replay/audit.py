@@ -24,7 +24,7 @@ class Audit:
         self._numbers = message_numbers(fed)
         self._previous: list[JsonRow] = []
         self._sizes: list[int] = []
-        self._kept = Check("History intact", "messages", "every message is kept as it was added")
+        self._kept = Check("History intact", "rows", "every row is kept as it was added")
         self._paired = Check("Pairs intact", "views", "each call is followed by its results")
         self._opened = Check("User first", "views", "the conversation opens with a user")
         self._valid = Check("Valid rows", "rows", "Amplifier accepts each row")
@@ -69,7 +69,7 @@ class Audit:
         pairs = enumerate(zip(fed, kept, strict=False), 1)
         changed = [f"{named(self._numbers, at)} is not what was added" for at, (added, held) in pairs if added != held]
         if len(kept) != len(fed):
-            changed.append(f"{len(fed):,} messages were added, {len(kept):,} are kept")
+            changed.append(f"{len(fed):,} rows were added, {len(kept):,} are kept")
         self._kept.note(changed, len(fed))
 
 

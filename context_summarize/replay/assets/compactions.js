@@ -65,7 +65,7 @@ function changesOf(ids, stays, style) {
 
 function unchanged(ids) {
   const rows = ids.map(rowOf);
-  const numbers = rows.map((row) => row.message).filter(Boolean);
+  const numbers = rows.flatMap((row) => row.span ?? row.message ?? []);
   const where = numbers.length ? `, ${span([numbers[0], numbers[numbers.length - 1]])}` : "";
   const details = make("details", { class: "stays" }, make("summary", {}, `${plural(ids.length, "row")} unchanged${where}`));
   details.addEventListener("toggle", () => {

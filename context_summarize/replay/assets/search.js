@@ -8,9 +8,9 @@ let searched = null;
 function everything() {
   const flat = (nodes) => nodes.flatMap((node) => [node, ...flat(node.children)]);
   return searched ??= [
-    ...flat(data.nodes).filter((node) => node.kept).map((node) => ({ node, text: [node.text, ...node.directives, ...node.ledger.map((each) => each[1])].join("\n") })),
-    ...data.messages.map((message) => ({ message, text: message[3].map(([, tool, text]) => (tool ? `${tool} ${text}` : text)).join("\n") })),
-  ].map((each) => ({ ...each, lower: each.text.toLowerCase() }));
+    ...flat(data.nodes).filter((node) => node.kept).map((node) => ({ node, text: [node.text, ...node.directives, ...node.ledger.map((each) => each[1])].join(" ") })),
+    ...data.messages.map((message) => ({ message, text: message[3].map(([, tool, text]) => (tool ? `${tool} ${text}` : text)).join(" ") })),
+  ].map((each) => ({ ...each, text: each.text.replace(/\s+/g, " ") })).map((each) => ({ ...each, lower: each.text.toLowerCase() }));
 }
 
 function showSearch() {
@@ -33,7 +33,7 @@ function searchFor(value) {
 }
 
 function search() {
-  const query = byId("query").value.trim().toLowerCase();
+  const query = byId("query").value.trim().replace(/\s+/g, " ").toLowerCase();
   const found = query.length < 2 ? [] : everything().filter((each) => each.lower.includes(query));
   const summaries = found.filter((each) => each.node).length;
   byId("found").textContent = query.length < 2 ? (query ? "Type at least two characters." : "")

@@ -64,7 +64,7 @@ function nodeDetail(node) {
   if (node.kept) {
     const by = data.offline && node.writer ? "offline, no model" : node.writer;
     parts.push(make("p", { class: "meta" }, [node.kept && `${number(node.source_tokens)} tokens of ${plural(node.last - node.first + 1, "message")}, summarised in ${number(node.tokens)}`, node.fallback ? "fallback summary, written by code" : by && `by ${by}`, node.rest && "a run that is not a whole segment yet", `key ${node.key.slice(0, 12)}`].filter(Boolean).join(" · ")));
-    parts.push(make("div", { class: "said text" }, node.text));
+    parts.push(clamp("said text", node.text));
     if (node.directives.length) parts.push(make("h3", {}, "User directives"), make("ul", { class: "directives" }, node.directives.map((directive) => make("li", {}, directive))));
     if (node.ledger.length) parts.push(make("h3", {}, "Ledger: exact values beside the text"), ledger(node.ledger));
     if (node.facts_left_out) parts.push(make("div", { class: "gap" }, `${plural(node.facts_left_out, "more value")} not in this page`));

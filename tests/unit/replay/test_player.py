@@ -144,7 +144,7 @@ async def test_the_checks_say_what_they_looked_at():
     told = await replay(tool_session(3), Setup(provider=scripted(), name="scripted"))
 
     assert [(check.name, check.checked, check.unit) for check in told.checks] == [
-        ("History intact", 12, "messages"),
+        ("History intact", 12, "rows"),
         ("Pairs intact", 6, "views"),
         ("User first", 6, "views"),
         ("Valid rows", 1 + 3 + 5 + 7 + 9 + 11, "rows"),
