@@ -66,7 +66,7 @@ class Haystack:
     """A long text that is asked for many values."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._text = one_line("\n".join(texts))
+        self._text = one_line("\n".join(dict.fromkeys(texts)))
         self._words = set(_WORD.findall(self._text))
 
     def __contains__(self, value: str) -> bool:

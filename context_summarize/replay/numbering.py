@@ -11,7 +11,7 @@ from context_summarize.messages.rows import JsonRow
 
 def message_numbers(rows: Iterable[JsonRow]) -> list[int | None]:
     """The number of each row: rendered rows from 1. None for a row that no summariser reads, such as a system row."""
-    rendered = [analyse(row).rendered for row in rows]
+    rendered = [int(analyse(row).rendered) for row in rows]
     return [number if is_message else None for number, is_message in zip(accumulate(rendered), rendered, strict=True)]
 
 

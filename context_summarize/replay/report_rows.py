@@ -12,7 +12,7 @@ from context_summarize.messages.text import compact_json, render_parts
 from context_summarize.replay.excerpts import common_limit, cut, ends
 from context_summarize.replay.numbering import message_numbers
 from context_summarize.replay.result import CompactionLine, ReplayResult
-from context_summarize.replay.views import ViewChange, change_between
+from context_summarize.replay.views import ViewChange
 from context_summarize.session.snapshot import Snapshot, SummaryNode
 
 Clean: TypeAlias = Callable[[str], str]
@@ -49,9 +49,9 @@ class ReportRows:
         """How many messages there are: rows with a number."""
         self._messages = self._read_messages()
         self._leaves = [node for node in all_nodes(snapshot.nodes) if not node.children]
-        self._views = result.views.expanded()
         self._shown = self._requests_shown()
-        used = {at for request in self._shown for at in self._views[request - 1]} if self._views else set()
+        self._changes = result.views.between(set(self._shown))
+        used = {at for change in self._changes.values() for at in change.added}
         used |= {at for _, change in result.views.unsent for at in change.added}
         self._ids = {at: place for place, at in enumerate(sorted(used))}
         """Position among the rows of the result → position in the page, which shows fewer of a long session."""
@@ -129,7 +129,8 @@ class ReportRows:
     def last_texts(self) -> Iterator[str]:
         """The texts of the last request, uncut."""
         names: dict[str, str] = {}
-        for at in self._views[-1] if self._views else ():
+        last = len(self._result.views.changes)
+        for at in self._result.views.whole({last}).get(last, ()):
             yield from (text for *_, text in self._parts(self._result.views.rows[at].row, names))
 
     # --- requests ---------------------------------------------------------------------------------------------------
@@ -150,25 +151,30 @@ class ReportRows:
 
     def requests(self) -> list[list[Any]]:
         """[request, message that answers it, tokens, rows kept from the start of the one before, runs of new rows]."""
-        told = []
-        before: Sequence[int] = ()
-        for number in self._shown:
-            line = self._result.request_lines[number - 1]
-            view = self._views[number - 1] if self._views else ()
-            told.append([number, line.message, line.tokens, *self._change(change_between(before, view))])
-            before = view
-        return told
+        lines = self._result.request_lines
+        changes = ((number, self._changes.get(number, ViewChange(0, ()))) for number in self._shown)
+        return [
+            [number, lines[number - 1].message, lines[number - 1].tokens, change.same, self._runs(change.added)]
+            for number, change in changes
+        ]
 
     def compactions(self) -> list[dict[str, Any]]:
         """Each compaction, with the view that would have been sent without it."""
         lines = self._result.request_lines
         requests = {line.row: number for number, line in enumerate(lines, 1)}
-        unsent = dict(self._result.views.unsent)
-        return [self._compaction(line, requests.get(line.row, 0), unsent) for line in self._result.boundaries]
+        unsent = {number: change for number, change in self._result.views.unsent if number > 1}
+        views = self._result.views.whole({at for number in unsent for at in (number - 1, number)})
+        told = []
+        for line in self._result.boundaries:
+            number = requests.get(line.row, 0)
+            told.append({"request": number, **self._compaction(line)})
+            if number in unsent:
+                before = (*views[number - 1][: unsent[number].same], *unsent[number].added)
+                told[-1] |= self._effect(before, views[number])
+        return told
 
-    def _compaction(self, line: CompactionLine, request: int, unsent: dict[int, ViewChange]) -> dict[str, Any]:
-        told: dict[str, Any] = {
-            "request": request,
+    def _compaction(self, line: CompactionLine) -> dict[str, Any]:
+        return {
             "message": line.message,
             "before_tokens": line.before_tokens,
             "after_tokens": line.after_tokens,
@@ -179,24 +185,17 @@ class ReportRows:
             "wait_ms": line.wait_ms,
             "reason": line.reason,
         }
-        change = unsent.get(request)
-        if change is None or request < 2:
-            return told
-        earlier = self._views[request - 2]
-        before, after = (*earlier[: change.same], *change.added), self._views[request - 1]
-        summarised = [self._last_summarised(view) for view in (before, after)]
-        if summarised[1] > summarised[0]:
-            told["summarised"] = [summarised[0] + 1, summarised[1]]
-        told["before"] = self._runs([at for at in before if at in self._ids])
-        return told
+
+    def _effect(self, before: Sequence[int], after: Sequence[int]) -> dict[str, Any]:
+        """The messages that are newly summarised, and the view without the compaction."""
+        earlier, last = self._last_summarised(before), self._last_summarised(after)
+        told = {"summarised": [earlier + 1, last]} if last > earlier else {}
+        return {**told, "before": self._runs([at for at in before if at in self._ids])}
 
     def _last_summarised(self, view: Iterable[int]) -> int:
         """The last message that a summary of a view stands for."""
         rows = (self._result.views.rows[at] for at in view)
         return max((row.span[1] for row in rows if row.kind == "summary" and row.span), default=0)
-
-    def _change(self, change: ViewChange) -> tuple[int, list[int]]:
-        return change.same, self._runs(change.added)
 
     def _runs(self, rows: Sequence[int]) -> list[int]:
         """Positions in the page as first, count, first, count …"""

@@ -35,9 +35,10 @@ class ReportSummaries:
     def __init__(self, snapshot: Snapshot, rows: ReportRows, clean: Clean) -> None:
         self._nodes = snapshot.nodes
         self._source_tokens = rows.source_tokens()
-        self._values = values_of_nodes(snapshot.nodes, snapshot.messages, clean)
         self._last = Haystack(rows.last_texts())
         found = list(all_nodes(snapshot.nodes))
+        self._values = values_of_nodes(snapshot.nodes, snapshot.messages, clean)
+        self._held = {id(node): held_values(self._values[id(node)], node.summary) for node in found if node.summary}
         self._limits = _Limits(
             common_limit([len(node.summary.text) for node in found if node.summary], _CHARS),
             max(5, _VALUES // max(1, len(found))),
@@ -57,7 +58,7 @@ class ReportSummaries:
         in_ledger: set[tuple[FactKind, str]] = set()
         every: set[tuple[FactKind, str]] = set()
         for node in self._nodes:
-            held = self._held(node)
+            held = self._held.get(id(node), HeldValues((), (), ()))
             every |= {(fact.kind, fact.value) for fact in self._values[id(node)]}
             in_text |= {(fact.kind, fact.value) for fact in held.in_text}
             in_ledger |= {(fact.kind, fact.value) for fact in held.in_ledger}
@@ -71,10 +72,6 @@ class ReportSummaries:
             "lost": len(lost) - elsewhere,
         }
 
-    def _held(self, node: SummaryNode) -> HeldValues:
-        values = self._values[id(node)]
-        return held_values(values, node.summary) if node.summary else HeldValues((), (), values)
-
     def _node(self, node: SummaryNode, numbers: Iterator[int]) -> dict[str, Any]:
         told: dict[str, Any] = {
             "id": next(numbers),
@@ -87,7 +84,7 @@ class ReportSummaries:
             "source_tokens": self._size(node.last) - self._size(node.first - 1),
         }
         if node.summary is not None:
-            told |= self._summary(node.summary) | self._told_values(self._held(node))
+            told |= self._summary(node.summary) | self._told_values(self._held[id(node)])
         return {**told, "children": [self._node(child, numbers) for child in node.children]}
 
     def _size(self, number: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Literal, TypeAlias
@@ -56,12 +56,27 @@ class Views:
     unsent: tuple[tuple[int, ViewChange], ...] = ()
     """(request, counted from 1; the view that it would have sent without its compaction)."""
 
-    def expanded(self) -> list[tuple[int, ...]]:
-        """The rows of each view, as positions in `rows`."""
-        found: list[tuple[int, ...]] = []
-        for change in self.changes:
-            found.append((*(found[-1][: change.same] if found else ()), *change.added))
+    def whole(self, requests: Collection[int]) -> dict[int, tuple[int, ...]]:
+        """The rows of the views of these requests, counted from 1, as positions in `rows`."""
+        return {number: tuple(view) for number, _, view in self._walk() if number in requests}
+
+    def between(self, requests: Collection[int]) -> dict[int, ViewChange]:
+        """The same as what each changes of the one before it among these requests."""
+        found: dict[int, ViewChange] = {}
+        same = 0
+        for number, kept, view in self._walk():
+            same = min(same, kept)
+            if number in requests:
+                found[number] = ViewChange(same, tuple(view[same:]))
+                same = len(view)
         return found
+
+    def _walk(self) -> Iterator[tuple[int, int, list[int]]]:
+        """(request; rows kept from the one before; all rows, in one list that changes from request to request)."""
+        view: list[int] = []
+        for number, change in enumerate(self.changes, 1):
+            view[change.same :] = change.added
+            yield number, change.same, view
 
 
 def change_between(earlier: Sequence[int], later: Sequence[int]) -> ViewChange:

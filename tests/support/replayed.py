@@ -88,7 +88,7 @@ def large() -> ReplayResult:
     said = user(text)
     told = ReplayResult(provider="x", budget=1_000_000)
     told.rows, told.row_tokens = [said] * 20_000, [3_000] * 20_000
-    told.messages = 20_000
+    told.messages, told.requests = 20_000, 60_000
     told.request_lines = [RequestLine(row, 1_000 + row * 37 % 991, 3, row) for row in range(1, 60_001)]
     shown = tuple(ShownRow("verbatim", said, 3_000, number) for number in range(1, 20_001))
     views = [ViewChange(min(at, 5_000), (at % 20_000,)) for at in range(60_000)]

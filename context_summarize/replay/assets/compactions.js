@@ -32,7 +32,7 @@ function compactionDetail(told) {
   const place = placeOf(told.request);
   const parts = [
     make("p", { class: "meta" }, compactionLines(told).join(" · ")),
-    make("p", { class: "meta" }, make("button", { class: "action", type: "button", click: () => { showRequest(place); goTo(byId("slider")); } }, "Show this request row by row")),
+    make("p", { class: "meta" }, make("button", { class: "action link", type: "button", click: () => { showRequest(place); goTo(byId("slider")); } }, "Show this request row by row")),
   ];
   if (!told.before) return [...parts, make("p", { class: "empty" }, "It is the first request: there is no view before it.")];
   const [before, after] = [expand(told.before), viewAt(place)];

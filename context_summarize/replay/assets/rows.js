@@ -65,6 +65,7 @@ function showRequest(place) {
   byId("later").disabled = place === data.requests.length - 1;
   const made = data.compactions.some((line) => line.request === request) ? " A compaction was made for it." : "";
   byId("view-lede").textContent =
+    (data.requests.length < totals.requests && place === data.requests.length - 1 ? `The page holds ${number(data.requests.length)} of ${number(totals.requests)} requests. ` : "") +
     `Request ${number(request)} of ${number(totals.requests)}${message ? `, answered by message ${number(message)}` : ""}: ${number(used)} of ${number(data.budget)} tokens.${made}`;
   chosen = request;
   markRequest(request);
@@ -110,7 +111,7 @@ function viewRow(id) {
       make("span", {}, plural(row.tokens, "token")),
       row.whole ? make("span", {}, `shortened from ${number(row.whole)}`) : null,
       row.key && pathTo((node) => node.key === row.key).length
-        ? make("button", { class: "action", type: "button", click: () => openNode((node) => node.key === row.key) }, "Kept and lost") : null),
+        ? make("button", { class: "action link", type: "button", click: () => openNode((node) => node.key === row.key) }, "Kept and lost") : null),
     make("div", {}, rowParts(row)));
 }
 

@@ -45,12 +45,12 @@ function result(each, query) {
   const { node, message } = each;
   const links = [];
   const whole = make("div", { class: "inside", hidden: true, id: message ? `found-${message[0]}` : null });
-  if (node) links.push(make("button", { class: "action", type: "button", click: () => openNode((other) => other === node) }, "Open the summary"));
+  if (node) links.push(make("button", { class: "action link", type: "button", click: () => openNode((other) => other === node) }, "Open the summary"));
   else {
     const covering = data.nodes.find((other) => message[0] >= other.first && message[0] <= other.last);
     links.push(opener({ class: "action" }, whole, () => message[3].map(rowPart), "Show the message"));
     links.push(covering
-      ? make("button", { class: "action", type: "button", click: () => openNode((other) => other === covering) }, `Summarised: ${span([covering.first, covering.last])}`)
+      ? make("button", { class: "action link", type: "button", click: () => openNode((other) => other === covering) }, `Summarised: ${span([covering.first, covering.last])}`)
       : make("span", { class: "where" }, "not summarised"));
   }
   return make("li", { class: node ? "result of-summary" : "result" },

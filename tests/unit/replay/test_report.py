@@ -189,6 +189,7 @@ def test_rows_are_told_by_the_numbers_of_their_messages():
 
     assert data["totals"]["numbered"] == len(SYSTEM) - 1
     assert data["messages"][0][:2] == [1, "user"]
+    assert all(type(message[0]) is int for message in data["messages"])
     assert all(line.message == line.row - 1 for line in told.request_lines)
     assert [line[1] for line in data["requests"]] == [line.row - 1 for line in told.request_lines]
     assert [each["message"] for each in data["compactions"]] == [line.row - 1 for line in told.boundaries]

@@ -48,7 +48,7 @@ def overflow(page: Page) -> int:
 
 def open_all(page: Page) -> None:
     """Open every node, every list of messages and every long text, until nothing is left to open."""
-    closed = "document.querySelectorAll('.node[aria-expanded=false], .action:not([aria-expanded=true])')"
+    closed = "document.querySelectorAll('.node[aria-expanded=false], .action:not(.link):not([aria-expanded=true])')"
     for _ in range(20):
         page.evaluate(f"{closed}.forEach((button) => button.click())")
     assert page.evaluate(f"{closed}.length") == 0
@@ -101,13 +101,19 @@ def test_a_click_opens_a_node_its_children_and_the_messages_it_stands_for(browse
     assert page.problems() == []
 
 
+def tab_to(page: Page, selector: str) -> None:
+    """Press Tab until an element has the focus."""
+    for _ in range(60):
+        page.press("Tab")
+        if page.evaluate(f"document.activeElement.matches('{selector}')"):
+            return
+    raise AssertionError(f"Tab does not reach {selector}")
+
+
 @browser_tests
 def test_the_keyboard_reaches_and_opens_a_node(browser, page_of, plain):
     page = browser.open(page_of(plain))
-    for _ in range(20):
-        page.press("Tab")
-        if page.evaluate("document.activeElement.matches('.node')"):
-            break
+    tab_to(page, "#tree .node")
     opened = "document.activeElement.getAttribute('aria-expanded')"
 
     assert page.evaluate(opened) == "false"
@@ -130,10 +136,110 @@ def test_a_compaction_tells_its_figures_to_the_mouse_and_to_the_keyboard(browser
     assert f"answered by message {first.message:,}" in page.evaluate(tip)
     page.hover("h1")
     assert page.evaluate(tip) == ""
-    page.press("Tab")
-    assert page.evaluate("document.activeElement.matches('.compaction')")
+    tab_to(page, ".compaction")
     page.press("ArrowRight")
     assert f"{second.before_tokens:,} → {second.after_tokens:,} tokens" in page.evaluate(tip)
+    page.press("Enter")
+    assert page.evaluate("document.activeElement.matches('#compactions > li:nth-child(2) > .node[aria-expanded=true]')")
+
+
+@browser_tests
+@pytest.mark.parametrize("width", [1280, 400])
+def test_an_opened_compaction_shows_the_request_without_it_and_with_it(browser, page_of, plain, width):
+    page = browser.open(page_of(plain), width=width)
+    item = "#compactions > li:nth-child(3)"
+    line = plain.boundaries[2]
+    page.click(f"{item} > .node")
+    for _ in range(10):
+        page.evaluate(f"document.querySelectorAll('{item} .minis + .action').forEach((more) => more.click())")
+
+    heads = page.evaluate(f"[...document.querySelectorAll('{item} .side > .meta')].map((p) => p.innerText)")
+    sizes = (line.before_tokens, line.after_tokens)
+    assert all(f"{size:,} tokens" in head for size, head in zip(sizes, heads, strict=True))
+    first, last = map(int, page.evaluate(f"document.querySelector('{item} .range').lastChild.textContent").split("–"))
+    gone = page.evaluate(f"[...document.querySelectorAll('{item} .gone .where')].map((s) => s.innerText)")
+    assert {f"message {number}" for number in range(first, last + 1)} <= set(gone)
+    new = page.evaluate(f"[...document.querySelectorAll('{item} .new summary b')].map((b) => b.innerText)")
+    assert set(new) == {"summary", "actions"}
+    page.click(f"{item} .new summary")
+    page.evaluate("new Promise((done) => setTimeout(done, 50))")  # an opened `details` tells of it a task later
+    assert "[Summary of messages" in page.evaluate(f"document.querySelector('{item} .new .inside').innerText")
+    assert overflow(page) <= 0
+    assert page.problems() == []
+
+
+@browser_tests
+def test_the_slider_goes_over_all_requests(browser, page_of, plain):
+    """With the arrow keys, the buttons and the chart's line; the rows add up to the size of the request."""
+    page = browser.open(page_of(plain))
+    shown = "document.getElementById('view-lede').innerText"
+    rows = "document.querySelectorAll('#view > .row').length"
+    last = len(plain.request_lines)
+    assert page.evaluate(shown).startswith(f"Request {last} of {last}")
+
+    page.evaluate("document.getElementById('slider').focus()")
+    page.press("ArrowLeft")
+    assert page.evaluate(shown).startswith(f"Request {last - 1} of {last}")
+    assert page.evaluate(rows) == plain.request_lines[-2].rows
+    before = page.evaluate("document.querySelector('.cursor').getAttribute('x1')")
+    for place in (0, 40, 3, last - 1):
+        page.evaluate(
+            f"(() => {{ const it = document.getElementById('slider'); it.value = {place};"
+            " it.dispatchEvent(new Event('input')); })()"
+        )
+        line = plain.request_lines[place]
+        assert f"{line.tokens:,} of {plain.budget:,} tokens" in page.evaluate(shown)
+        assert page.evaluate(rows) == line.rows
+        assert page.evaluate("document.querySelector('.cursor').getAttribute('x1')") != before
+    page.click("#earlier")
+    assert page.evaluate(shown).startswith(f"Request {last - 1} of {last}")
+    page.click("#later")
+    assert page.evaluate("document.getElementById('later').disabled")
+    assert page.problems() == []
+
+
+@browser_tests
+def test_a_search_finds_messages_and_summaries_and_leads_to_them(browser, page_of, plain):
+    page = browser.open(page_of(plain))
+    ask = (
+        "(() => {{ document.getElementById('query').value = {0};"
+        " document.getElementById('search').requestSubmit(); }})()"
+    )
+
+    page.evaluate(ask.format("'VALUE-0007'"))
+    assert page.evaluate("document.querySelector('.result:not(.of-summary) mark').innerText") == "value-0007"
+    # The result of the eighth turn: of its messages 30 to 33 the second.
+    assert page.evaluate("document.querySelector('.result:not(.of-summary) b').innerText") == "message 31"
+    page.click(".result:not(.of-summary) .action")
+    assert "value-0007" in page.evaluate("document.querySelector('.result:not(.of-summary) .inside').innerText")
+    page.click(".result:not(.of-summary) .link")
+    assert page.evaluate("document.activeElement.matches('#tree .node[aria-expanded=true]')")
+    page.evaluate(ask.format("'nothing has this'"))
+    assert "0 messages and 0 summaries" in page.evaluate("document.getElementById('found').innerText")
+    page.evaluate(ask.format("'it was done'"))
+    page.click(".result.of-summary .link")
+    assert page.evaluate("document.activeElement.matches('#tree .node[aria-expanded=true]')")
+    assert page.problems() == []
+
+
+@browser_tests
+def test_a_lost_value_leads_to_the_messages_that_hold_it(browser, page_of, plain):
+    page = browser.open(page_of(plain))
+    page.click("#tree .node")
+    value = page.evaluate("document.querySelector('.fact.lost').firstChild.textContent")
+
+    page.click(".fact.lost")
+    assert page.evaluate("document.getElementById('query').value") == value
+    assert value in page.evaluate("document.querySelector('.result:not(.of-summary) mark').innerText")
+
+
+@browser_tests
+def test_the_terms_are_explained(browser, page_of, plain):
+    page = browser.open(page_of(plain))
+    page.click(".terms > summary")
+
+    terms = page.evaluate("document.querySelector('.terms dl').innerText")
+    assert all(term in terms for term in ("message", "compaction", "ledger", "lost", "actions", "fallback summary"))
 
 
 @browser_tests
@@ -142,7 +248,7 @@ def test_the_chart_says_what_its_peaks_are(browser, page_of, plain):
     caption = "document.querySelector('#chart + p')?.innerText ?? ''"
 
     assert "the size before a compaction. It is not sent" in browser.open(page_of(plain)).evaluate(caption)
-    assert browser.open(page_of(replayed(tool_session(3)))).evaluate(caption).startswith("No compaction")
+    assert browser.open(page_of(replayed(tool_session(3)))).evaluate(caption) == ""
 
 
 @browser_tests
@@ -208,7 +314,7 @@ def test_a_very_long_session_opens_and_says_what_is_left_out(browser, page_of):
 
     text = page.evaluate("document.querySelector('main').innerText")
     assert "200 more values not in this page" in text
-    assert "more characters not in this page" in text
+    assert "characters not in this page]" in text
     assert "messages left out of this page" in text
-    assert "rows left out of this page" in text
+    assert "of 60,000 requests." in text
     assert page.problems() == []
