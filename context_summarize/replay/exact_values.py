@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from context_summarize.core.nodes import Summary
 from context_summarize.facts.directives import format_directives
 from context_summarize.facts.extraction import extract_facts, identifiers
-from context_summarize.facts.fact import Fact
-from context_summarize.facts.ledger import format_ledger, merge_facts
+from context_summarize.facts.fact import Fact, FactKind
+from context_summarize.facts.ledger import format_ledger
 from context_summarize.facts.patterns import holds, one_line
 from context_summarize.redaction.redactor import Redact
 from context_summarize.session.snapshot import SummaryNode
@@ -42,11 +42,21 @@ def values_of_nodes(
     for node in nodes:
         if node.children:
             found |= values_of_nodes(node.children, messages, clean)
-            found[id(node)] = merge_facts([found[id(child)] for child in node.children])
+            found[id(node)] = _together([found[id(child)] for child in node.children])
         else:
             rows = [replace(row, text=clean(row.text)) for row in messages[node.first - 1 : node.last]]
             found[id(node)] = identifiers(extract_facts(rows)) if rows else ()
     return found
+
+
+def _together(children: Sequence[Sequence[Fact]]) -> tuple[Fact, ...]:
+    """Each value once, the newest first, with how often all children together hold it."""
+    found: dict[tuple[FactKind, str], Fact] = {}
+    for facts in reversed(children):
+        for fact in facts:
+            known = found.setdefault((fact.kind, fact.value), replace(fact, count=0))
+            found[fact.kind, fact.value] = replace(known, count=known.count + fact.count)
+    return tuple(found.values())
 
 
 def held_values(values: Iterable[Fact], summary: Summary) -> HeldValues:

@@ -96,7 +96,10 @@ class ReportSummaries:
         return {
             "text": cut(summary.text, chars),
             "directives": [cut(directive, chars) for directive in summary.directives],
-            "ledger": [[fact.kind, cut(fact.value, chars), fact.count] for fact in summary.ledger[:values]],
+            "ledger": [
+                [fact.kind, cut(fact.value, chars), fact.count, cut(f"{fact.about} {fact.label}".strip(), chars)]
+                for fact in summary.ledger[:values]
+            ],
             "facts_left_out": max(0, len(summary.ledger) - values),
             "tokens": summary.tokens,
             "fallback": summary.fallback,

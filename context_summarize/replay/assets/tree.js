@@ -1,6 +1,6 @@
 // The tree of summaries, what each keeps and loses, and the messages it replaces.
 
-const LABELS = { user: "Said", path: "Paths", url: "Addresses", id: "Ids", amount: "Amounts", command: "Commands", error: "Errors" };
+const LABELS = { user: "Said", path: "Paths", url: "Addresses", id: "Ids", amount: "Amounts", command: "Commands", error: "Errors", note: "Notes" };
 
 function showTree() {
   const tree = byId("tree");
@@ -96,7 +96,8 @@ function values(node) {
 }
 
 const times = (count) => (count > 1 ? make("small", {}, `×${number(count)}`) : null);
-const fact = ([kind, value, count]) => make("span", { class: kind === "user" || kind === "error" ? "fact words" : "fact" }, value, times(count));
+const WORDY = ["user", "error", "note"];
+const fact = ([kind, value, count, about]) => make("span", { class: WORDY.includes(kind) ? "fact words" : "fact", title: about || null }, value, times(count));
 const ledger = (found) => facts(found, fact);
 
 function facts(all, show) {
