@@ -12,7 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from context_summarize.cli.terminal import WIDTH, facts, heading, one_line, plain, sentence, table
-from context_summarize.replay.inspection import Inspection, RowLine, SegmentLine, WindowUse
+from context_summarize.replay.inspected import Inspection, RowLine, SegmentLine, WindowUse
 from context_summarize.session.snapshot import SummaryNode
 
 _MOST_SEGMENTS = 40

@@ -56,7 +56,7 @@ _ROLE_STYLES = {
 }
 _REASONS = {"threshold": "filling", "must_fit": "must fit", "manual": "asked"}
 _COLUMNS = {
-    "Row": "the assistant message that answers the request",
+    "Message": "the assistant message that answers the request",
     "Before → after": "tokens of the request",
     "Segments": "segments that were summarised; 0: only rows were shortened or summaries merged",
     "Merged": "new summaries, each made from several older ones",
@@ -132,7 +132,7 @@ def _compaction_table(result: ReplayResult, columns: Sequence[str]) -> Table:
         made.add_column(title, justify="left" if title == "Why" else "right", no_wrap=True)
     for line in result.boundaries:
         cells: dict[str, str | Text] = {
-            "Row": f"{line.row:,}",
+            "Message": "–" if line.message is None else f"{line.message:,}",
             "Before → after": f"{line.before_tokens:,} → {line.after_tokens:,}",
             "Segments": str(line.segments),
             "Merged": str(line.merged),

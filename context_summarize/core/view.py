@@ -136,6 +136,11 @@ class View:
         """How many rows at the end belong to calls that may still get their results."""
         return len(self._open_entries())
 
+    def entries(self) -> list[Entry]:
+        """The rows with where each comes from. They are shared with the view: only to be read."""
+        self.refresh()
+        return [*self._entries, *self._open_entries()]
+
     def tokens(self) -> int:
         """Tokens of the view, system prompt aside."""
         self.refresh()

@@ -8,6 +8,7 @@ from amplifier_core.message_models import Message
 
 from context_summarize.messages.pairs import broken_pairs, opens_with_user
 from context_summarize.messages.rows import JsonRow
+from context_summarize.replay.numbering import message_numbers, named
 from context_summarize.replay.result import Check, ReplayResult, RequestLine
 from context_summarize.tokens.measure import measure
 
@@ -20,9 +21,10 @@ class Audit:
         self._opens = opens_with_user(fed) is not False
         self._result = result
         self._count = count
+        self._numbers = message_numbers(fed)
         self._previous: list[JsonRow] = []
         self._sizes: list[int] = []
-        self._kept = Check("History intact", "messages", "every message is kept as it was added")
+        self._kept = Check("History intact", "rows", "every row is kept as it was added")
         self._paired = Check("Pairs intact", "views", "each call is followed by its results")
         self._opened = Check("User first", "views", "the conversation opens with a user")
         self._valid = Check("Valid rows", "rows", "Amplifier accepts each row")
@@ -30,8 +32,8 @@ class Audit:
         result.checks = [self._kept, self._paired, self._opened, self._valid, self._within]
 
     def view(self, number: int, rows: list[JsonRow], *, made_compaction: bool) -> None:
-        """Check the view that was requested before row `number`."""
-        result, where = self._result, f"the request before row {number}"
+        """Check the view that was requested before row `number`, counted from 1 over all rows."""
+        result, where = self._result, f"the request before {named(self._numbers, number)}"
         same = _equal_prefix(self._previous, rows)
         if result.requests:
             result.stable_rows += same
@@ -53,7 +55,8 @@ class Audit:
         result.largest_view = max(result.largest_view, tokens)
         over = tokens > result.budget
         self._within.note([f"{where} holds {tokens:,} tokens, the budget is {result.budget:,}"] if over else [])
-        result.request_lines.append(RequestLine(number, tokens, len(rows)))
+        answer = self._numbers[number - 1] if number <= len(self._numbers) else None
+        result.request_lines.append(RequestLine(number, tokens, len(rows), answer))
         self._previous = result.last_view = rows
         result.last_sizes = list(self._sizes)
 
@@ -61,11 +64,12 @@ class Audit:
         """Compare the added rows with the rows that the manager holds."""
         fed, result = self._fed, self._result
         result.messages = len(fed)
-        result.history_tokens = sum(measure(row, self._count) for row in fed)
+        result.rows, result.row_tokens = list(fed), [measure(row, self._count) for row in fed]
+        result.history_tokens = sum(result.row_tokens)
         pairs = enumerate(zip(fed, kept, strict=False), 1)
-        changed = [f"message {at} is not what was added" for at, (added, held) in pairs if added != held]
+        changed = [f"{named(self._numbers, at)} is not what was added" for at, (added, held) in pairs if added != held]
         if len(kept) != len(fed):
-            changed.append(f"{len(fed):,} messages were added, {len(kept):,} are kept")
+            changed.append(f"{len(fed):,} rows were added, {len(kept):,} are kept")
         self._kept.note(changed, len(fed))
 
 

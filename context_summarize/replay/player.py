@@ -14,7 +14,9 @@ from context_summarize.messages.copying import copy_json
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.counted import CountedProvider
 from context_summarize.replay.audit import Audit
+from context_summarize.replay.numbering import message_numbers
 from context_summarize.replay.result import CompactionLine, ReplayResult
+from context_summarize.replay.views import ViewRecorder
 from context_summarize.session.host import provider_window, request_budget
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores.memory import MemoryStore
@@ -65,7 +67,9 @@ async def replay(
     window = await provider_window(counted) if setup.token_budget is None else None
     budget = await request_budget(config, setup.token_budget, counted)
     result = _blank(config, budget, provider=setup.name, source=setup.source, window=window.context if window else None)
-    session = _Session({setup.name: counted})
+    numbers = message_numbers(rows)
+    session = _Session({setup.name: counted}, numbers)
+    recorder = ViewRecorder(numbers, counter.count)
     audit = Audit(copy_json(list(rows)), result, counter.count)
     manager = SummarizingContextManager(
         session,
@@ -77,7 +81,7 @@ async def replay(
     manager.check_providers()
     started = clock()
     try:
-        async for number in _played(rows, manager, setup.token_budget, counted, (session, audit)):
+        async for number in _played(rows, manager, setup.token_budget, counted, (session, audit, recorder)):
             progress(number, len(session.boundaries))
         result.seconds = clock() - started
         audit.history(await manager.get_messages())
@@ -85,7 +89,7 @@ async def replay(
         result.failed_summaries = (await manager.statistics()).failed
     finally:
         await manager.close()
-    result.boundaries = session.boundaries
+    result.boundaries, result.views = session.boundaries, recorder.views()
     result.provider_calls, result.failed_calls = counted.calls, counted.failed
     result.provider_input_tokens, result.provider_output_tokens = counted.input_tokens, counted.output_tokens
     return result
@@ -96,15 +100,17 @@ async def _played(
     manager: SummarizingContextManager,
     token_budget: int | None,
     provider: CountedProvider,
-    watchers: tuple[_Session, Audit],
+    watchers: tuple[_Session, Audit, ViewRecorder],
 ) -> AsyncIterator[int]:
     """The number of each row once it has been fed; a view is asked for, and checked, before every assistant row."""
-    session, audit = watchers
+    session, audit, recorder = watchers
     for number, row in enumerate(rows, 1):
         if row["role"] == "assistant":
-            session.row = number
+            session.row, compactions = number, len(session.boundaries)
+            recorder.before(manager.conversation)
             view = await manager.get_messages_for_request(token_budget, provider=provider)
             audit.view(number, view, made_compaction=bool(session.boundaries))
+            recorder.after(manager.conversation, compacted=len(session.boundaries) > compactions)
             await manager.settle()  # no time passes between turns, so that a replay always gives the same views
         await manager.add_message(row)
         await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
@@ -136,8 +142,9 @@ def changed_settings(config: Config) -> dict[str, Any]:
 class _Session:
     """The part of a coordinator that the manager uses: the providers by name, and hooks that receive its events."""
 
-    def __init__(self, providers: dict[str, Any]) -> None:
+    def __init__(self, providers: dict[str, Any], numbers: Sequence[int | None]) -> None:
         self._providers = providers
+        self._numbers = numbers
         self._reason = ""
         self.row = 0
         self.boundaries: list[CompactionLine] = []
@@ -164,5 +171,6 @@ class _Session:
                     digests=data["digests"],
                     wait_ms=data["wait_ms"],
                     reason=self._reason,
+                    message=self._numbers[self.row - 1],
                 )
             )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from context_summarize.messages.rows import JsonRow
+from context_summarize.replay.views import Views
 from context_summarize.session.snapshot import Snapshot
 
 
@@ -27,6 +28,8 @@ class CompactionLine:
     """Fallback summaries shown."""
     wait_ms: int
     reason: str
+    message: int | None = None
+    """The number of that assistant row, as frames and recall count; None for a row without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,8 @@ class RequestLine:
     """The assistant row, counted from 1, that answers it."""
     tokens: int
     rows: int
+    message: int | None = None
+    """The number of that assistant row, as frames and recall count; None for a row without one."""
 
 
 @dataclass(slots=True)
@@ -107,6 +112,12 @@ class ReplayResult:
     last_view: list[JsonRow] = field(default_factory=list)
     last_sizes: list[int] = field(default_factory=list)
     """Tokens of each row of `last_view`."""
+    rows: list[JsonRow] = field(default_factory=list)
+    """What was fed."""
+    row_tokens: list[int] = field(default_factory=list)
+    """Tokens of each row of `rows`."""
+    views: Views = field(default_factory=Views)
+    """All views with their rows; in each request the one that was sent."""
     snapshot: Snapshot | None = None
     """What the manager holds at the end; None before the end."""
 

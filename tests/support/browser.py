@@ -28,7 +28,14 @@ os.dup2(writes, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 
-_KEYS = {"Enter": ("\r", 13), " ": (" ", 32), "Tab": ("", 9), "ArrowDown": ("", 40), "ArrowRight": ("", 39)}
+_KEYS = {
+    "Enter": ("\r", 13),
+    " ": (" ", 32),
+    "Tab": ("", 9),
+    "ArrowDown": ("", 40),
+    "ArrowRight": ("", 39),
+    "ArrowLeft": ("", 37),
+}
 
 
 def find_chromium() -> str | None:

@@ -294,7 +294,9 @@ def test_a_check_that_fails_is_marked_named_and_ends_with_1(tmp_path):
     assert re.search(r"^Within budget +FAILED +1 of 1 views", told.stdout, re.MULTILINE)
     assert re.search(r"^Pairs intact +ok", told.stdout, re.MULTILINE)
     last = told.stderr.splitlines()[-1]
-    assert re.fullmatch(r"FAILED: Within budget: the request before row 3 holds [\d,]+ tokens, the budget is 500", last)
+    assert re.fullmatch(
+        r"FAILED: Within budget: the request before message 2 holds [\d,]+ tokens, the budget is 500", last
+    )
 
 
 def test_an_interruption_ends_with_130_and_one_line(session, monkeypatch):

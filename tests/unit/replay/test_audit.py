@@ -37,7 +37,7 @@ def test_a_changed_and_a_lost_message_break_the_history():
     assert broken(told) == [("History intact", 2, "message 2 is not what was added")]
     watch, told = audit(user("a"))
     watch.history([])
-    assert broken(told) == [("History intact", 1, "1 messages were added, 0 are kept")]
+    assert broken(told) == [("History intact", 1, "1 rows were added, 0 are kept")]
 
 
 def test_a_result_without_its_call_breaks_the_pairs_once_a_view():

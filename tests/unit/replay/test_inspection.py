@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from context_summarize import Config
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay.inspection import Inspection, inspect_rows
+from context_summarize.replay.inspected import Inspection
+from context_summarize.replay.inspection import inspect_rows
 from context_summarize.replay.player import Setup, replay
 from context_summarize.replay.session_files import read_session
 from context_summarize.session.snapshot import SummaryNode

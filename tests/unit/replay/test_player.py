@@ -144,7 +144,7 @@ async def test_the_checks_say_what_they_looked_at():
     told = await replay(tool_session(3), Setup(provider=scripted(), name="scripted"))
 
     assert [(check.name, check.checked, check.unit) for check in told.checks] == [
-        ("History intact", 12, "messages"),
+        ("History intact", 12, "rows"),
         ("Pairs intact", 6, "views"),
         ("User first", 6, "views"),
         ("Valid rows", 1 + 3 + 5 + 7 + 9 + 11, "rows"),
@@ -196,7 +196,7 @@ async def test_a_view_that_cannot_fit_fails_its_check():
 
     assert told.failed is told.checks[4]
     assert told.failed.first is not None
-    assert told.failed.first.startswith("the request before row 3 holds ")
+    assert told.failed.first.startswith("the request before message 2 holds ")
 
 
 async def test_the_rows_given_are_not_changed_and_a_session_without_requests_is_told():

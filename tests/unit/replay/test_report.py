@@ -1,73 +1,29 @@
-"""What a report holds, that recorded text stays text in it, and how it behaves in a real browser."""
+"""What a report holds, and that recorded text stays text in it."""
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from context_summarize import Config
-from context_summarize.core.nodes import Summary
 from context_summarize.errors import ReportUnwritable
-from context_summarize.facts.fact import Fact
 from context_summarize.messages.rows import JsonRow
-from context_summarize.replay.player import Setup, replay
+from context_summarize.replay.audit import Audit
 from context_summarize.replay.report import render_report, write_report
-from context_summarize.replay.result import CompactionLine, ReplayResult, RequestLine
-from context_summarize.session.snapshot import Snapshot, SummaryNode, ViewOrigin
-from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
-from context_summarize.transcript.rows import RenderedRow
-from tests.support.browser import Browser, Page, find_chromium
+from context_summarize.replay.report_rows import parts_of_row
+from context_summarize.replay.result import ReplayResult
+from context_summarize.testing import assistant, call, result, tool_session, user
+from tests.support.replayed import HOSTILE, demo, hostile, large, plain, replayed, session
 
-HOSTILE = (
-    "</script><script>window.hacked = 1</script><!--<script> --> <img src=x onerror='window.hacked = 1'>"
-    "<a href='javascript:window.hacked=1'>x</a> ]]> &lt;b&gt; \" ' ` ${window.hacked = 1} \u2028 \u202e \ud800 \x00"
-)
+__all__ = ("demo", "hostile", "plain")
+
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
-
-
-def session(turns: int, text: str = "", size: int = 200) -> list[JsonRow]:
-    rows = [user(f"Begin. {text}")]
-    for turn in range(turns):
-        rows += [
-            call(f"c{turn}", f"read{text}", text=f"I look at it. {text}", path=f"src/file_{turn}.py{text}"),
-            result(f"c{turn}", f"{text} value-{turn:04d} " * (size // (12 + len(text)) + 1), f"read{text}"),
-            assistant(f"Done with {turn}. {text}"),
-            user(f"Always go on to {turn + 1}. {text}"),
-        ]
-    return [*rows, assistant("The end.")]
-
-
-def replayed(rows: list[JsonRow], answer: str = "Goal: it was done.", **options: Any) -> ReplayResult:
-    provider = ScriptedProvider(context_window=8_000, max_output_tokens=1_000, then=answer)
-    name, source = options.pop("name", "scripted"), options.pop("source", "session.jsonl")
-    settings = {"fan_in": 2, "summary_share": 0.12} | options
-    return asyncio.run(
-        replay(rows, Setup(provider=provider, name=name, source=source, config=Config.from_mapping(settings)))
-    )
-
-
-@pytest.fixture(scope="module")
-def plain() -> ReplayResult:
-    """A session with compactions and merged summaries."""
-    return replayed(session(90, size=600))
-
-
-@pytest.fixture(scope="module")
-def hostile() -> ReplayResult:
-    """The same with markup in every place that a recorded session, a provider or a file name can fill."""
-    rows = session(40, HOSTILE)
-    # A pattern of the user's own is shown among the settings.
-    return replayed(rows, f"Goal: {HOSTILE}", name=f"scripted {HOSTILE}", source=HOSTILE, redact=[HOSTILE[:9] + "z"])
 
 
 # --- the page as text -----------------------------------------------------------------------------------------------
@@ -117,14 +73,137 @@ def test_the_data_block_decodes_to_what_the_replay_saw(plain):
     assert (data["source"], data["provider"], data["offline"]) == ("session.jsonl", "scripted", False)
     assert (data["window"], data["budget"], data["threshold"], data["target"]) == (8_000, 6_000, 4_200, 1_800)
     assert data["settings"] == {"fan_in": "2", "summary_share": "0.12"}
+    assert data["totals"].pop("numbered") == len(plain.rows)
     assert all(value == getattr(plain, name) for name, value in data["totals"].items())
     assert [(check["name"], check["ok"]) for check in data["checks"]] == [(c.name, c.ok) for c in plain.checks]
-    assert data["requests"] == [[n, line.row, line.tokens] for n, line in enumerate(plain.request_lines, 1)]
-    assert len(data["boundaries"]) == len(plain.boundaries) >= 5
-    for told, line in zip(data["boundaries"], plain.boundaries, strict=True):
-        assert data["requests"][told["request"] - 1] == [told["request"], line.row, line.after_tokens]
-    assert [row["role"] for row in data["view"]] == [row["role"] for row in plain.last_view]
-    assert sum(row["tokens"] for row in data["view"]) == plain.request_lines[-1].tokens
+    lines = enumerate(plain.request_lines, 1)
+    assert [line[:3] for line in data["requests"]] == [[number, line.message, line.tokens] for number, line in lines]
+    assert len(data["compactions"]) == len(plain.boundaries) >= 5
+    for told, line in zip(data["compactions"], plain.boundaries, strict=True):
+        assert data["requests"][told["request"] - 1][:3] == [told["request"], line.message, line.after_tokens]
+
+
+def roles_and_texts(data: dict[str, Any], ids: list[int]) -> list[tuple[str, list[str]]]:
+    """What the page shows of these rows."""
+    messages = {number: (role, parts) for number, role, _, parts in data["messages"]}
+    found = []
+    for told in (data["rows"][at] for at in ids):
+        role, parts = messages[told[1]] if isinstance(told, list) else (told["role"], told["parts"])
+        found.append((role, [text for *_, text in parts]))
+    return found
+
+
+def shown(row: JsonRow) -> tuple[str, list[str]]:
+    """The same of a row of a view."""
+    return row["role"], [text for *_, text in parts_of_row(row, {})]
+
+
+def expanded(runs: list[int]) -> list[int]:
+    """Positions from first, count, first, count …"""
+    pairs = zip(runs[::2], runs[1::2], strict=True)
+    return [at for first, count in pairs for at in range(first, first + count)]
+
+
+def every_view(data: dict[str, Any]) -> list[list[int]]:
+    """The rows of each request, as the slider puts them together."""
+    views: list[list[int]] = []
+    for *_, same, runs in data["requests"]:
+        views.append([*(views[-1][:same] if views else []), *expanded(runs)])
+    return views
+
+
+def views_of(rows: list[JsonRow], **settings: Any) -> tuple[list[list[JsonRow]], ReplayResult]:
+    """Every view that the manager has served, and the replay in which it did."""
+    served: list[list[JsonRow]] = []
+    view = Audit.view
+
+    def heard(self: Audit, number: int, rows: list[JsonRow], *, made_compaction: bool) -> None:
+        served.append(rows)
+        view(self, number, rows, made_compaction=made_compaction)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Audit, "view", heard)
+        return served, replayed(rows, **settings)
+
+
+OPEN = [*tool_session(30, size=800), call("open", "wait"), user("go on"), assistant("now"), user("x"), assistant("y")]
+SYSTEM = [{"role": "system", "content": "Be brief. " * 20}, *tool_session(60, size=800)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "settings"),
+    [
+        (session(90, size=600), {}),
+        (SYSTEM, {"elide_tool_results": 200, "keep_recent": 4, "target_usage": 0.5}),
+        (OPEN, {"segment_tokens": 1_000}),
+    ],
+    ids=["merges", "shortened", "open call"],
+)
+def test_the_slider_shows_each_request_as_it_was_sent(rows, settings):
+    """The differences add up to the rows of every view, and a row weighs what it weighs there."""
+    served, told = views_of(rows, **settings)
+    data = block(render_report(told))
+
+    assert len(told.boundaries) >= 2
+    views = every_view(data)
+    assert [roles_and_texts(data, ids) for ids in views] == [[shown(row) for row in view] for view in served]
+    for ids, line in zip(views, told.request_lines, strict=True):
+        sizes = [told[0] if isinstance(told, list) else told["tokens"] for told in (data["rows"][at] for at in ids)]
+        assert sum(sizes) == line.tokens
+
+
+def test_each_text_stands_in_the_page_once(plain):
+    """A row that shows a message as it is names the message."""
+    data = block(render_report(plain))
+
+    own = [row for row in data["rows"] if isinstance(row, dict)]
+    assert {row["kind"] for row in own} <= {"summary", "actions", "shortened", "made"}
+    assert len(own) < len(data["rows"]) / 5
+    texts = [json.dumps(row["parts"]) for row in own]
+    assert len(set(texts)) == len(texts)
+
+
+def test_a_compaction_tells_what_it_summarised_and_the_request_without_it(plain):
+    """The summarised ranges follow each other; the unsent view goes on from the one before and has the size told."""
+    data = block(render_report(plain))
+    views = every_view(data)
+
+    end = 0
+    for told in data["compactions"]:
+        before, earlier = expanded(told["before"]), views[told["request"] - 2]
+        assert before[: len(earlier)] == earlier
+        sizes = [row[0] if isinstance(row, list) else row["tokens"] for row in (data["rows"][at] for at in before)]
+        assert sum(sizes) == told["before_tokens"]
+        first, last = told.get("summarised", [end + 1, end])
+        assert first == end + 1
+        gone = {row[1] for row in (data["rows"][at] for at in before) if isinstance(row, list)}
+        assert set(range(first, last + 1)) <= gone
+        end = last
+    assert end == data["nodes"][-1]["last"]
+
+
+def test_rows_are_told_by_the_numbers_of_their_messages():
+    """System rows have none, so that numbers and places in the file differ; frames and tables agree."""
+    told = replayed(SYSTEM)
+    data = block(render_report(told))
+
+    assert data["totals"]["numbered"] == len(SYSTEM) - 1
+    assert data["messages"][0][:2] == [1, "user"]
+    assert all(type(message[0]) is int for message in data["messages"])
+    assert all(line.message == line.row - 1 for line in told.request_lines)
+    assert [line[1] for line in data["requests"]] == [line.row - 1 for line in told.request_lines]
+    assert [each["message"] for each in data["compactions"]] == [line.row - 1 for line in told.boundaries]
+    spans = [row["span"] for row in data["rows"] if isinstance(row, dict) and row["kind"] == "summary"]
+    assert all(data["messages"][last - 1][0] == last for _, last in spans)
+
+
+def test_the_row_of_actions_is_told_from_summaries_and_speech(plain):
+    data = block(render_report(plain))
+
+    told = [data["rows"][at] for at in every_view(data)[-1]]
+    [actions] = [row for row in told if isinstance(row, dict) and row["kind"] == "actions"]
+    assert actions["span"] == [1, data["nodes"][-1]["last"]]
+    assert actions["parts"][0][2].startswith("[Actions in messages 1 to ")
 
 
 def test_the_tree_holds_every_summary_with_its_sources(plain):
@@ -141,10 +220,11 @@ def test_the_tree_holds_every_summary_with_its_sources(plain):
 
     last = check(data["nodes"], 1)
     assert max(node["level"] for node in data["nodes"]) >= 1
-    assert [message[0] for message in data["messages"]] == list(range(1, last + 1))
-    assert data["messages"][0][1:] == ["user", "", "Begin. ", 0]
-    assert data["messages"][2][1:3] == ["tool", "read"]
-    spans = [tuple(row["span"]) for row in data["view"] if row["kind"] == "summary"]
+    assert [message[0] for message in data["messages"]][:last] == list(range(1, last + 1))
+    assert (data["messages"][0][1], data["messages"][0][3]) == ("user", [["text", "", "Begin. "]])
+    assert (data["messages"][2][1], data["messages"][2][3][0][:2]) == ("tool", ["result", "read"])
+    last_view = (data["rows"][at] for at in every_view(data)[-1])
+    spans = [tuple(row["span"]) for row in last_view if isinstance(row, dict) and row["kind"] == "summary"]
     assert spans == [(node["first"], node["last"]) for node in data["nodes"]]
 
 
@@ -157,7 +237,7 @@ def test_recorded_text_adds_no_element_and_no_comment(plain, hostile):
     assert len(page.raw) == 3
     data = block(render_report(hostile))
     assert data["source"] == HOSTILE
-    assert data["messages"][0][3] == f"Begin. {HOSTILE}"
+    assert data["messages"][0][3][0][2] == f"Begin. {HOSTILE}"
     # A summary is stored without lone surrogates, which no client could send.
     assert HOSTILE.replace("\ud800", "\ufffd") in data["nodes"][-1]["text"]
 
@@ -217,42 +297,29 @@ def test_shortened_rows_are_told_from_whole_ones():
         [*rows, assistant("x")], elide_tool_results=200, keep_recent=4, target_usage=0.5, segment_tokens=1_000
     )
 
-    shortened = [row for row in block(render_report(told))["view"] if row["kind"] == "shortened"]
+    data = block(render_report(told))
+    shortened = [row for row in data["rows"] if isinstance(row, dict) and row["kind"] == "shortened"]
 
     assert shortened
-    assert all(row["whole_tokens"] > 1_000 > row["tokens"] for row in shortened)
-    assert all(rows[row["row"] - 1]["content"] == "word " * 1_100 for row in shortened)
+    assert all(row["whole"] > 1_000 > row["tokens"] for row in shortened)
+    assert all(rows[row["message"] - 1]["content"] == "word " * 1_100 for row in shortened)
     assert all("characters left out to save room" in row["parts"][0][2] for row in shortened)
     assert {row["parts"][0][1] for row in shortened} == {"read"}
 
 
 def test_calls_and_results_are_told_from_speech(plain):
-    view = block(render_report(plain))["view"]
+    messages = block(render_report(plain))["messages"]
 
-    at = next(at for at, row in enumerate(view) if row["kind"] == "verbatim" and len(row["parts"]) == 2)
-    speech, made = view[at]["parts"]
+    speech, made = messages[1][3]
     assert speech == ["text", "", "I look at it. "]
     assert made[:2] == ["call", "read"]
     assert json.loads(made[2])["path"].startswith("src/file_")
-    assert view[at + 1]["parts"][0][:2] == ["result", "read"]
+    assert messages[2][3][0][:2] == ["result", "read"]
 
 
-def large() -> ReplayResult:
-    """What a very long session with long texts in a large window leaves behind."""
-    text = "long text " * 3_000
-    ledger = tuple(Fact("id", f"ORDER-{at}") for at in range(300))
-    rows = tuple(RenderedRow(number, "user", None, text) for number in range(1, 20_001))
-    nodes = tuple(
-        SummaryNode(f"k{at}", 0, at * 100 + 1, at * 100 + 100, False, Summary(f"k{at}", 0, text, ledger, 7, 9))
-        for at in range(200)
-    )
-    view = [user(text)] * 5_000
-    told = ReplayResult(provider="x", budget=1_000_000, last_view=view, last_sizes=[3_000] * len(view))
-    told.request_lines = [RequestLine(row, 1_000 + row * 37 % 991, 3) for row in range(1, 60_001)]
-    told.boundaries = [CompactionLine(30_011, 9, 5, 1, 0, 0, 0, 0, "threshold")]
-    told.snapshot = Snapshot(nodes, rows, (ViewOrigin(),) * len(view))
-    told.redact = False
-    return told
+def test_the_page_of_the_demo_is_small(demo):
+    """One file that a browser opens at once and a mail carries."""
+    assert len(render_report(demo).encode()) < 2_000_000
 
 
 def test_a_page_stays_of_a_size_that_a_browser_opens_whatever_the_session():
@@ -262,11 +329,10 @@ def test_a_page_stays_of_a_size_that_a_browser_opens_whatever_the_session():
     data = block(page)
 
     assert len(page.encode()) < 4_000_000
-    assert {message[4] for message in data["messages"]} == {30_000 - len(data["messages"][0][3])}
+    assert all(message[3][0][2].endswith("characters not in this page]") for message in data["messages"])
     numbers = {message[0] for message in data["messages"]}
     assert all({node["first"], node["last"]} <= numbers for node in data["nodes"])
-    assert data["view"][-1]["at"] == 5_000
-    assert "characters not in this page]" in data["view"][0]["parts"][0][2]
+    assert len(every_view(data)[-1]) == 5_001
     assert "characters not in this page]" in data["nodes"][0]["text"]
     assert (len(data["nodes"][0]["ledger"]), data["nodes"][0]["facts_left_out"]) == (100, 200)
 
@@ -286,203 +352,3 @@ def test_a_long_chart_keeps_its_ends_its_extremes_and_its_compactions():
 def test_a_file_that_cannot_be_written_is_told_with_its_name(plain, tmp_path):
     with pytest.raises(ReportUnwritable, match=r"none/report.html cannot be written: No such file"):
         write_report(plain, tmp_path / "none" / "report.html")
-
-
-# --- the page in a browser ------------------------------------------------------------------------------------------
-
-browser_tests = pytest.mark.xdist_group("browser")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    program = find_chromium()
-    if program is None:
-        pytest.skip("no Chromium or Chrome is installed (Debian: apt-get install chromium)")
-    with Browser(program) as started:
-        yield started
-
-
-@pytest.fixture(scope="module")
-def page_of(tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """Writes the page of a result into a file and names it."""
-
-    def write(told: ReplayResult) -> Path:
-        path = tmp_path_factory.mktemp("report") / "report.html"
-        write_report(told, path)
-        return path
-
-    return write
-
-
-def overflow(page: Page) -> int:
-    """Pixels by which the page is wider than its window."""
-    wide: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    return wide
-
-
-def open_all(page: Page) -> None:
-    """Open every node, every list of messages and every long text, until nothing is left to open."""
-    closed = "document.querySelectorAll('.node[aria-expanded=false], .action:not([aria-expanded=true])')"
-    for _ in range(20):
-        page.evaluate(f"{closed}.forEach((button) => button.click())")
-    assert page.evaluate(f"{closed}.length") == 0
-
-
-@browser_tests
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 400])
-def test_a_page_shows_everything_without_an_error_in_any_theme_and_width(browser, page_of, plain, width, dark):
-    path = page_of(plain)
-    page = browser.open(path, width=width, dark=dark)
-
-    assert page.evaluate("document.title") == "Replay of session.jsonl"
-    assert page.evaluate("document.querySelectorAll('.checks .ok').length") == len(plain.checks)
-    assert page.evaluate("document.querySelectorAll('.compaction').length") == len(plain.boundaries)
-    assert page.evaluate("document.querySelectorAll('#compactions tbody tr').length") == len(plain.boundaries)
-    assert page.evaluate("document.querySelectorAll('#tree > li').length") == len(plain.snapshot.nodes)
-    assert page.evaluate("document.querySelectorAll('#view > .row').length") == len(plain.last_view)
-    assert page.evaluate("document.querySelector('svg').getBoundingClientRect().width") <= width
-    assert overflow(page) <= 0
-    open_all(page)
-    assert overflow(page) <= 0
-    shade = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/)[0]")
-    assert (int(shade) < 128) is dark
-    assert page.problems() == []
-    assert page.requested() == [path.resolve().as_uri()]
-
-
-@browser_tests
-def test_a_click_opens_a_node_its_children_and_the_messages_it_stands_for(browser, page_of, plain):
-    page = browser.open(page_of(plain))
-    node, item = plain.snapshot.nodes[0], "#tree > li:first-child"
-    assert node.children
-    while True:
-        assert page.evaluate(f"document.querySelector('{item} > .detail').hidden")
-        page.click(f"{item} > .node")
-        assert page.evaluate(f"document.querySelector('{item} > .detail > .said').innerText") == node.summary.text
-        shown = page.evaluate(f"document.querySelectorAll('{item} > .detail > .tree > li').length")
-        assert shown == len(node.children)
-        if not node.children:
-            break
-        node, item = node.children[0], f"{item} > .detail > .tree > li:first-child"
-    while page.evaluate(f"!!document.querySelector('{item} .sources + .action')"):
-        page.click(f"{item} .sources + .action")
-
-    numbers = f"[...document.querySelectorAll('{item} .source .who span:first-child')].map((s) => s.innerText)"
-    assert page.evaluate(numbers) == [str(number) for number in range(node.first, node.last + 1)]
-    page.click("#tree > li > .node")
-    assert page.evaluate("document.querySelector('.detail').hidden")
-    assert page.problems() == []
-
-
-@browser_tests
-def test_the_keyboard_reaches_and_opens_a_node(browser, page_of, plain):
-    page = browser.open(page_of(plain))
-    for _ in range(20):
-        page.press("Tab")
-        if page.evaluate("document.activeElement.matches('.node')"):
-            break
-    opened = "document.activeElement.getAttribute('aria-expanded')"
-
-    assert page.evaluate(opened) == "false"
-    page.press("Enter")
-    assert page.evaluate(opened) == "true"
-    page.press(" ")
-    assert page.evaluate(opened) == "false"
-    page.press("ArrowDown")
-    assert page.evaluate("document.activeElement.matches('#tree > li:nth-child(2) > .node')")
-
-
-@browser_tests
-def test_a_compaction_tells_its_figures_to_the_mouse_and_to_the_keyboard(browser, page_of, plain):
-    page = browser.open(page_of(plain))
-    first, second = plain.boundaries[:2]
-    tip = "document.querySelector('.tip').hidden ? '' : document.querySelector('.tip').innerText"
-
-    page.hover(".compaction")
-    assert f"{first.before_tokens:,} → {first.after_tokens:,} tokens" in page.evaluate(tip)
-    assert f"row {first.row:,}" in page.evaluate(tip)
-    page.hover("h1")
-    assert page.evaluate(tip) == ""
-    page.press("Tab")
-    assert page.evaluate("document.activeElement.matches('.compaction')")
-    page.press("ArrowRight")
-    assert f"{second.before_tokens:,} → {second.after_tokens:,} tokens" in page.evaluate(tip)
-
-
-@browser_tests
-def test_the_chart_says_what_its_peaks_are(browser, page_of, plain):
-    """They may stand above the budget, though no request does."""
-    caption = "document.querySelector('#chart + p')?.innerText ?? ''"
-
-    assert "the size before a compaction. It is not sent" in browser.open(page_of(plain)).evaluate(caption)
-    assert browser.open(page_of(replayed(tool_session(3)))).evaluate(caption).startswith("No compaction")
-
-
-@browser_tests
-@pytest.mark.parametrize("width", [1280, 400])
-def test_hostile_text_is_shown_as_text_and_does_not_run(browser, page_of, hostile, width):
-    page = browser.open(page_of(hostile), width=width)
-    open_all(page)
-
-    assert page.evaluate("typeof window.hacked") == "undefined"
-    assert page.evaluate("document.querySelectorAll('img, a, b.x, iframe, main script').length") == 0
-    assert "<script>window.hacked = 1</script>" in page.evaluate("document.querySelector('h1').textContent")
-    assert "<img src=x onerror=" in page.evaluate("document.querySelector('.source .said').textContent")
-    assert "<img src=x onerror=" in page.evaluate("document.querySelector('#view .row').textContent")
-    assert overflow(page) <= 0
-    assert page.problems() == []
-
-
-@browser_tests
-def test_even_a_script_that_got_into_the_page_would_not_run(browser, page_of, plain):
-    """The policy is in force: an element that is put in from outside is refused, and said to be."""
-    page = browser.open(page_of(plain))
-
-    page.evaluate(
-        "(() => { const it = document.createElement('script'); it.textContent = 'window.hacked = 1';"
-        " document.body.append(it); document.body.insertAdjacentHTML('beforeend',"
-        ' \'<img src="data:," onerror="window.hacked = 1">\'); })()'
-    )
-
-    assert page.evaluate("typeof window.hacked") == "undefined"
-    assert any("Content Security Policy" in problem for problem in page.problems())
-
-
-@browser_tests
-@pytest.mark.parametrize(
-    ("rows", "says"),
-    [
-        ([user("a")], "there is no request to show"),
-        (tool_session(3), "nothing was summarised"),
-        ([user("a"), assistant("b")], "No compaction ran"),
-    ],
-)
-def test_a_session_without_requests_or_compactions_is_told_in_words(browser, page_of, rows, says):
-    page = browser.open(page_of(replayed(rows)))
-
-    assert says in page.evaluate("document.querySelector('main').innerText")
-    assert page.problems() == []
-
-
-@browser_tests
-def test_a_broken_check_stands_out_with_its_first_problem(browser, page_of):
-    told = replayed(tool_session(3))
-    told.checks[1].note(["the request before row 5, view row 1: result '1' without its call"])
-    page = browser.open(page_of(told))
-
-    assert page.evaluate("document.querySelector('.broken').innerText").splitlines()[-1] == told.checks[1].first
-    assert page.evaluate("document.querySelectorAll('.broken .mark')[0].innerText") == "✗"
-
-
-@browser_tests
-def test_a_very_long_session_opens_and_says_what_is_left_out(browser, page_of):
-    page = browser.open(page_of(large()))
-    page.click("#tree > li > .node")
-
-    text = page.evaluate("document.querySelector('main').innerText")
-    assert "200 more values not in this page" in text
-    assert "more characters not in this page" in text
-    assert "messages left out of this page" in text
-    assert "rows left out of this page" in text
-    assert page.problems() == []

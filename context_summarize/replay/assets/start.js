@@ -1,0 +1,8 @@
+// Everything is defined: fill the page.
+
+showHead();
+showChart();
+showCompactions();
+showRequests();
+showTree();
+showSearch();
