@@ -8,22 +8,26 @@ from collections.abc import Callable
 from context_summarize.background import end_tasks
 from context_summarize.core.draft import Scene
 from context_summarize.core.nodes import Node, to_make
-from context_summarize.core.plan import next_compaction
-from context_summarize.events import Outbox
+from context_summarize.core.plan import Prefetched, next_compaction
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
+from context_summarize.summaries.services import Services
 from context_summarize.summaries.status import Status
 from context_summarize.summaries.tasks import SummaryTasks
+
+_PATIENCE = 0.5
+"""Share of the room above `compact_threshold` that a session may use while its next summaries are being made."""
 
 
 class Prefetch:
     """Starts the summaries of the next compaction, and the merges of them once they are there."""
 
     def __init__(
-        self, tasks: SummaryTasks, outbox: Outbox, scene: Callable[[Conversation, RequestLimits], Scene]
+        self, tasks: SummaryTasks, services: Services, scene: Callable[[Conversation, RequestLimits], Scene]
     ) -> None:
         self._tasks = tasks
-        self._outbox = outbox
+        self._outbox = services.outbox
+        self._threshold = services.config.compact_threshold
         self._scene = scene
         self._keys: list[str] = []
         """What was started and has not been followed up."""
@@ -65,9 +69,17 @@ class Prefetch:
                 tasks.start(node, chat.builder, limits.target)
                 self._keys.append(node.key)
 
-    def begun_before(self, rows: int) -> bool:
-        """True if the next compaction's work began when the history had fewer rows."""
-        return self._begun is not None and self._begun < rows
+    def readiness(self, rows: int, usage: float) -> Prefetched:
+        """Whether the texts of a compaction are being made already, and there is room to go on without them.
+
+        Args:
+            rows: of the history now.
+            usage: share of the budget in use.
+        """
+        if self._begun is None or self._begun >= rows:
+            return None
+        has_room = self.is_under_way and usage < self._threshold + _PATIENCE * (1 - self._threshold)
+        return "room" if has_room else "no room"
 
     @property
     def is_under_way(self) -> bool:

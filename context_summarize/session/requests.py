@@ -19,13 +19,11 @@ from context_summarize.session.resume import Resumption
 from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
 from context_summarize.session.steering import Act, PromptCache, compact_from, compacted
+from context_summarize.session.weighing import Weighing
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.tasks import SummaryTasks
 
 T = TypeVar("T")
-
-_PATIENCE = 0.5
-"""Share of the room above `compact_threshold` that a session may use while its next summaries are being made."""
 
 
 class Requests:
@@ -37,7 +35,7 @@ class Requests:
         self._tasks = tasks
         self._host = host
         self._compactor = compactor
-        self._prefetch = Prefetch(tasks, services.outbox, compactor.scene)
+        self._prefetch = Prefetch(tasks, services, compactor.scene)
         self.records = Records(services.store, services.prompts, services.config, host.session_id)
         self.resumption = Resumption(self.records, compactor, tasks, services.config)
         self._server = Server(services.outbox, host.meter, services.count)
@@ -50,10 +48,7 @@ class Requests:
         config = services.config
         self._indexed_from = min(config.compact_threshold, config.prefetch_threshold or 1.0)
         """Share of the budget from which on segments are cut: below it no plan needs them."""
-        self._weighed: tuple[object, ...] | None = None
-        """What a compaction was weighed for last: if nothing has changed it is not weighed again."""
-        self._late_at: int | None = None
-        """The registry's version when summaries were late: with no news of them nothing is weighed again either."""
+        self._weighing = Weighing()
         self._served: tuple[object, ...] | None = None
         self._cache = PromptCache(config, services.clock)
 
@@ -72,8 +67,8 @@ class Requests:
             self._prefetch.stop()
             self._compactor.announcer.withdraw(0, len(self._chat.history), 0.0)
             self._tasks.forget_history()
-        self._chat = chat
-        self._weighed = self._served = None
+        self._chat, self._served = chat, None
+        self._weighing.forget()
 
     def forget(self) -> None:
         """The session has been cleared: what was refused may be asked again, what does not fit is told again."""
@@ -92,7 +87,7 @@ class Requests:
                 if cold and not self.paused and self._cache.may_compact(chat, limits, self._used(chat, limits)):
                     cold = False
                     await self._compacted(chat, limits, Ask("cold_cache"), wait)
-                    self._weighed = None
+                    self._weighing.forget()
                     continue
                 reason = self._due(chat, limits)
                 if reason is None:
@@ -128,7 +123,8 @@ class Requests:
                 if self.chat.history is chat.history:
                     break
             self._prefetch.stop()
-            self._chat, self._weighed = change.chat, None
+            self._chat = change.chat
+            self._weighing.forget()
             change.done()
             await self.records.write(change.chat)
             await self._services.outbox.flush()
@@ -214,14 +210,7 @@ class Requests:
         return limits.used(self._server.view(chat).tokens())
 
     def _due(self, chat: Conversation, limits: RequestLimits) -> Reason | None:
-        """Why a compaction is to be weighed; None if it is not due, or if nothing has changed since the last time."""
-        weight = self._weight(limits)
-        if self._weighed == weight and self._late_at in (None, self._tasks.version):
-            return None
-        reason = self._reason(chat, limits)
-        if reason is None:
-            self._weighed, self._late_at = weight, None
-        return reason
+        return self._weighing.due(self._weight(limits), self._tasks.version, lambda: self._reason(chat, limits))
 
     def _reason(self, chat: Conversation, limits: RequestLimits) -> Reason | None:
         used, config = self._used(chat, limits), self._config
@@ -233,12 +222,7 @@ class Requests:
     def _prefetched(self, chat: Conversation, limits: RequestLimits) -> Prefetched:
         """Whether the texts of a compaction are being made already, and there is room to go on without them."""
         self._look_ahead(chat, limits)  # what has closed since the last request is part of it
-        if not self._prefetch.begun_before(len(chat.history)):
-            return None
-        threshold = self._config.compact_threshold
-        most = threshold + _PATIENCE * (1 - threshold)
-        has_room = self._prefetch.is_under_way and self._used(chat, limits) < most * limits.budget
-        return "room" if has_room else "no room"
+        return self._prefetch.readiness(len(chat.history), self._used(chat, limits) / limits.budget)
 
     def _look_ahead(self, chat: Conversation, limits: RequestLimits) -> None:
         """Above `prefetch_threshold`: have the next compaction's summaries made in the background."""
@@ -260,8 +244,7 @@ class Requests:
             return False
         if isinstance(found, Compaction):
             await self._commit(limits, found, wait)
-        self._weighed = self._weight(limits)
-        self._late_at = self._tasks.version if found == "late" else None
+        self._weighing.done(self._weight(limits), self._tasks.version if found == "late" else None)
         return True
 
     async def _commit(self, limits: RequestLimits, made: Compaction, wait: Deadline) -> None:
@@ -300,7 +283,7 @@ class Requests:
     def resume(self) -> None:
         """Go on after `pause()`."""
         self.paused = False
-        self._weighed = None
+        self._weighing.forget()
 
     async def settled(self, seconds: float) -> None:
         """Until what is being prefetched is there, at most so long."""
