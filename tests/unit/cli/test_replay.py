@@ -19,6 +19,7 @@ from tests.support.paths import ROOT
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
     *("stable_share", "provider_calls", "failed_calls", "failed_summaries", "provider_input_tokens"),
+    "unused_summaries",
     "provider_output_tokens",
     *("seconds", "ok", "boundaries", "checks"),
 }
@@ -189,12 +190,14 @@ def test_a_server_that_is_not_there_costs_summaries_and_no_check(session):
 
     told = call("replay", session, *server_options("http://127.0.0.1:9/v1", "--json", *NARROW, *patience))
 
-    assert told.exit_code == 0, told.output
+    assert told.exit_code == 3, told.output
     data = json.loads(told.stdout)
     assert data["failed_calls"] == data["provider_calls"] > 0
     assert sum(line["digests"] for line in data["boundaries"]) > 0
     assert "no connection to http://127.0.0.1:9/v1" in told.stderr
-    assert all(line.startswith(("warning: ", "error: ", "(")) for line in told.stderr.splitlines())
+    *before, last = told.stderr.splitlines()
+    assert all(line.startswith(("warning: ", "error: ", "(")) for line in before)
+    assert last.startswith("NO SUMMARIES: ")
 
 
 @pytest.mark.parametrize(
