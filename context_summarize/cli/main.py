@@ -8,6 +8,7 @@ import click
 
 from context_summarize._version import __version__
 from context_summarize.cli.cache import cache_group
+from context_summarize.cli.compare import compare_command
 from context_summarize.cli.inspect import inspect_command
 from context_summarize.cli.prompts import prompts_group
 from context_summarize.cli.replay import replay_command, report_command
@@ -29,6 +30,7 @@ def main() -> None:
 
 for command in (
     cache_group,
+    compare_command,
     inspect_command,
     prompts_group,
     replay_command,

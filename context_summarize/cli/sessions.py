@@ -26,7 +26,6 @@ from context_summarize.replay.stored_sessions import (
 _MOST = 20
 _LEAST_WORDS = 20
 """Terminal columns that first words need to say something."""
-_SHORT_ID = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +78,13 @@ def sessions_command(program: Program, limit: int, as_json: bool) -> None:
             other = next(name for name in PROGRAMS if name != program)
             sentence(out, plain(f"No sessions in {folder}. Name a file, or list another program's: --of {other}."))
             return
-        _print(out, listed, _lengths(every))
+        lengths = _lengths(every)
+        _print(out, listed, lengths)
         out.print()
+        newest = one_line(listed[0].session.id)[: lengths[listed[0].session.id]]
         rest = len(every) - len(listed)
-        more = f" {rest:,} older sessions are not listed (--limit)." if rest else ""
-        sentence(out, f"Look at one with: context-summarize report {listed[0].session.id[:_SHORT_ID]}…{more}")
+        more = f"\n{rest:,} older sessions are not listed (--limit)." if rest else ""
+        sentence(out, f"Look at one with: context-summarize report {newest}{more}")
 
 
 def _sketch(session: StoredSession) -> SessionSketch | None:
