@@ -111,18 +111,13 @@ class ContextRequest:
 
 
 def _as_text(value: Any) -> Any:
-    """Numbers, and lists of them, as the text that they stand for: models send them so."""
+    """A number, or a list of numbers and ranges, as the text that it stands for: models send them so."""
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:d}" if value.bit_length() < 64 else "too many"
-    if isinstance(value, list | tuple):
+    if isinstance(value, list | tuple) and not any(isinstance(item, list | tuple) for item in value):
         parts = [_as_text(item) for item in value[: _MOST_MESSAGES + 1]]
-        return ", ".join(part for part in parts if isinstance(part, str)) if all_text(parts) else value
+        return ", ".join(parts) if all(isinstance(part, str) for part in parts) else value
     return value
-
-
-def all_text(parts: list[Any]) -> bool:
-    """True if each part is text without another list in it."""
-    return all(isinstance(part, str) for part in parts)
 
 
 class ContextTool:
