@@ -105,7 +105,8 @@ def print_comparison(out: Console, name: str, columns: Sequence[Column], prices:
         out.print(Text.assemble((f"{column.label}  ", "bold"), one_line(column.source)), soft_wrap=True)
     about = (
         f"Prices: ${prices.input:g} for a million tokens in, ${prices.cached:g} cached, ${prices.output:g} out "
-        "(--price-in, --price-cached, --price-out). Percentages compare with A. Green is better, red is worse."
+        "(--price-in, --price-cached, --price-out). Percentages compare with A. Green is better, red is worse. "
+        "Made, not shown: summaries written ahead (prefetch) that are in no request of the recording."
     )
     heading(out, "Comparison", about)
     for shown in _blocks(out, columns, prices):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +46,7 @@ def _pairs(given: str) -> Mapping[str, Any] | None:
     if "=" not in given:
         return None
     settings: dict[str, Any] = {}
-    for item in _NEXT_PAIR.split(given.strip()):
+    for item in _split(given.strip()):
         key, value = read_pair(item)
         if key in settings:
             raise Refused(f"--config {given!r} gives {key} twice; keep one of them")
@@ -54,20 +54,32 @@ def _pairs(given: str) -> Mapping[str, Any] | None:
     return settings
 
 
+def _split(text: str) -> Iterator[str]:
+    """The pairs; a separator within quotation marks or brackets is a part of a value."""
+    begin = 0
+    for found in _NEXT_PAIR.finditer(text):
+        item = text[begin : found.start()]
+        if item.count('"') % 2 == 0 and item.count("[") == item.count("]") and item.count("{") == item.count("}"):
+            yield item
+            begin = found.end()
+    yield text[begin:]
+
+
 def _file(given: str) -> Mapping[str, Any] | None:
     path = Path(given)
     try:
         if not path.is_file():
             return None
+    except (OSError, ValueError):
+        return None  # a name that no disk can hold
+    try:
         with path.open("rb") as file:
             data = file.read(_MOST_BYTES + 1)
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise Refused(f"{given} is not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.filename is not None and path.exists():
-            raise Refused(f"{given} cannot be read: {error.strerror or error}") from None
-        return None  # a name that no disk can hold is no file
+    except OSError as error:
+        raise Refused(f"{given} cannot be read: {error.strerror or error}") from None
     if len(data) > _MOST_BYTES:
         raise Refused(f"{given} is larger than {_MOST_BYTES:,} bytes; name a file of settings")
     return _settings_of(_parsed(text, given), given)

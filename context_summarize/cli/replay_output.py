@@ -175,8 +175,8 @@ def _calls_note(result: ReplayResult) -> str:
         notes.append(f"{every}, fallback summaries replace them")
     if result.unused_summaries:
         notes.append(
-            f"{result.unused_summaries:,} of {result.made_summaries:,} summaries were made ahead (prefetch) for a "
-            "compaction that the recording ends before; in a session they are kept for it"
+            f"{result.unused_summaries:,} of {result.made_summaries:,} summaries were made ahead (prefetch) and "
+            "are in no request of the recording; a session keeps them for its next compaction"
         )
     return "; ".join(notes)
 
