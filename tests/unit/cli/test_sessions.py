@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
 import re
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
 from context_summarize.cli.main import main
 from context_summarize.cli.options import SessionName
+from context_summarize.replay.inspection import inspect_rows
+from context_summarize.replay.inspection_page import render_inspection
 from context_summarize.testing import assistant, tool_session, user
 from tests.support.cli import EXAMPLE, NARROW, call, plain_terminal, recorded, refusal, store  # noqa: F401
 
@@ -127,7 +131,7 @@ def test_report_is_refused_before_the_replay_and_ends_as_replay_does(tmp_path):
 
     assert told.exit_code == 1
     assert "A check failed." in " ".join(told.stdout.split())
-    assert told.stderr.startswith("FAILED: Within budget")
+    assert told.stderr.splitlines()[-1].startswith("FAILED: Within budget")
 
 
 # --- the page of inspect ------------------------------------------------------------------------------------------
@@ -146,20 +150,21 @@ def test_inspect_writes_a_page_that_runs_nothing(tmp_path):
     assert "1,335 rows, 120,073 tokens in total" in text
 
 
-def test_hostile_text_is_inert_on_that_page_and_secrets_are_taken_out(tmp_path):
-    evil = '</details><script>alert(1)</script><img src=x onerror="alert(1)">'
+def test_hostile_text_is_inert_on_that_page_and_secrets_are_taken_out():
+    """In a name and in a summary, the places where foreign text stands."""
+    evil = '</details><script>alert(1)</script><img src=x onerror="alert(1)">\x1b\ud800'
     key = "sk-proj-" + "Ab1" * 16
-    rows = [row for at in range(40) for row in (user(f"{evil} {at} {key} " * 20), assistant(f"Done {evil} {at}"))]
-    page = tmp_path / "i.html"
+    found = asyncio.run(inspect_rows(tool_session(40, size=800), window=6_000, max_output=1_000))
+    node = found.tree[0]
+    assert node.summary is not None
+    summary = replace(node.summary, text=f"{evil} key {key}")
 
-    told = call("inspect", store(tmp_path / "<b>$x${y}.jsonl", rows), *NARROW, "--html", page)
+    text = render_inspection(replace(found, tree=(replace(node, summary=summary),)), "<b>$x${y}")
 
-    assert told.exit_code == 0, told.output
-    text = page.read_text("utf-8")
-    assert "<script" not in text
-    assert "<img" not in text
+    text.encode("utf-8")
+    assert not re.search("<(script|img|b>)|\x1b", text)
     assert "&lt;script&gt;" in text
-    assert "&lt;b&gt;$x${y}.jsonl" in text
+    assert "&lt;b&gt;$x${y}" in text
     assert key not in text
     assert text.count("<details>") == text.count("</details>") > 0
 
