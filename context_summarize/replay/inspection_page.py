@@ -14,7 +14,7 @@ from typing import Any
 
 from context_summarize.errors import ReportUnwritable
 from context_summarize.redaction.redactor import Redact, build_redactor
-from context_summarize.replay.inspection import Inspection
+from context_summarize.replay.inspected import Inspection
 from context_summarize.session.snapshot import SummaryNode
 
 _PARTS = {
