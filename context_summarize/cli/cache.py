@@ -4,21 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import click
+from rich.table import Table
+from rich.text import Text
 
 from context_summarize.cli.options import json_option
-from context_summarize.cli.terminal import Refused, facts, guarded, plain, print_json, printing, sentence
+from context_summarize.cli.terminal import (
+    Refused,
+    facts,
+    guarded,
+    one_line,
+    plain,
+    print_json,
+    printing,
+    sentence,
+    table,
+)
 from context_summarize.stores.address import is_shared_address
 from context_summarize.stores.open import MEMORY, open_file
 from context_summarize.stores.sqlite import SqliteStore
 from context_summarize.stores.sqlite_entries import StoreStatistics
+from context_summarize.stores.sqlite_listing import KeptSession, Listing
 
 T = TypeVar("T")
+_MOST = 20
+"""Sessions that are listed."""
 
 cache_option = click.option(
     "--cache",
@@ -57,6 +72,73 @@ def stats(cache: str | None, as_json: bool) -> None:
         if not found.path.exists():
             sentence(out, "The file does not exist yet. The first stored summary creates it.")
         out.print(facts(_lines(found)))
+
+
+@cache_group.command("list", short_help="List what is stored, by session.")
+@cache_option
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=_MOST,
+    metavar="NUMBER",
+    show_default=True,
+    help="The newest so many sessions.",
+)
+@json_option
+def list_command(cache: str | None, limit: int, as_json: bool) -> None:
+    """List what the cache file holds, by session: when, compactions, summaries, size, first words.
+
+    The file stores no session ids. Sessions with the same first messages, such as forks, are one line. Its mark is the
+    beginning of the key of its first summary, and its first words are those of that summary. The command does not count
+    as use of an entry.
+
+    --json prints an object with path, sessions (a list of objects with key, oldest, newest (seconds since the epoch),
+    records, summaries, bytes and first_words), others and other_bytes (entries that belong to no session).
+
+    Exit status: 0, or 2 if the file cannot be read.
+    """
+    with guarded():
+        path = _file(cache).path
+        found = asyncio.run(_with_store(cache, lambda store: store.listing()))
+    if as_json:
+        print_json({"path": str(path), **asdict(found), "sessions": [asdict(each) for each in found.sessions[:limit]]})
+        return
+    with printing() as out:
+        sentence(out, plain(f"Cache file: {path}"))
+        if found.sessions:
+            out.print()
+            out.print(_sessions_table(found.sessions[:limit]), width=min(out.width, 120))
+        else:
+            sentence(out, "No session has stored a compaction in it.")
+        out.print()
+        for line in _below(found, limit):
+            sentence(out, line)
+
+
+def _sessions_table(sessions: Sequence[KeptSession]) -> Table:
+    made = table()
+    made.expand = True
+    made.add_column("Session", no_wrap=True)
+    made.add_column("When (UTC)", no_wrap=True)
+    made.add_column("Summaries", justify="right", no_wrap=True)
+    made.add_column("Size", justify="right", no_wrap=True)
+    made.add_column("First words", no_wrap=True, overflow="ellipsis", ratio=1)
+    for each in sessions:
+        words = Text(one_line(each.first_words)) if each.first_words else Text("(no longer stored)", style="dim")
+        made.add_row(
+            Text(each.key[:8], style="bold"), _day(each.newest), f"{each.summaries:,}", _size(each.bytes), words
+        )
+    return made
+
+
+def _below(found: Listing, limit: int) -> Iterator[str]:
+    if (rest := len(found.sessions) - limit) > 0:
+        yield f"{_count(rest, 'older session is', 'older sessions are')} not listed (--limit)."
+    if found.others:
+        yield (
+            f"{_count(found.others, 'entry', 'entries')} ({_size(found.other_bytes)}) without a session: summaries "
+            "made ahead, of sessions that never compacted, or of another release."
+        )
 
 
 @cache_group.command("clear", short_help="Remove all stored summaries.")

@@ -8,9 +8,11 @@ import click
 
 from context_summarize._version import __version__
 from context_summarize.cli.cache import cache_group
+from context_summarize.cli.compare import compare_command
 from context_summarize.cli.inspect import inspect_command
 from context_summarize.cli.prompts import prompts_group
-from context_summarize.cli.replay import replay_command
+from context_summarize.cli.replay import replay_command, report_command
+from context_summarize.cli.sessions import sessions_command
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -26,5 +28,13 @@ def main() -> None:
             stream.reconfigure(errors="replace")  # a recorded row may hold characters that the terminal cannot show
 
 
-for command in (cache_group, inspect_command, prompts_group, replay_command):
+for command in (
+    cache_group,
+    compare_command,
+    inspect_command,
+    prompts_group,
+    replay_command,
+    report_command,
+    sessions_command,
+):
     main.add_command(command)

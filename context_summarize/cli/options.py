@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
 
 from context_summarize.cli.terminal import Refused
 from context_summarize.config import Config
+from context_summarize.errors import SessionFileError
+from context_summarize.replay.stored_sessions import PROGRAMS, stored_sessions
 
 WINDOW = 40_000
 MAX_OUTPUT = 4_000
@@ -42,17 +44,43 @@ class Tokens(click.ParamType[int]):
         return int(exact)
 
 
+class SessionName(click.ParamType[str]):
+    """What names a recording: a file, a folder, the id of a stored session, or `-`."""
+
+    name = "session"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        """Files, and the stored sessions whose ids begin so."""
+        try:
+            ids = [session.id for program in PROGRAMS for session in stored_sessions(program)]
+        except SessionFileError:
+            ids = []
+        files = CompletionItem(incomplete, type="file")
+        return [files, *(CompletionItem(name) for name in ids if name.startswith(incomplete))]
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
 
 
-def session_options(unless: str = "") -> Callable[[Command], Command]:
-    """Options for the recording, the window and the settings.
+session_argument = click.argument("session", type=SessionName(), metavar="SESSION")
+SESSION_HELP = (
+    "SESSION is a file, a folder with one, the id of a stored session or its beginning (`context-summarize sessions` "
+    "lists them), or - for standard input. FILE.jsonl holds one message per line, as Amplifier's loops store them; a "
+    'JSON array, an object {"messages": […]} and a session file of Claude Code are read too.'
+)
+"""Stands at the end of a command's help."""
+
+
+def window_options(unless: str = "") -> Callable[[Command], Command]:
+    """Options for the window.
 
     Args:
         unless: another source of the default window, as the help names it.
     """
-    decorators = (
-        click.argument("file", type=click.Path(path_type=Path), metavar="FILE.jsonl"),
+    return decorated(
         click.option(
             "--window",
             type=Tokens(least=1),
@@ -65,6 +93,14 @@ def session_options(unless: str = "") -> Callable[[Command], Command]:
             metavar="TOKENS",
             help=f"Tokens of the window kept free for the answer.  [default: {MAX_OUTPUT}{unless}]",
         ),
+    )
+
+
+def session_options(unless: str = "") -> Callable[[Command], Command]:
+    """Options for the recording, the window and the settings; `unless` as in `window_options`."""
+    return decorated(
+        session_argument,
+        window_options(unless),
         click.option(
             "--prompts", metavar="SET", help="Prompt set, by name or folder; the same as `--config prompts=SET`."
         ),
@@ -77,6 +113,10 @@ def session_options(unless: str = "") -> Callable[[Command], Command]:
             "valid JSON, else as text. `none` means no value.",
         ),
     )
+
+
+def decorated(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:
+    """All these decorators as one, the first of them outermost."""
 
     def decorate(command: Command) -> Command:
         for decorator in reversed(decorators):
@@ -95,15 +135,25 @@ def read_config(given: Sequence[str], prompts: str | None) -> Config:
     """
     settings: dict[str, Any] = {}
     for item in given:
-        key, sign, value = item.partition("=")
-        if not sign:
-            raise Refused(f"--config {item!r} has no value; expected KEY=VALUE, such as keep_recent=20")
-        settings[key.strip()] = _value(value.strip())
+        key, value = read_pair(item)
+        settings[key] = value
     if prompts is not None:
         if "prompts" in settings:
             raise Refused("--prompts and --config prompts=… both name the prompt set; give only one of them")
         settings["prompts"] = prompts
     return Config.from_mapping(settings)
+
+
+def read_pair(item: str) -> tuple[str, Any]:
+    """(key, value) of KEY=VALUE.
+
+    Raises:
+        Refused: there is no `=`.
+    """
+    key, sign, value = item.partition("=")
+    if not sign:
+        raise Refused(f"--config {item!r} has no value; expected KEY=VALUE, such as keep_recent=20")
+    return key.strip(), _value(value.strip())
 
 
 def _value(text: str) -> Any:

@@ -1,82 +1,38 @@
-"""`context-summarize replay`: runs a recorded session through the module and checks every request."""
+"""`context-summarize replay` and `report`: run a recorded session through the module and check every request."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.text import Text
 
-from context_summarize.cli.options import MAX_OUTPUT, WINDOW, json_option, read_config, session_options
-from context_summarize.cli.replay_output import as_data, print_result
+from context_summarize.cli.asking import Asked, provider_options
+from context_summarize.cli.options import SESSION_HELP, json_option, read_config, session_options
+from context_summarize.cli.replay_output import as_data, print_result, print_verdict
 from context_summarize.cli.terminal import Refused, guarded, plain, print_json, printing, stderr, working
 from context_summarize.config import Config
-from context_summarize.messages.rows import JsonRow
-from context_summarize.providers.installed import mounted_provider
-from context_summarize.providers.offline import OfflineProvider
-from context_summarize.providers.openai_compatible import KEY_ENV, NAME, make_provider
-from context_summarize.replay.player import Setup, replay
+from context_summarize.replay.player import replay
 from context_summarize.replay.result import ReplayResult
-from context_summarize.replay.session_files import read_session
-from context_summarize.session.host import Window, provider_window
-from context_summarize.tokens.counter import TokenCounter
+from context_summarize.replay.session_files import Recording
+from context_summarize.replay.stored_sessions import open_recording
 
-OFFLINE = OfflineProvider.name
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """The provider that writes the summaries, and the window."""
-
-    provider: str
-    window: int | None
-    max_output: int | None
-    base_url: str | None
-    model: str | None
-    key_env: str | None
-
-    def check(self) -> None:
-        """Refuse server options without the server provider, and the server provider without them."""
-        server = {"--base-url": self.base_url, "--model": self.model, "--key-env": self.key_env}
-        given = [option for option, value in server.items() if value is not None]
-        if self.provider != NAME and given:
-            raise Refused(f"{given[0]} needs --provider {NAME}")
-        missing = [option for option in ("--base-url", "--model") if not server[option]]
-        if self.provider == NAME and missing:
-            raise Refused(
-                f"--provider {NAME} needs {' and '.join(missing)}, such as "
-                "--base-url http://127.0.0.1:8000/v1 --model NAME"
-            )
+NO_SUMMARY = 3
+"""Exit status where the provider was asked and wrote no summary."""
+REPORT = Path("report.html")
 
 
-@click.command("replay", short_help="Replay a recorded session and check every request.")
+@click.command("replay", short_help="Replay a recorded session and check every request.", epilog=SESSION_HELP)
 @session_options(", or the named provider's own")
-@click.option(
-    "--provider",
-    default=OFFLINE,
-    metavar="NAME",
-    show_default=True,
-    help="The provider that writes the summaries: `offline` (code, no model, no key); `openai-compatible`, a server "
-    "with the Chat Completions API; or the entry-point name of an installed Amplifier provider module, such as "
-    "provider-openai.",
-)
-@click.option("--base-url", metavar="URL", help=f"With {NAME}: the address of the API, including its version.")
-@click.option("--model", metavar="NAME", help=f"With {NAME}: the model.")
-@click.option(
-    "--key-env",
-    metavar="VARIABLE",
-    help=f"With {NAME}: the environment variable that holds the key.  [default: {KEY_ENV} for https, no key for http]",
-)
+@provider_options()
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, each on a few lines.")
 @click.option("--html", type=click.Path(path_type=Path), metavar="FILE.html", help="Also write an HTML report.")
 @json_option
 def replay_command(
-    file: Path,
+    session: str,
     settings: tuple[str, ...],
     prompts: str | None,
     show_view: bool,
@@ -86,42 +42,110 @@ def replay_command(
 ) -> None:
     """Replay a recorded session and check every request.
 
-    FILE.jsonl holds one message per line, as Amplifier's loops store them. The command adds them one by one. Before
-    every assistant message it asks the module for the request that an agent would send at that point. It sends data
-    only to the provider that writes the summaries.
+    The command adds the messages of SESSION one by one. Before every assistant message it asks the module for the
+    request that an agent would send at that point. It sends data only to the provider that writes the summaries.
 
     --json prints an object with file, provider, window, budget, messages, history_tokens, requests, largest_view,
-    stable_share, provider_calls, failed_calls, failed_summaries, provider_input_tokens, provider_output_tokens,
-    seconds, ok, boundaries (a list), checks (a list) and, with --show-view, last_view (a list). Sizes are in tokens.
+    stable_share, provider_calls, failed_calls, failed_summaries, unused_summaries, provider_input_tokens,
+    provider_output_tokens, seconds, ok, boundaries (a list), checks (a list) and, with --show-view, last_view (a list).
+    Sizes are in tokens.
 
-    Exit status: 0 all checks passed, 1 a check failed, 2 if the file or an option cannot be used, 130 interrupted.
+    Exit status: 0 all checks passed, 1 a check failed, 2 if the session or an option cannot be used, 3 if the provider
+    was asked for summaries and every one failed, 130 interrupted.
     """
-    who = _Asked(**asked)
+    recording, result = _replayed(session, settings, prompts, html, Asked(**asked))
+    if as_json:
+        print_json(as_data(recording.name, result, show_view=show_view))
+    else:
+        with printing() as out:
+            print_result(out, recording.name, result, show_view=show_view)
+    end(result)
+
+
+@click.command("report", short_help="Replay a recorded session and write the HTML report.", epilog=SESSION_HELP)
+@session_options(", or the named provider's own")
+@provider_options()
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    metavar="FILE.html",
+    default=REPORT,
+    show_default=True,
+    help="Where the report is written. An existing file is replaced.",
+)
+def report_command(session: str, settings: tuple[str, ...], prompts: str | None, output: Path, **asked: Any) -> None:
+    """Replay a recorded session as `replay` does, and write one HTML file that shows it.
+
+    The file needs no network and loads nothing. It holds texts of the session, without secrets of well-known formats.
+
+    Exit status: as for `replay`.
+    """
+    recording, result = _replayed(session, settings, prompts, output, Asked(**asked))
+    with printing() as out:
+        print_verdict(out, recording.name, result, output)
+    end(result)
+
+
+def _replayed(
+    session: str, settings: tuple[str, ...], prompts: str | None, html: Path | None, asked: Asked
+) -> tuple[Recording, ReplayResult]:
     with guarded():
-        who.check()
+        asked.check()
         if html is not None:
-            _check_page(html)
+            check_page(html)
         config = read_config(settings, prompts)
-        rows = read_session(file)
-        with working("Replaying", file.name, len(rows)) as progress:
-            result = asyncio.run(_replay(rows, file.name, config, who, progress))
+        recording = open_recording(session)
+        result = play(recording, config, asked)
         if html is not None:
             from context_summarize.replay.report import write_report  # only this path needs the page's parts
 
             write_report(result, html)
-    if as_json:
-        print_json(as_data(file.name, result, show_view=show_view))
-    else:
-        with printing() as out:
-            print_result(out, file.name, result, show_view=show_view)
-    if result.failed is not None:
-        problem = plain(f"FAILED: {result.failed.name}: {result.failed.first}")
-        stderr().print(Text(problem, style="bold red"), soft_wrap=True)
-        click.get_current_context().exit(1)
+    return recording, result
 
 
-def _check_page(html: Path) -> None:
-    """Refuse a page that cannot be written, as far as this is visible before the replay."""
+def play(recording: Recording, config: Config, asked: Asked, verb: str = "Replaying") -> ReplayResult:
+    """Replay a recording with a progress bar.
+
+    Args:
+        verb: what the progress bar says is done.
+    """
+    with working(verb, recording.name, len(recording.rows)) as progress:
+        return asyncio.run(_play(recording, config, asked, progress))
+
+
+async def _play(
+    recording: Recording, config: Config, asked: Asked, progress: Callable[[int, int], None]
+) -> ReplayResult:
+    async with asked.setup(recording.name, config) as setup:
+        return await replay(recording.rows, setup, progress=progress)
+
+
+def end(*results: ReplayResult) -> None:
+    """Say on stderr what went wrong, and exit with its status."""
+    for result in results:
+        if result.failed is not None:
+            _shout(f"FAILED: {result.failed.name}: {result.failed.first}")
+            click.get_current_context().exit(1)
+    for result in results:
+        if result.no_summary_made:
+            _shout(
+                f"NO SUMMARIES: {result.provider} was called {result.provider_calls:,} times and wrote none. All "
+                "summaries are fallback summaries, written by code. The warnings above say why."
+            )
+            click.get_current_context().exit(NO_SUMMARY)
+
+
+def _shout(text: str) -> None:
+    stderr().print(Text(plain(text), style="bold red"), soft_wrap=True)
+
+
+def check_page(html: Path) -> None:
+    """Refuse a page that cannot be written, as far as this is visible before the work.
+
+    Raises:
+        Refused: there is no such folder, or the name is a folder's.
+    """
     folder = html.absolute().parent
     try:
         if not folder.is_dir():
@@ -130,49 +154,3 @@ def _check_page(html: Path) -> None:
             raise Refused(f"{html} cannot be written: it is a folder; name a file in it")
     except OSError as error:
         raise Refused(f"{html} cannot be written: {error.strerror or error}") from None
-
-
-async def _replay(
-    rows: Sequence[JsonRow], source: str, config: Config, asked: _Asked, progress: Callable[[int, int], None]
-) -> ReplayResult:
-    async with _provider(asked) as (name, provider):
-        budget = None
-        if asked.provider not in (OFFLINE, NAME):  # these two already know the window
-            budget = await _explicit_budget(provider, config, asked.window, asked.max_output)
-        setup = Setup(provider=provider, name=name, source=source, config=config, token_budget=budget)
-        return await replay(rows, setup, progress=progress)
-
-
-@asynccontextmanager
-async def _provider(asked: _Asked) -> AsyncIterator[tuple[str, Any]]:
-    """(name, provider); closed at the end."""
-    if asked.provider == OFFLINE:
-        counter = TokenCounter()
-        await counter.load()
-        output = MAX_OUTPUT if asked.max_output is None else asked.max_output
-        yield OFFLINE, OfflineProvider(counter.count, context_window=asked.window or WINDOW, max_output_tokens=output)
-    elif asked.provider == NAME:
-        provider = make_provider(
-            asked.base_url or "",
-            asked.model or "",
-            context_window=asked.window,
-            max_output_tokens=asked.max_output,
-            key_env=asked.key_env,
-        )
-        try:
-            yield f"{NAME} ({asked.model})", provider
-        finally:
-            await provider.close()
-    else:
-        async with mounted_provider(asked.provider) as (name, mounted):
-            yield name, mounted
-
-
-async def _explicit_budget(provider: Any, config: Config, window: int | None, max_output: int | None) -> int | None:
-    """Tokens for a request, from the given options; None if the provider's window decides."""
-    if window is None and max_output is not None:
-        known = await provider_window(provider)
-        window = known.context if known else None
-    if window is None:
-        return None
-    return Window(window, MAX_OUTPUT if max_output is None else max_output).budget(config.safety_margin)

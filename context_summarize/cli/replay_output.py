@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -32,6 +33,7 @@ _FIGURES = (
     "provider_calls",
     "failed_calls",
     "failed_summaries",
+    "unused_summaries",
     "provider_input_tokens",
     "provider_output_tokens",
     "seconds",
@@ -83,8 +85,6 @@ def print_result(out: Console, name: str, result: ReplayResult, *, show_view: bo
         f"{through}.",
     )
     sentence(out, _who(result))
-    if not result.requests:
-        sentence(out, "The recording holds no assistant message, so there is no request to show.")
     if show_view and result.last_view:
         heading(out, "Last request", "The last request of the session. ◆ marks a summary of older messages.")
         out.print(_view_table(result.last_view, out.width))
@@ -97,11 +97,34 @@ def print_result(out: Console, name: str, result: ReplayResult, *, show_view: bo
     if result.boundaries:
         _print_compactions(out, result)
     else:
-        sentence(out, "None: no request became that large. Use a smaller --window to see some.")
+        sentence(out, _why_none(result))
     heading(out, "Totals", "The whole session. An agent makes one request for each assistant message.")
     out.print(facts(_totals(result)))
     heading(out, "Checks", "What must always hold. If a check fails, the command exits with 1.")
     out.print(_check_table(result))
+
+
+def print_verdict(out: Console, name: str, result: ReplayResult, page: Path) -> None:
+    """Print one paragraph: where the report is, and what it tells."""
+    what = "All checks passed." if result.failed is None else "A check failed."
+    found = (
+        f"{_counted(result.requests, 'request')}, {_counted(len(result.boundaries), 'compaction')}, "
+        f"{_counted(result.provider_calls, 'call')} for summaries"
+    )
+    sentence(out, f"{plain(str(page))}: the report of {plain(name)} ({found}). {what}")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun if number == 1 else noun + 's'}"
+
+
+def _why_none(result: ReplayResult) -> str:
+    if result.requests:
+        return "None: no request became that large. Use a smaller --window to see some."
+    return (
+        "None: the recording holds no assistant message, and a request is made before each of them. Record a session "
+        "with the agent's answers. `inspect` shows what a request after the last message would hold."
+    )
 
 
 def _who(result: ReplayResult) -> str:
@@ -146,10 +169,16 @@ def _compaction_table(result: ReplayResult, columns: Sequence[str]) -> Table:
 
 
 def _calls_note(result: ReplayResult) -> str:
-    note = f"for summaries, {result.failed_calls:,} failed"
-    if not result.failed_summaries:
-        return note
-    return f"{note}; {result.failed_summaries:,} summaries failed, fallback summaries replace them"
+    notes = [f"for summaries, {result.failed_calls:,} failed"]
+    if result.failed_summaries:
+        every = "every summary failed" if result.no_summary_made else f"{result.failed_summaries:,} summaries failed"
+        notes.append(f"{every}, fallback summaries replace them")
+    if result.unused_summaries:
+        notes.append(
+            f"{result.unused_summaries:,} of {result.made_summaries:,} summaries were made ahead (prefetch) and "
+            "are in no request of the recording; a session keeps them for its next compaction"
+        )
+    return "; ".join(notes)
 
 
 def _totals(result: ReplayResult) -> list[tuple[str, str, str]]:

@@ -170,6 +170,8 @@ class Config:
     """`{path: …}` keeps the history in a file; none = memory."""
     recall_tool: _Flag = False
     """True mounts a tool that reads summarised rows back."""
+    context_tool: _Flag = False
+    """True mounts a tool by which the user may compact, undo, pin and ask how full the window is, through the model."""
     debug: _Flag = False
     """True emits `context:message_added:debug` for every row."""
 

@@ -216,6 +216,5 @@ def _require_httpx() -> None:
         import httpx  # noqa: F401
     except ImportError:
         raise ConfigError(
-            "the openai-compatible provider needs httpx, which is not installed; "
-            "pip install 'amplifier-module-context-summarize[openai-compatible]'"
+            'the openai-compatible provider needs httpx, which is not installed; python -m pip install "httpx>=0.27"'
         ) from None

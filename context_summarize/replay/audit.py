@@ -56,7 +56,7 @@ class Audit:
         over = tokens > result.budget
         self._within.note([f"{where} holds {tokens:,} tokens, the budget is {result.budget:,}"] if over else [])
         answer = self._numbers[number - 1] if number <= len(self._numbers) else None
-        result.request_lines.append(RequestLine(number, tokens, len(rows), answer))
+        result.request_lines.append(RequestLine(number, tokens, len(rows), answer, sum(self._sizes[:same])))
         self._previous = result.last_view = rows
         result.last_sizes = list(self._sizes)
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from context_summarize.config import Config
-from context_summarize.events import POST_COMPACT, PRE_COMPACT
+from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.copying import copy_json
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.counted import CountedProvider
 from context_summarize.replay.audit import Audit
+from context_summarize.replay.made_summaries import MadeSummaries
 from context_summarize.replay.numbering import message_numbers
 from context_summarize.replay.result import CompactionLine, ReplayResult
 from context_summarize.replay.views import ViewRecorder
@@ -86,10 +87,12 @@ async def replay(
         result.seconds = clock() - started
         audit.history(await manager.get_messages())
         result.snapshot = await manager.snapshot(result.last_view)
-        result.failed_summaries = (await manager.statistics()).failed
+        statistics = await manager.statistics()
+        result.failed_summaries, result.coverage = statistics.failed, statistics.coverage
     finally:
         await manager.close()
     result.boundaries, result.views = session.boundaries, recorder.views()
+    session.summaries.tell(result)
     result.provider_calls, result.failed_calls = counted.calls, counted.failed
     result.provider_input_tokens, result.provider_output_tokens = counted.input_tokens, counted.output_tokens
     return result
@@ -111,6 +114,7 @@ async def _played(
             view = await manager.get_messages_for_request(token_budget, provider=provider)
             audit.view(number, view, made_compaction=bool(session.boundaries))
             recorder.after(manager.conversation, compacted=len(session.boundaries) > compactions)
+            session.summaries.shown(manager.conversation.view)
             await manager.settle()  # no time passes between turns, so that a replay always gives the same views
         await manager.add_message(row)
         await asyncio.sleep(0)  # otherwise Ctrl-C waits for the next provider call
@@ -148,6 +152,7 @@ class _Session:
         self._reason = ""
         self.row = 0
         self.boundaries: list[CompactionLine] = []
+        self.summaries = MadeSummaries()
 
     @property
     def hooks(self) -> _Session:
@@ -159,6 +164,8 @@ class _Session:
     async def emit(self, event: str, data: dict[str, Any]) -> None:
         if event == PRE_COMPACT:
             self._reason = data["reason"]
+        elif event == SUMMARY:
+            self.summaries.made(data)
         elif event == POST_COMPACT:
             self.boundaries.append(
                 CompactionLine(

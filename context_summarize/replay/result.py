@@ -42,6 +42,8 @@ class RequestLine:
     rows: int
     message: int | None = None
     """The number of that assistant row, as frames and recall count; None for a row without one."""
+    repeated_tokens: int = 0
+    """Of its tokens those at the start that repeat the previous request, and that a prompt cache may hold."""
 
 
 @dataclass(slots=True)
@@ -103,6 +105,15 @@ class ReplayResult:
     failed_calls: int = 0
     failed_summaries: int = 0
     """Summaries that failed after all attempts; fallback summaries replaced them."""
+    made_summaries: int = 0
+    """Summaries that the provider wrote."""
+    unused_summaries: int = 0
+    """Those of them that no request has shown, alone or merged: they were made ahead of a compaction."""
+    unused_input_tokens: int = 0
+    unused_output_tokens: int = 0
+    """Tokens of the calls for unused summaries, as the provider reported them."""
+    coverage: float | None = None
+    """Share of exact values that the summaries shown at the end hold, 0…1, on average; None without any."""
     provider_input_tokens: int = 0
     provider_output_tokens: int = 0
     seconds: float = 0.0
@@ -125,6 +136,17 @@ class ReplayResult:
     def stable_share(self) -> float:
         """Share of rows that a provider's prompt cache holds from the previous request, 0…1."""
         return self.stable_rows / self.compared_rows if self.compared_rows else 1.0
+
+    @property
+    def mean_view(self) -> float:
+        """Tokens of a request on average; 0 without requests."""
+        sizes = [line.tokens for line in self.request_lines]
+        return sum(sizes) / len(sizes) if sizes else 0.0
+
+    @property
+    def no_summary_made(self) -> bool:
+        """True if the provider was asked for summaries and every one failed: only fallback summaries were shown."""
+        return self.failed_summaries > 0 and self.made_summaries == 0
 
     @property
     def failed(self) -> Check | None:

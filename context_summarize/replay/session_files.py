@@ -1,45 +1,154 @@
-"""Reads recorded sessions."""
+"""Reads recorded sessions: JSONL and JSON of messages, and the files of Claude Code."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from context_summarize.errors import MessageError, SessionFileError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.rows import JsonRow
 from context_summarize.persistence.lines import is_header
+from context_summarize.replay.claude_code import is_line, joined, read_line
+
+EXPECTED = (
+    'one JSON message per line, a JSON array of messages, an object {"messages": […]}, or a session file of Claude Code'
+)
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A recorded session."""
+
+    name: str
+    """What outputs call it, such as the name of its file."""
+    rows: list[JsonRow]
 
 
 def read_session(path: Path) -> list[JsonRow]:
-    """The messages of a JSONL file, one per line. Blank lines and the header of a `persistence` file are skipped.
+    """The messages of a file.
 
     Raises:
-        SessionFileError: the file cannot be read or is empty, or a line is not UTF-8, not JSON or not a message.
+        SessionFileError: the file cannot be read, or `parse_session` refuses what it holds.
     """
     try:
         data = path.read_bytes()
     except IsADirectoryError:
-        raise SessionFileError(f"{path} is a directory; expected a file with one JSON message per line") from None
-    except OSError as error:
-        raise SessionFileError(f"{path} cannot be read: {error.strerror or error}") from None
-    rows = []
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        if line.strip() and not (number == 1 and is_header(line)):
-            rows.append(_read_line(line, f"{path}, line {number}"))
+        raise SessionFileError(f"{path} is a directory; name a session file in it") from None
+    except (OSError, ValueError) as error:  # a ValueError: the name holds a NUL
+        reason = getattr(error, "strerror", None) or error
+        raise SessionFileError(f"{path} cannot be read: {reason}") from None
+    return parse_session(data, str(path))
+
+
+def parse_session(data: bytes, source: str) -> list[JsonRow]:
+    """The messages of a file's bytes, in UTF-8.
+
+    The bytes are JSONL (one message per line; blank lines and the header of a `persistence` file are skipped), one JSON
+    array of messages, one object `{"messages": […], "system"?: …}`, or a session file of Claude Code.
+
+    Args:
+        source: what errors call the file.
+
+    Raises:
+        SessionFileError: there is no message, or a line is not UTF-8, not JSON or not a message.
+    """
+    data = data.removeprefix(_BOM)
+    document = _document(data, source)
+    rows = _from_lines(data, source) if document is None else _from_document(document, source)
     if not rows:
-        raise SessionFileError(f"{path} holds no messages; expected one JSON message per line")
+        raise SessionFileError(f"{source} holds no messages; expected {EXPECTED}")
     return rows
 
 
-def _read_line(line: bytes, where: str) -> JsonRow:
+# --- one message per line ---------------------------------------------------------------------------------------------
+
+
+def _from_lines(data: bytes, source: str) -> list[JsonRow]:
+    found: list[tuple[JsonRow, str | None]] = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip() or (number == 1 and is_header(line)):
+            continue
+        where = f"{source}, line {number}"
+        value = _json(line, where)
+        if not is_line(value):
+            found.append((_message(value, where), None))
+        elif (read := read_line(value)) is not None:
+            found.append((_message(read.message, where), read.id))
+    return joined(found)
+
+
+def _message(value: Any, where: str) -> JsonRow:
     try:
-        return normalise(json.loads(line.decode("utf-8")))
+        return normalise(value)
+    except MessageError as error:
+        raise SessionFileError(f"{where} is not a message: {error}; expected {EXPECTED}") from None
+
+
+def _json(text: bytes, where: str) -> Any:
+    try:
+        return json.loads(text.decode("utf-8"))
     except UnicodeDecodeError as error:
         raise SessionFileError(f"{where} is not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from None
-    except MessageError as error:
-        raise SessionFileError(f"{where} is not a message: {error}") from None
     except json.JSONDecodeError as error:
-        raise SessionFileError(f"{where} is not JSON: {error.msg} (column {error.colno})") from None
+        raise SessionFileError(
+            f"{where} is not JSON: {error.msg} (column {error.colno}); expected {EXPECTED}"
+        ) from None
     except (ValueError, RecursionError) as error:
         raise SessionFileError(f"{where} is not JSON that can be read: {error}") from None
+
+
+# --- one document ---------------------------------------------------------------------------------------------------
+
+
+def _document(data: bytes, source: str) -> Any:
+    """The JSON value that the whole file is; None if the file has one value per line."""
+    first = next((line for line in data.split(b"\n") if line.strip()), b"").strip()
+    if first.startswith(b"["):
+        return _whole(data, source)
+    if not first.startswith(b"{"):
+        return None
+    try:
+        value = json.loads(first.decode("utf-8"))
+    except (ValueError, RecursionError):
+        # Either an object over several lines, or JSONL whose first line is damaged.
+        return _whole(data, source) if first == b"{" or first.endswith((b",", b"[", b"{")) else None
+    return value if isinstance(value, dict) and "messages" in value and "role" not in value else None
+
+
+def _whole(data: bytes, source: str) -> Any:
+    try:
+        return json.loads(data.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        raise SessionFileError(
+            f"{source}, line {error.lineno} is not JSON: {error.msg} (column {error.colno}); expected {EXPECTED}"
+        ) from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SessionFileError(f"{source}, line {line} is not UTF-8; save the file as UTF-8") from None
+    except (ValueError, RecursionError) as error:
+        raise SessionFileError(f"{source}, line 1 is not JSON that can be read: {error}") from None
+
+
+def _from_document(document: Any, source: str) -> list[JsonRow]:
+    if isinstance(document, dict) and "role" in document:
+        return [_message(document, f"{source}, message 1")]
+    return [_message(value, where) for value, where in _values(document, source)]
+
+
+def _values(document: Any, source: str) -> Iterator[tuple[Any, str]]:
+    """(message, where it stands); the `system` of a request's body comes first."""
+    messages = document
+    if isinstance(document, dict):
+        messages, system = document.get("messages"), document.get("system")
+        if not isinstance(messages, list):
+            keys = ", ".join(sorted(map(str, document)))[:80]
+            raise SessionFileError(f"{source} is an object of {keys or 'nothing'}; expected {EXPECTED}")
+        if system:
+            yield {"role": "system", "content": system}, f"{source}, system"
+    for number, value in enumerate(messages, 1):
+        yield value, f"{source}, message {number}"

@@ -157,7 +157,7 @@ class SharedStore:
         except ImportError as error:
             raise StoreUnavailable(
                 f"{self.name}: the client for such a store is not installed ({error}): "
-                "pip install 'amplifier-module-context-summarize[shared]'"
+                'python -m pip install "py-key-value-aio[postgresql,redis]>=0.5,<0.6" "redis>=5.2" "asyncpg>=0.30"'
             ) from None
         return await self._backend.connect(self._address)
 

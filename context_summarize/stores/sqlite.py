@@ -15,6 +15,7 @@ from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores.sqlite_entries import DAY, Entries, StoreStatistics
 from context_summarize.stores.sqlite_file import SqliteFile
+from context_summarize.stores.sqlite_listing import Listing
 
 logger = logging.getLogger(__name__)
 
@@ -114,6 +115,10 @@ class SqliteStore:
     async def statistics(self) -> StoreStatistics:
         """What the file holds; zeros where there is no file."""
         return await self._run(lambda entries: entries.statistics())
+
+    async def listing(self) -> Listing:
+        """What the file holds, by session; nothing where there is no file."""
+        return await self._run(lambda entries: entries.listing())
 
     async def clear(self) -> int:
         """Remove every entry and give the space back to the disk. Returns the number of entries removed."""

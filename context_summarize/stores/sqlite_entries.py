@@ -19,6 +19,7 @@ from context_summarize.stores.codec import (
     encode_summary,
 )
 from context_summarize.stores.sqlite_file import SqliteFile
+from context_summarize.stores.sqlite_listing import Listing, list_sessions
 
 logger = logging.getLogger(__name__)
 
@@ -128,6 +129,9 @@ class Entries:
             tokens=summaries[3] or 0,
             source_tokens=summaries[4] or 0,
         )
+
+    def listing(self) -> Listing:
+        return list_sessions(self._file.rows)
 
     def _load(
         self, kind: Kind, keys: Sequence[str], decode: Callable[[str], T], key_of: Callable[[T], str]

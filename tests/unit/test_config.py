@@ -44,6 +44,7 @@ DEFAULTS = {
     "cache": None,
     "persistence": None,
     "recall_tool": False,
+    "context_tool": False,
     "debug": False,
 }
 """The documented defaults; the default of `elide_tool_results` depends on the budget."""
@@ -79,6 +80,7 @@ GOOD: dict[str, list[Any]] = {
     "cache": [None, "memory", "/a/file"],
     "persistence": [None, {"path": "/a/file"}],
     "recall_tool": [True],
+    "context_tool": [True],
     "debug": [True],
 }
 NAN, INF = float("nan"), float("inf")
@@ -113,6 +115,7 @@ BAD: dict[str, list[Any]] = {
     "cache": ["", 5],
     "persistence": ["/a/file", {}, {"file": "x"}, {"path": "x", "other": 1}, []],
     "recall_tool": [1, "yes", None],
+    "context_tool": [0, "yes", None],
     "debug": ["true", 0, None],
 }
 

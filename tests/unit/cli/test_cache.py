@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import sqlite3
 
 import pytest
 from click.testing import CliRunner
 
 from context_summarize.cli import cache as cli_cache
 from context_summarize.cli.main import main
-from context_summarize.core.nodes import Summary
+from context_summarize.core.nodes import CompactionRecord, Node, Summary
 from context_summarize.stores.sqlite import SqliteStore, default_path
-from tests.support.cli import NARROW, call, plain_terminal, recorded, refusal  # noqa: F401
+from context_summarize.testing import tool_session
+from tests.support.cli import NARROW, call, plain_terminal, recorded, refusal, store  # noqa: F401
 
 
 @pytest.fixture
@@ -151,3 +153,86 @@ def test_a_single_summary_is_named_as_one(tmp_path, terminal):
 
     assert "Remove 1 summary and 0 records" in told.stderr
     assert "Removed 1 entry" in told.stdout
+
+
+# --- list -----------------------------------------------------------------------------------------------------------
+
+
+def listed(path) -> dict:
+    told = call("cache", "list", "--cache", path, "--json")
+    assert (told.exit_code, told.stderr) == (0, ""), told.output
+    return dict(json.loads(told.stdout))
+
+
+def test_list_tells_each_session_by_its_first_words(filled, tmp_path):
+    """A second session is a line of its own, and a replay of the first again is none."""
+    rows = tool_session(40, size=800, start=500)
+    other = store(tmp_path / "other.jsonl", rows)
+    assert call("replay", other, *NARROW, "--config", f"cache={filled}").exit_code == 0
+
+    told, data = call("cache", "list", "--cache", filled), listed(filled)
+
+    assert told.exit_code == 0, told.output
+    assert len(data["sessions"]) == 2
+    first, second = data["sessions"]
+    assert first["newest"] >= second["newest"]
+    assert first["bytes"] > 0 < first["summaries"]
+    held = stats(filled)
+    assert first["records"] + second["records"] == held["records"]
+    assert first["summaries"] + second["summaries"] + data["others"] >= held["summaries"]
+    assert "ORD00500" in first["first_words"] + told.stdout
+    line = rf"^{first['key'][:8]}  20\d\d-\d\d-\d\d \d\d:\d\d +{first['summaries']} +[\d.]+ kB "
+    assert re.search(line, told.stdout, re.MULTILINE)
+    assert max(map(len, told.stdout.splitlines())) <= 80
+    assert "1 older session is not listed" in call("cache", "list", "--cache", filled, "--limit", 1).stdout
+
+
+def test_list_of_no_file_is_empty_and_makes_none(tmp_path):
+    told = call("cache", "list", "--cache", tmp_path / "none.sqlite3")
+
+    assert told.exit_code == 0
+    assert "No session has stored a compaction in it." in told.stdout
+    assert listed(tmp_path / "none.sqlite3")["sessions"] == []
+    assert not (tmp_path / "none.sqlite3").exists()
+
+
+def test_list_passes_over_what_it_cannot_read_and_changes_nothing(filled):
+    """Damaged entries, entries of another release, summaries that are gone: they are counted."""
+    before = len(listed(filled)["sessions"])
+    with sqlite3.connect(filled) as connection:
+        columns = "kind, key, used, size, created, tokens, source_tokens, entry"
+        put = f"INSERT INTO entries ({columns}) VALUES (?, ?, 0, 9, 1, 0, 0, ?)"
+        connection.execute(put, ("record", "a" * 64, "no json"))
+        connection.execute(put, ("record", "b" * 64, '{"format": 99}'))
+        connection.execute("DELETE FROM entries WHERE kind = 'summary'")
+        uses = connection.execute("SELECT used FROM entries ORDER BY key").fetchall()
+    connection.close()
+
+    told, data = call("cache", "list", "--cache", filled), listed(filled)
+
+    assert told.exit_code == 0, told.output
+    assert len(data["sessions"]) == before
+    assert (data["others"], data["other_bytes"]) == (2, 18)
+    assert "(no longer" in told.stdout
+    with sqlite3.connect(filled) as connection:
+        assert connection.execute("SELECT used FROM entries ORDER BY key").fetchall() == uses
+    connection.close()
+
+
+def test_list_does_not_steer_the_terminal(tmp_path):
+    """A summary's text comes from a model."""
+    path = tmp_path / "evil.sqlite3"
+    node = Node("k" * 64, 0, 0, 0, 1, 10)
+
+    async def fill() -> None:
+        kept = SqliteStore(path)
+        await kept.put(Summary("k" * 64, 0, "\x1b]0;title\x07 [bold]x[/]", (), 1, 10))
+        await kept.put_record(CompactionRecord("h" * 64, 1, 1, 64, 16, (node,)))
+        await kept.close()
+
+    asyncio.run(fill())
+    told = call("cache", "list", "--cache", path)
+
+    assert told.exit_code == 0, told.output
+    assert not {"\x1b", "\x07"} & set(told.output)
+    assert "[bold]x" in told.stdout

@@ -250,7 +250,7 @@ def test_an_installed_provider_without_a_window_leaves_the_budget_to_the_setting
     assert "requests of at most 9,000 tokens" in " ".join(told.stdout.split())
 
 
-def test_a_provider_that_is_down_costs_no_check_and_its_warnings_stay_few(session, tmp_path, monkeypatch):
+def test_a_provider_that_is_down_costs_no_check_and_is_told_in_one_loud_line(session, tmp_path, monkeypatch):
     broken = "\nfrom amplifier_core.llm_errors import AuthenticationError\n" + PROVIDER.replace(
         "ScriptedProvider(", "ScriptedProvider(then=AuthenticationError('no key'), "
     )
@@ -258,8 +258,11 @@ def test_a_provider_that_is_down_costs_no_check_and_its_warnings_stay_few(sessio
 
     told = run(session, "--provider", name)
 
-    assert told.exit_code == 0, told.output
-    assert "failed" in told.stdout
+    assert told.exit_code == 3, told.output
+    assert "every summary failed" in " ".join(told.stdout.split())
+    assert "FAILED" not in told.stdout
+    [shouted] = [line for line in told.stderr.splitlines() if line.startswith("NO SUMMARIES: fake was called ")]
+    assert shouted.endswith("written by code. The warnings above say why.")
     shown = re.findall(r"^(?:error|warning): ", told.stderr, re.MULTILINE)
     assert 1 <= len(shown) <= 5
     assert "Traceback" not in told.output

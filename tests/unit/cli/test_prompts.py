@@ -8,6 +8,7 @@ import pytest
 
 from context_summarize.summaries.prompts import available_sets
 from tests.support.cli import call, plain_terminal, refusal  # noqa: F401
+from tests.support.paths import ROOT
 
 
 @pytest.fixture
@@ -85,3 +86,30 @@ def test_a_folder_s_name_does_not_steer_the_terminal(tmp_path):
     assert told.exit_code == 0
     assert "\x1b" not in told.output
     assert "\x1b" not in call("prompts", "check", tmp_path / "a\x1b[31m").output
+
+
+def test_show_prints_the_files_of_a_set():
+    """All of them with their names, or one of them as it is."""
+    told = call("prompts", "show", "default")
+    one = call("prompts", "show", "default", "--file", "frame.md")
+
+    assert (told.exit_code, one.exit_code) == (0, 0), told.output
+    assert [name for name in ("segment.md", "merge.md", "frame.md") if f"{name}\n" in told.stdout.replace(" ", "")]
+    assert one.stdout == (ROOT / "prompts" / "default" / "frame.md").read_text("utf-8").rstrip("\n") + "\n"
+
+
+def test_show_of_no_set_or_a_damaged_one_is_one_line(tmp_path):
+    assert "available: brief, coding" in refusal("prompts", "show", "nix")
+    assert "cannot be read: No such file" in refusal("prompts", "show", tmp_path)
+    (tmp_path / "segment.md").write_bytes(b"\xff")
+    assert "segment.md is not UTF-8 (byte 1); save" in refusal("prompts", "show", tmp_path)
+
+
+def test_show_does_not_steer_the_terminal(tmp_path):
+    for name in ("segment.md", "merge.md", "frame.md"):
+        (tmp_path / name).write_text("\x1b[31m[bold]x[/]")
+
+    told = call("prompts", "show", tmp_path)
+
+    assert "\x1b" not in told.output
+    assert told.stdout.count("[bold]x[/]") == 3

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from tests.support.paths import ROOT
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
     *("stable_share", "provider_calls", "failed_calls", "failed_summaries", "provider_input_tokens"),
+    "unused_summaries",
     "provider_output_tokens",
     *("seconds", "ok", "boundaries", "checks"),
 }
@@ -189,12 +191,14 @@ def test_a_server_that_is_not_there_costs_summaries_and_no_check(session):
 
     told = call("replay", session, *server_options("http://127.0.0.1:9/v1", "--json", *NARROW, *patience))
 
-    assert told.exit_code == 0, told.output
+    assert told.exit_code == 3, told.output
     data = json.loads(told.stdout)
     assert data["failed_calls"] == data["provider_calls"] > 0
     assert sum(line["digests"] for line in data["boundaries"]) > 0
     assert "no connection to http://127.0.0.1:9/v1" in told.stderr
-    assert all(line.startswith(("warning: ", "error: ", "(")) for line in told.stderr.splitlines())
+    *before, last = told.stderr.splitlines()
+    assert all(line.startswith(("warning: ", "error: ", "(")) for line in before)
+    assert last.startswith("NO SUMMARIES: ")
 
 
 @pytest.mark.parametrize(
@@ -213,13 +217,15 @@ def test_options_of_a_server_that_do_not_fit_are_one_line(session, options, says
     assert says in refusal("replay", session, *options)
 
 
-def test_without_httpx_the_line_names_the_extra(session, monkeypatch):
-    """What to install is told, and no traceback."""
+def test_without_httpx_the_line_names_a_command_that_works_anywhere(session, monkeypatch):
+    """From a checkout too: the package itself need not be on an index. It asks for what the extra asks for."""
     monkeypatch.setitem(sys.modules, "httpx", None)
 
     line = refusal("replay", session, *server_options("http://127.0.0.1:9/v1"))
 
-    assert "pip install 'amplifier-module-context-summarize[openai-compatible]'" in line
+    assert 'python -m pip install "httpx>=0.27"' in line
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    assert extras["openai-compatible"] == ["httpx>=0.27"]
 
 
 # --- terminals ------------------------------------------------------------------------------------------------------

@@ -171,7 +171,7 @@ async def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -
         raise ImportError("No module named 'key_value'")
 
     monkeypatch.setattr(importlib, "import_module", missing)
-    with pytest.raises(StoreUnavailable, match=r"pip install 'amplifier-module-context-summarize\[shared\]'"):
+    with pytest.raises(StoreUnavailable, match=r'python -m pip install "py-key-value-aio.*"asyncpg'):
         await SharedStore("postgresql://h/d").get(["a"])
 
 

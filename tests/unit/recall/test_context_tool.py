@@ -1,0 +1,237 @@
+"""The context tool: what it takes, what it refuses, and what it does to a real session."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from amplifier_core.testing import MockCoordinator
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_summarize import mount
+from context_summarize.errors import SteeringError
+from context_summarize.recall.context_tool import ACTIONS, ContextRequest, ContextTool
+from context_summarize.testing import ScriptedProvider, tool_session
+
+
+class Offers:
+    """Capabilities that answer from a table and record their calls."""
+
+    def __init__(self, **answers: Any) -> None:
+        statistics = SimpleNamespace(view_tokens=20_000, budget=40_000, summaries=0, digests=0, boundaries=0)
+        self.answers = {"statistics": statistics, **answers}
+        self.asked: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __call__(self, name: str) -> Any:
+        short = name.removeprefix("context.")
+        if name == short or short not in self.answers:
+            return None
+
+        async def work(*arguments: Any) -> Any:
+            self.asked.append((short, arguments))
+            answer = self.answers[short]
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        return work
+
+
+async def said(offers: Any, **given: Any) -> str:
+    result = await ContextTool(offers).execute(given)
+    assert result.success, result.output
+    return str(result.output)
+
+
+async def refused(offers: Any, given: Any) -> str:
+    result = await ContextTool(offers).execute(given)
+    assert not result.success
+    assert result.error is not None
+    assert str(result.output) == f"Error: {result.error['message']}", "the model reads this"
+    return str(result.output)
+
+
+# --- actions ----------------------------------------------------------------------------------------------------------
+
+
+async def test_status_says_how_full_the_window_is():
+    offers = Offers(preview=SimpleNamespace(messages=(3, 40)))
+
+    assert (await said(offers, action="status")).splitlines() == [
+        "The next request holds 20,000 of 40,000 tokens (50%).",
+        "Nothing is summarised yet.",
+        "A compaction now would summarise messages 3 to 40.",
+    ]
+
+
+async def test_status_counts_summaries_and_knows_no_limit_before_the_first_request():
+    told = SimpleNamespace(view_tokens=900, budget=None, summaries=3, digests=1, boundaries=1)
+
+    assert (await said(Offers(statistics=told), action="status")).splitlines() == [
+        "The next request holds 900 tokens; its limit is not known yet.",
+        "3 summaries stand for older messages, 1 of them by code; 1 compaction so far.",
+    ]
+
+
+async def test_compact_says_what_was_saved_and_hands_over_what_to_keep():
+    offers = Offers(compact=12_345)
+
+    text = await said(offers, action="compact", keep=" the door code ", messages="")
+
+    assert text == "Compacted: 12,345 tokens saved. The next request holds 20,000 of 40,000 tokens (50%)."
+    assert offers.asked[0] == ("compact", ("the door code",))
+    assert (await said(Offers(compact=0), action="compact")).startswith("Nothing was compacted: ")
+
+
+async def test_undo_and_pins_say_what_holds_now():
+    offers = Offers(undo=700, pin=(3, 7, 8), unpin=())
+
+    assert (await said(offers, action="undo")).startswith("The last compaction is taken back: 700 tokens more.")
+    assert await said(offers, action="pin", messages="7-8, 3") == "Pinned messages: 3, 7, 8. They stay word for word."
+    assert await said(offers, action="unpin") == "No message is pinned."
+    asked = [call for call in offers.asked if call[0] != "statistics"]
+    assert asked == [("undo", ()), ("pin", ([7, 8, 3],)), ("unpin", ())]
+
+
+async def test_a_long_list_of_pins_is_shortened():
+    text = await said(Offers(pin=tuple(range(1, 31))), action="pin", messages="1")
+
+    assert text == f"Pinned messages: {', '.join(map(str, range(1, 21)))} and 10 more. They stay word for word."
+
+
+# --- what it takes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("messages", "numbers"),
+    [
+        ("12", [12]),
+        ("3, 7-9", [3, 7, 8, 9]),
+        ("#3 and 5 to 6", [3, 5, 6]),
+        ("2–3;2", [2, 3]),
+        (12, [12]),
+        ([3, "5-6"], [3, 5, 6]),
+    ],
+)
+def test_numbers_are_read_as_people_and_models_write_them(messages, numbers):
+    assert ContextRequest.from_input({"action": "pin", "messages": messages}).numbers() == numbers
+
+
+def test_fields_of_hosts_and_empty_fields_count_as_not_given():
+    given = {"action": "undo", "keep": " ", "messages": None, "_tool_call_id": "c1"}
+
+    assert ContextRequest.from_input(given) == ContextRequest("undo")
+
+
+@pytest.mark.parametrize(
+    ("given_input", "says"),
+    [
+        (None, "the input must be an object, got NoneType"),
+        ({}, "give an action: one of status, compact, undo, pin, unpin"),
+        ({"action": "drop_all"}, "unknown action 'drop_all'; give one of status"),
+        ({"action": ["undo"]}, "action must be text, got list"),
+        ({"action": "undo", "force": True}, "unknown field 'force'; give action, keep, messages"),
+        ({"action": "undo", "keep": "x"}, "keep belongs to the action compact, not to undo"),
+        ({"action": "compact", "messages": "3"}, "messages belongs to the actions pin and unpin"),
+        ({"action": "compact", "keep": "x" * 1_001}, "keep has 1,001 characters; give at most 1,000"),
+        ({"action": "compact", "keep": 5}, "keep must be text, got int"),
+        ({"action": "pin"}, "pin needs messages: their numbers"),
+        ({"action": "pin", "messages": "the last one"}, "messages must be numbers such as"),
+        ({"action": "pin", "messages": "9-3"}, "the range 9-3 runs backwards; give 3-9"),
+        ({"action": "pin", "messages": "1-999999999"}, "at most 50 messages can be named at once"),
+        ({"action": "pin", "messages": ",".join(map(str, range(51)))}, "at most 50 messages"),
+        ({"action": "pin", "messages": ","}, "messages names none"),
+        ({"action": "pin", "messages": True}, "messages must be text, got bool"),
+        ({"action": "pin", "messages": 10**30}, "messages must be numbers such as"),
+        ({"action": "pin", "messages": [[1]]}, "messages must be text, got list"),
+        ({"action": "pin", "messages": {"from": 1}}, "messages must be text, got dict"),
+        ({"action": "pin", "messages": "1" * 5_000}, "messages must be numbers such as"),
+    ],
+)
+async def test_what_cannot_be_done_is_refused_and_nothing_is_asked(given_input, says):
+    offers = Offers(compact=1, undo=1, pin=(), unpin=())
+
+    assert says in await refused(offers, given_input)
+    assert offers.asked == []
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)
+    )
+)
+def test_any_messages_are_numbers_or_refused(messages):
+    """Whatever a model sends: few numbers, or one error that is bounded."""
+    try:
+        numbers = ContextRequest.from_input({"action": "pin", "messages": messages}).numbers()
+    except SteeringError:
+        return
+    assert numbers is not None
+    assert 1 <= len(numbers) <= 50
+
+
+async def test_a_capability_that_is_not_there_is_said_clearly():
+    text = await refused(Offers(), {"action": "undo"})
+
+    assert text == "Error: the context of this session cannot undo; tell the user so and continue without it"
+
+
+async def test_what_the_context_refuses_is_told_and_other_errors_are_not_hidden():
+    refusal = SteeringError("there is no compaction to take back; undo works after one has been made")
+    assert "no compaction to take back" in await refused(Offers(undo=refusal), {"action": "undo"})
+    with pytest.raises(ZeroDivisionError):
+        await ContextTool(Offers(undo=ZeroDivisionError())).execute({"action": "undo"})
+
+
+def test_the_schema_names_every_field_and_no_other():
+    tool = ContextTool(Offers())
+    schema = tool.input_schema
+
+    assert list(schema["properties"]) == list(ContextRequest.__dataclass_fields__)
+    assert {field["type"] for field in schema["properties"].values()} == {"string"}
+    assert schema["properties"]["action"]["enum"] == list(ACTIONS)
+    assert (schema["required"], schema["additionalProperties"]) == (["action"], False)
+    assert all(f"- {action}: " in tool.description for action in ACTIONS)
+    assert not {"oneOf", "anyOf", "allOf"} & schema.keys(), "providers refuse these at the top"
+    schema["properties"].clear()
+    assert tool.input_schema["properties"], "each call gives a schema of its own"
+
+
+# --- in a session -----------------------------------------------------------------------------------------------------
+
+
+async def test_without_the_setting_there_is_no_such_tool():
+    coordinator = MockCoordinator()
+    cleanup = await mount(coordinator, {"cache": "memory", "recall_tool": True})
+
+    assert list(coordinator.get("tools")) == ["recall"]
+    await cleanup()
+
+
+async def test_a_user_steers_a_session_through_the_model():
+    """Status, a compaction that keeps what was named, its undo, and pins, on a real manager."""
+    coordinator = MockCoordinator()
+    cleanup = await mount(coordinator, {"cache": "memory", "context_tool": True, "keep_recent": 4})
+    tool, context = coordinator.get("tools")["context"], coordinator.get("context")
+    for row in tool_session(12, size=800):
+        await context.add_message(row)
+    provider = ScriptedProvider(context_window=20_000, max_output_tokens=1_000)
+    before = await context.get_messages_for_request(provider=provider)
+
+    async def asked(**given: Any) -> str:
+        return str((await tool.execute(given)).output)
+
+    assert "Nothing is summarised yet." in await asked(action="status")
+    assert "no compaction to take back" in await asked(action="undo")
+    assert (await asked(action="compact", keep="the state of ORD00003")).startswith("Compacted: ")
+    assert any("the state of ORD00003" in str(request.messages) for request in provider.requests)
+    assert len(await context.get_messages_for_request(provider=provider)) < len(before)
+    assert "1 compaction so far" in await asked(action="status")
+    assert (await asked(action="undo")).startswith("The last compaction is taken back: ")
+    assert await context.get_messages_for_request(provider=provider) == before
+    assert (await asked(action="pin", messages="1")).startswith("Pinned message: 1. ")
+    assert "there is no message 400 to pin" in await asked(action="pin", messages="400")
+    assert await asked(action="unpin") == "No message is pinned."
+    await cleanup()
