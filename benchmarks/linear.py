@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from context_summarize.facts.directives import directive_pattern, find_directives
+from context_summarize.facts.directive_sentences import directive_pattern, find_directives
 from context_summarize.facts.extraction import extract_facts
 from context_summarize.facts.own_voice import READ, own_voice
 from context_summarize.recall.search import comparable, excerpt, words_in

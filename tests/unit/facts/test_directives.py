@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from context_summarize.facts.directive_sentences import directive_pattern, find_directives
 from context_summarize.facts.directives import (
     DIRECTIVES_LINE,
     MAX_DIRECTIVE,
-    directive_pattern,
     directives_room,
-    find_directives,
+    fitting_directives,
     format_directives,
     merge_directives,
-    newest_directives,
     share_out,
 )
 from context_summarize.session.manager import SummarizingContextManager
@@ -174,12 +173,12 @@ class TestKeeping:
     def test_the_newest_are_kept_when_room_is_short(self) -> None:
         """What is kept is the end of the list, whole directives only."""
         given = tuple(f"Always keep rule number {n}." for n in range(20))
-        kept = newest_directives(given, 60, count)
+        kept = fitting_directives(given, 60, count)
         assert kept == given[-len(kept) :]
         assert 3 < len(kept) < 20
         assert count(format_directives(kept)) <= 60
-        assert newest_directives(given, 5, count) == ()
-        assert newest_directives(given, 10_000, count) == given
+        assert fitting_directives(given, 5, count) == ()
+        assert fitting_directives(given, 10_000, count) == given
 
     def test_what_the_text_holds_word_by_word_is_not_said_twice(self) -> None:
         """A model that quotes a directive has kept it."""

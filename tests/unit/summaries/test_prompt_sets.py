@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from context_summarize.config import Config
 from context_summarize.errors import TemplateError
-from context_summarize.facts.directives import find_directives
+from context_summarize.facts.directive_sentences import find_directives
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.player import Setup, replay
