@@ -40,7 +40,8 @@ _LASTS = re.compile(
     r"(?:going|moving) forward\b|henceforth|hereafter|as of (?:now|today)|for everything (?:i|we|you)|"
     r"until further notice|"
     r"(?:until|till|unless) i (?:say|tell|ask|request|state|specify|explicitly|specifically|approve|confirm)|"
-    r"for the (?:rest|remainder|duration) of (?:the|this|our|my)|in (?:all )?(?:the )?future\b|"
+    r"for the (?:rest|remainder|duration) of (?:the|this|our|my)|in (?:all )?future\b|in the future(?=,| please|"
+    r" always| never| you| only)|"
     r"(?:every|all) (?:later|future|following|subsequent) (?:sessions?|answers?|repl|responses?|messages?|chats?)|"
     r"without (?:asking|telling|consulting|checking with|informing|warning) (?:me|first)|"
     r"(?:without|get|have|need|needs) my (?:(?:explicit|prior|written|express) )?"
@@ -50,7 +51,9 @@ _OPENER = re.compile(
     r"(?i)\W*(?:(?:please|kindly|also|ok(?:ay)?|hey|hi|hello|well|just|so|and|but|or|oh|now|actually|honestly|thanks|"
     r"thank you|by the way|btw|one (?:more |last |other )?(?:thing|rule|note)|note|again|for the record|in general|"
     r"generally|overall|first|firstly|finally|lastly|secondly|yes|then|because|since|though|pls|plz|fyi|important|"
-    r"reminder|another thing|in (?:this|my|our|the) (?:chat|conversation|session|project|repo|code ?base|case)|"
+    r"reminder|another thing|(?:this|that|here)(?:'s| is) (?:an? |my |the |one )?(?:\w+ )?(?:constraint|rule|"
+    r"requirement|instruction|preference|request|reminder)|in (?:this|my|our|the) (?:chat|conversation|session|"
+    r"project|repo|code ?base|case)|"
     r"that said|on (?:this|another) note|at least|(?:can|could|will|would) (?:you|we)|whatever you do|"
     r"to be clear)\b\W*){0,6}"
 )
@@ -58,8 +61,8 @@ _CUTS = re.compile(r"(?i)[,;:(]\s|\s[-–—]{1,2}\s|\b(?:and|but|so|because|the
 _NARRATIVE = re.compile(
     r"(?i)(?:h+m+\W+)?(?:i(?:'m|'ve|'d|'ll| am| have| had| was| were| did| will| would| can| could| think| thought|"
     r" guess| hope| plan| tried| got| went| used| met| saw| heard| made| found| know| noticed| wonder| remember| feel|"
-    r" (?:\w+ly )?(?:need|want|wanted|have) to)\b|"
-    r"(?:my|what|why|how|does|did|is|are|was)\b|to \w+\b|we(?:'re|'ve| are| were| had| have)\b|"
+    r" (?:\w+ly |also |just |still )?(?:need|want|wanted|have) to)\b|"
+    r"(?:my|what|why|how|does|did|is|are|was)\b|to \w+\b|we(?:'re|'ve| are| were| had| have|'ll| can| could| will)\b|"
     r"(?:he|she|they|it|this|that|there)\b(?!'s important| is (?:very |really )?(?:important|essential|crucial|vital)))"
 )
 _WISH = r"i(?:'d|'ll)?(?:\s+(?:would|will|really|also|much|strongly|generally|usually|always|still|just|do)){0,3}\s+"
@@ -68,7 +71,8 @@ _STYLE = (
     r"plain|informal|neutral|gentle|quiet)"
 )
 _NOT_NONE = (
-    r"(?!problem|worr|thanks?\b|thank|idea|one\b|rush|hurry|luck|doubt|wonder|way\b|longer\b|matter|such\b|clue|big\b|"
+    r"(?!problem|worr|regret|questions?\b|hard feelings|complain|thanks?\b|thank|idea|one\b|rush|hurry|luck|doubt|"
+    r"wonder|way\b|longer\b|matter|such\b|clue|big\b|"
     r"sweat|pressure|issues?\b|errors?\b|results?\b|changes? (?:yet|so)|i\b|it\b|that\b|this\b|the\b|you\b|we\b|not\b|"
     r"don't|but\b|need\b|sorry|please)"
 )
@@ -76,8 +80,10 @@ _CLAUSES = (
     # Wishes about what the agent does.
     rf"{_WISH}(?:rather|prefer)(?:\s+(?:that|if|it if))?\s+(?:you|your|not (?:to )?(?:see|have|get|hear|read)|every|"
     rf"all|each|no\b)",
-    r"i (?:(?:really|much|strongly|generally|usually|always|do) ){0,2}(?:prefer|favou?r)\b",
-    rf"{_WISH}(?:like|love|want|need|expect|appreciate|insist|ask|wish|require)\s+(?:it if |that |on |for )?"
+    r"i (?:(?:really|much|strongly|generally|usually|always|do) ){0,2}(?:prefer|favou?r)\b(?! (?:a|an|the|this|that|"
+    r"to(?! be))\b)",
+    rf"{_WISH}(?:like|love|want|need|expect|appreciate(?! your?\b(?! (?:not|always|never)))|insist|ask|wish|"
+    rf"require)\s+(?:it if |that |on |for )?"
     r"(?!you (?:could|can|would) (?!always|never|not|please not|keep|avoid|stop))"
     rf"(?:you|your)\b(?=.{{0,150}}\b(?:always|never|ever|every|each|any|anything|everything|not|stop|avoid|quit|"
     rf"without|"
@@ -102,13 +108,14 @@ _CLAUSES = (
     r"i'd be (?:happier|happy|glad|grateful) if you (?!could|can|would help)",
     r"(?:it's|it is|it'd be|it would be|it really is) (?:\w+ )?(?:important|essential|crucial|vital|imperative|"
     r"critical|"
-    r"key|mandatory) (?:(?:to me|for me) )?(?:that|to)\b",
+    r"key|mandatory) (?:to me )?(?:that\b|to (?!me\b|get\b|have\b))",
     r"(?:it's|it is|it'd be|it would be) (?:\w+ )?(?:better|best|great|good|nice|"
     r"helpful) if you (?=.{0,60}\b(?:always|never|"
     r"didn't|don't|avoided|stopped|kept|every|each)\b)",
+    r"i must (?:always |first )?(?:approve|review|see|check|confirm|be (?:asked|told|informed|consulted))\b",
     # Reminders.
     r"(?:(?:you )?(?:make|be) (?:\w+ )?(?:sure|certain)(?! (?:that )?(?:i|we) (?:have|get|can|am|are|still)\b)|"
-    r"ensure|see to it|take care|be careful|be mindful|watch out)\b",
+    r"ensure(?! (?:these|those|this|it)\b)|see to it|take care (?:to|that|not)|be careful|be mindful|watch out)\b",
     r"(?:remember (?:to|that|not)|keep in mind|bear in mind|don't forget|please note|mind)\b(?= )",
     # What is not wanted.
     rf"no(?: more| further)? (?!(?:\w+ ){{1,3}}(?:needed|required|necessary)\b){_NOT_NONE}[a-z][\w'-]{{2,}}",
@@ -116,7 +123,7 @@ _CLAUSES = (
     r"(?:stop|quit) (?!being able)\w{2,}ing\b(?! me (?:if|when))|(?:avoid|refrain from|lay off|steer clear of|"
     r"stay away from|"
     r"hands off|enough (?:with|of)|go easy on|cut (?:out|down on|the))\b|(?:less|fewer) \w+",
-    r"(?:drop|skip|ditch|lose|omit|spare me) (?:the|all|any|your) (?:\w+ |\"[^\"]{0,60}\" |\ufdd0\d+\ufdd1 ){0,3}"
+    r"(?:drop|skip|ditch|lose|omit|spare me) (?:the|all|any|your) (?:\w+ |\"[^\"]{0,60}\" |\x00+ ){0,3}"
     r"(?:please|fluff|openers?|disclaimers?|"
     r"pleasantries|intros?|introductions?|preambles?|apolog\w+|filler|small ?talk|jargon|emojis?|explanations?)",
     r"(?:leave|keep) (?:[\w./'-]+ ){1,8}(?:alone|out of|untouched|as (?:is|it is|they are)|away from)\b",

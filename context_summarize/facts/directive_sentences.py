@@ -52,6 +52,10 @@ _OCCASIONS = frozenset(["every time", "whenever"])
 _THIRD_PERSON = re.compile(r"(?i)\s*(?:\w{2,}(?<!s)s|seems?|had|was|were|been)\b(?<!focus)(?<!discuss)")
 _DOING = re.compile(r"(?i)\s*\w{2,}ing\b")
 _TO_AGENT = re.compile(r"(?i)\byou(?:\s+(?:should|must|can|may|will|shall|ought to|need to|have to))?\s*$")
+_TAG_QUESTION = re.compile(
+    r"(?i)[,;–—-]\s*(?:ok(?:ay)?|right|all ?right|please|yeah|yes|got it|deal|understood|agreed|will you|"
+    r"would you)\s*\?+$"
+)
 _FOR_HELP = re.compile(
     r"(?i)\W*(?:(?:so|and|but|also|ok(?:ay)?|hm+|yes|no|please|hi|hello|hey|well)\W+){0,4}"
     r"(?:can|could|will|would) you (?:please |also |maybe |possibly )*"
@@ -124,7 +128,7 @@ def _directive_at(sentence: str, pattern: re.Pattern[str]) -> int | None:
     Words in quotation marks are somebody else's. "I don't have it", "it never works" and "as always" are statements;
     "I don't want you to push" is a directive.
     """
-    if sentence.endswith("?") and not _REQUEST.match(sentence):
+    if sentence.endswith("?") and not (_REQUEST.match(sentence) or _TAG_QUESTION.search(sentence[-40:])):
         return None
     bare = QUOTATION.sub(lambda match: "\x00" * len(match[0]), sentence).replace("’", "'")
     if is_withdrawal(bare):

@@ -6,33 +6,38 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-_BACK = re.compile(
-    r"(?i)(?:\b(?:forget|ignore|disregard|scrap|scratch|drop|cancel|undo|never ?mind|withdraw|take back|lift|revoke|"
-    r"remove|"
-    r"overrule)\s+(?:about )?(?:(?:what|everything|anything|all) (?:that )?i(?:'ve| have)? (?:said|told you|asked|"
-    r"wrote|"
-    r"requested)|"
-    r"(?:that|my|the|those|these|all)(?: (?:earlier|previous|last|first|old|other|[\w'-]{1,24})){0,4} (?:rules?|"
-    r"instructions?|restrictions?|"
-    r"constraints?|preferences?|directives?|requirements?|ban|limits?)\b)"
-    r"|\bi (?:hereby )?(?:take (?:it |that |this )?back\b|withdraw (?:my|the|that)\b)"
-    r"|\byou(?:'re| are)? (?:can|may|could|allowed to|free to|welcome to)\b[^.]{1,120}\b(?:again|after all|"
-    r"from now on|now)\b"
-    r"|\b(?:it's|it is|that's|is|are) (?:(?:fine|ok|okay|all right|alright|allowed|permitted|"
-    r"welcome) (?:to [^.]{1,100} )?"
-    r"(?:again|now|after all)|(?:back|allowed) again)\b"
-    r"|\b(?:you )?(?:don't|do not|no longer) (?:need|have) to\b[^.]{1,120}\b(?:any ?more|any longer|now)\b"
-    r"|\byou no longer (?:need|have) to\b|\bno need to\b[^.]{1,120}\b(?:any ?more|any longer|from now on)\b"
-    r"|\b(?:rules?|instructions?|restrictions?|ban|preferences?|constraints?)\b[^.]{0,80} (?:no longer|(?:doesn't|"
-    r"don't) (?:apply|hold|count))\b"
-    r"|\b(?:rule|instruction|restriction|ban|constraint) is (?:off|lifted|gone|withdrawn|over|void|cancelled|"
-    r"canceled)\b"
-    r"|\bgo back to \w+ing\b"
-    r"|\bvergiss,? (?:bitte )?(?:was ich|die regel|meine)\b|\bdu (?:darfst|kannst) (?:jetzt |nun )?wieder\b"
-    r"|\boublie[zs]? (?:ce que j'ai dit|ma|la règle)\b|\b(?:tu peux|vous pouvez) (?:à nouveau|de nouveau)\b"
-    r"|\bolvida (?:lo que (?:te )?dije|la regla|mi)\b|\bpuedes volver a\b"
-    r"|\besque(?:ce|ça) (?:o que eu disse|a regra|minha)\b|\bpode voltar a\b)"
+_NOUN = (
+    r"(?:rules?|instructions?|restrictions?|constraints?|preferences?|directives?|requirements?|ban|thing|stuff|bit)"
 )
+_FORGET = r"(?:forget|ignore|disregard|scrap|scratch|never ?mind|withdraw|take back|lift|revoke|overrule)"
+_BACKS = (
+    # English
+    rf"\b{_FORGET} (?:about )?(?:what|everything|anything|all) (?:that )?i(?:'ve| have)? (?:said|told you|asked|"
+    rf"wrote|requested)",
+    rf"\b{_FORGET} (?:about )?(?:that|my|those)(?: [\w'-]{{1,24}}){{0,4}} (?!thing\b|stuff\b|bit\b){_NOUN}\b",
+    rf"\b{_FORGET} (?:about )?the(?: [\w'.-]{{1,24}}){{0,4}} {_NOUN} (?:about|on\b|that i|i (?:gave|set|said|"
+    rf"mentioned|made|told)|from before)",
+    rf"\b{_FORGET} (?:about )?the (?:earlier|previous|last|first|old)(?: [\w'-]{{1,24}}){{0,3}} (?!thing\b|"
+    rf"bit\b){_NOUN}\b",
+    r"\b(?:drop|cancel|undo|remove) (?:that|my|those) (?:[\w'-]{1,24} ){0,3}(?:rules?|instructions?|restrictions?|"
+    r"preferences?)\b",
+    r"\bi (?:hereby )?(?:take (?:it |that |this )?back\b|withdraw (?:my|the|that)\b)",
+    r"\byou(?:'re| are)? (?:can|may|could|allowed to|free to|welcome to)\b[^.]{1,120}\b(?:again|after all)\b",
+    r"\byou(?:'re| are)? (?:may|allowed to|free to)\b[^.]{1,120}\b(?:now|from now on)\b",
+    r"\b(?:it's|it is|that's|is|are) (?:fine|ok|okay|all ?right|allowed|permitted|"
+    r"welcome) (?:to [^.]{1,100} )?(?:again|now|after all)\b",
+    r"\b(?:is|are) (?:back|allowed) again\b",
+    r"\b(?:don't|do not|no longer) (?:need|have) to\b[^.]{1,120}\b(?:any ?more|any longer|now)\b",
+    r"\byou no longer (?:need|have) to\b|\bno need to\b[^.]{1,120}\b(?:any ?more|any longer|from now on)\b",
+    rf"\b{_NOUN}\b[^.]{{0,80}} (?:no longer|(?:doesn't|don't)) (?:apply|applies|hold|holds|count|counts)\b",
+    r"\b(?:rule|instruction|restriction|ban|constraint) is (?:off|lifted|gone|withdrawn|over|void|cancell?ed)\b",
+    # German, French, Spanish, Portuguese
+    r"\bvergiss,? (?:bitte )?(?:was ich|die regel|meine)\b|\bdu (?:darfst|kannst) (?:jetzt |nun )?wieder\b",
+    r"\boublie[zs]? (?:ce que j'ai dit|ma|la règle)\b|\b(?:tu peux|vous pouvez) (?:à|de) nouveau\b",
+    r"\bolvida (?:lo que (?:te )?dije|la regla|mi)\b|\bpuedes volver a\b",
+    r"\besque(?:ce|ça) (?:o que eu disse|a regra|minha)\b|\bpode voltar a\b",
+)
+_BACK = re.compile("(?i)(?:" + "|".join(_BACKS) + ")")
 _RULE_NOUN = re.compile(r"(?i)\b(?:rule|instruction|restriction|constraint|preference|directive|ban)s?\b")
 _INSTEAD = re.compile(
     r"(?i)\b(?:instead of|rather than|no longer)\s+(?P<old>[^,.;]{1,80})|\bnot (?P<older>[^,.;]{1,60}) any ?more\b"
@@ -46,30 +51,30 @@ _NEGATIVE = re.compile(
     r"(?:should|must|may|are|am|'m)(?:n't| not)|without|under no circumstances)\b"
 )
 _WORD = re.compile(r"\w[\w./#+-]*\w|\w")
-_EMPTY = frozenset(
-    [
-        "a", "about", "actually", "apply", "applies", "count", "counts", "hold", "holds", "thing", "things", "stuff", "talking", "again", "ahead", "all", "allow", "allowed", "also", "alright", "always",
-        "am", "an", "and", "any", "anymore", "are", "as", "at", "back", "be", "been", "but", "by", "can",
-        "cancel", "circumstances", "could", "current", "did", "directive", "disregard", "do", "does", "doing",
-        "don", "dont", "drop", "earlier", "either", "ever", "everything", "expect", "fine", "first", "for",
-        "forever", "forget", "forward", "free", "from", "further", "generally", "give", "go", "going", "had",
-        "hate", "has", "have", "henceforth", "hereby", "here", "i", "if", "ignore", "important", "in",
-        "instead", "instruction", "instructions", "into", "is", "it", "its", "just", "keep", "kindly", "know",
-        "lift", "like", "ll", "longer", "made", "make", "matter", "may", "me", "mind", "more", "must", "my",
-        "need", "never", "nevermind", "no", "not", "now", "of", "off", "ok", "okay", "old", "on", "one", "only",
-        "onwards", "or", "other", "our", "out", "over", "please", "pls", "prefer", "preference", "previous",
-        "previously", "quit", "rather", "re", "really", "refrain", "remember", "remove", "restriction", "rule",
-        "rules", "said", "say", "scrap", "scratch", "second", "should", "so", "some", "stick", "still", "stop",
-        "such", "sure", "take", "than", "that", "the", "their", "them", "then", "there", "these", "they",
-        "thing", "this", "those", "thought", "thoughts", "to", "told", "too", "under", "undo", "until", "up",
-        "use", "used", "using", "ve", "very", "want", "was", "we", "welcome", "were", "what", "whatever",
-        "when", "which", "while", "will", "with", "withdraw", "would", "you", "your", "avoid", "lets", "let",
-        "s", "t", "d", "m", "bitte", "immer", "nie", "niemals", "nicht", "kein", "keine", "keinen", "ab",
-        "jetzt", "sofort", "du", "ich", "mich", "mir", "die", "der", "das", "wieder", "darfst", "kannst",
-        "vergiss", "toujours", "jamais", "ne", "pas", "plus", "de", "la", "le", "les", "tu", "peux", "oublie",
-        "siempre", "nunca", "no", "el", "los", "las", "puedes", "volver", "olvida", "sempre", "não", "o", "os",
-    ]
-)  # fmt: skip
+_EMPTY = frozenset([
+    "a", "ab", "about", "actually", "again", "ahead", "all", "allow", "allowed", "alright", "also", "always",
+    "am", "an", "and", "any", "anymore", "applies", "apply", "are", "as", "at", "avoid", "back", "be", "been",
+    "benutzen", "bit", "bitte", "but", "by", "can", "cancel", "circumstances", "could", "count", "counts",
+    "current", "d", "darfst", "das", "de", "der", "did", "die", "directive", "disregard", "do", "does", "doing",
+    "don", "dont", "drop", "du", "each", "earlier", "either", "el", "ever", "every", "everything", "expect",
+    "fine", "first", "for", "forever", "forget", "forward", "free", "from", "further", "generally", "give",
+    "go", "going", "had", "has", "hate", "have", "henceforth", "here", "hereby", "hold", "holds", "i", "ich",
+    "if", "ignore", "immer", "important", "in", "instead", "instruction", "instructions", "into", "is", "it",
+    "its", "jamais", "jetzt", "just", "kannst", "keep", "kein", "keine", "keinen", "kindly", "know", "la",
+    "las", "le", "les", "let", "lets", "lift", "like", "ll", "longer", "los", "m", "made", "mais", "make",
+    "mas", "matter", "may", "me", "mehr", "mich", "mind", "mir", "more", "must", "my", "más", "ne", "need",
+    "never", "nevermind", "nicht", "nie", "niemals", "no", "noch", "not", "now", "nunca", "nutzen", "não", "o",
+    "of", "off", "ok", "okay", "old", "olvida", "on", "one", "only", "onwards", "or", "os", "other", "oublie",
+    "our", "out", "over", "pas", "peux", "plaît", "please", "pls", "plus", "prefer", "preference", "previous",
+    "previously", "puedes", "quit", "rather", "re", "really", "refrain", "remember", "remove", "restriction",
+    "rule", "rules", "s", "s'il", "said", "say", "scrap", "scratch", "second", "sempre", "should", "siempre",
+    "so", "sofort", "some", "stick", "still", "stop", "stuff", "such", "sure", "t", "take", "talking", "than",
+    "that", "the", "their", "them", "then", "there", "these", "they", "thing", "things", "this", "those",
+    "thought", "thoughts", "to", "told", "too", "toujours", "tu", "under", "undo", "until", "up", "usar", "use",
+    "used", "using", "utiliser", "ve", "vergiss", "verwenden", "very", "volver", "want", "was", "we", "welcome",
+    "were", "what", "whatever", "when", "which", "while", "wieder", "will", "with", "withdraw", "would", "you",
+    "your",
+])  # fmt: skip
 _KINDS = {
     **dict.fromkeys(
         [
@@ -170,7 +175,7 @@ def in_force(directives: Sequence[str]) -> list[bool]:
 
 
 def _take_back(directives: Sequence[str], stands: list[bool], at: int) -> None:
-    named = frozenset(_words(directives[at]))
+    named = frozenset(_words(directives[at].partition(";")[0]))
     if not named:
         before = (index for index in range(at - 1, -1, -1) if stands[index] and not is_withdrawal(directives[index]))
         if _RULE_NOUN.search(directives[at]) and (target := next(before, None)) is not None:
