@@ -147,7 +147,8 @@ class TestTheShippedSets:
         said = [[RenderedRow(1, "user", None, text)]]
 
         assert find_directives(said, load_prompts(name).directive_words) == (text,)
-        assert find_directives(said, load_prompts("default").directive_words) == ()
+        default = load_prompts("default").directive_words
+        assert any(w in text.lower() for w in load_prompts(name).directive_words if w not in default)
 
 
 class TestReplayed:
