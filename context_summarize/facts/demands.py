@@ -288,4 +288,6 @@ def _orders(sentence: str, starts: list[int]) -> bool:
 
 def _is_phrase(sentence: str) -> bool:
     """True for words such as "Two spaces, throughout": short, and without a verb of a statement."""
-    return len(sentence.split()) <= _PHRASE and len(_FINITE.findall(sentence)) <= 1 and not _STATES.search(sentence)
+    if len(sentence) > SENTENCE or len(sentence.split()) > _PHRASE:
+        return False
+    return len(_FINITE.findall(sentence)) <= 1 and not _STATES.search(sentence)

@@ -138,6 +138,8 @@ _SAME = {
     **dict.fromkeys(["emoticons", "emoticon", "emojis"], "emoji"),
 }
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+")
+_MOST = 400
+"""Characters of a sentence that are read."""
 _COUNTED = re.compile(
     r"(?i)\b\d+ (?:words|sentences|lines|bullets?|paragraphs|characters|columns|pages|points|steps)\b"
 )
@@ -145,7 +147,7 @@ _COUNTED = re.compile(
 
 def is_withdrawal(sentence: str) -> bool:
     """True for a sentence that takes an earlier directive back: "you can use emojis again"."""
-    return _BACK.search(sentence[:400].replace("’", "'")) is not None
+    return _BACK.search(sentence[:_MOST].replace("’", "'")) is not None
 
 
 def is_bare(sentence: str) -> bool:
@@ -221,7 +223,7 @@ def _keys(directive: str, withdraws: bool) -> tuple[object, ...]:
 @lru_cache(maxsize=2048)
 def _words(text: str) -> tuple[str, ...]:
     """The telling words of a directive in their order, without endings."""
-    plain = text.replace("’", "'").replace("n't", " not").casefold()
+    plain = text[:_MOST].replace("’", "'").replace("n't", " not").casefold()
     found = (word.strip("./-") for word in _WORD.findall(re.sub(r"'(?:s|d|ll|re|ve|m)\b", "", plain)))
     return tuple(_stem(word) for word in found if word and word not in _EMPTY)
 

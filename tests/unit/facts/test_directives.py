@@ -234,7 +234,7 @@ class TestKeeping:
 
     def test_what_is_said_of_one_task_gives_way_first(self) -> None:
         """Before older ones that last; withdrawals stay longest."""
-        given = (
+        given: tuple[str, ...] = (
             "You can use emojis again.",
             "Never rename a column.",
             "Don't push this yet.",
