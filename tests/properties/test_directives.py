@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
@@ -35,7 +36,7 @@ def test_merged_in_any_way_the_same_are_in_force(orders: list[tuple[str, bool]],
     """Cut into children anywhere, merged or side by side in a view, what stands is what was said last of each thing."""
     lines = [_sentence(*order) for order in orders]
     edges = sorted({0, len(lines), *(cut for cut in cuts if cut < len(lines))})
-    children = [merge_directives([lines[a:b]]) for a, b in zip(edges, edges[1:], strict=False)]
+    children = [merge_directives([lines[a:b]]) for a, b in pairwise(edges)]
     for shown in (merge_directives(children), [one for share in share_out(children, 10_000, len) for one in share]):
         assert {one for one in shown if one.startswith("Never")} == _in_force(orders)
         assert len(set(shown)) == len(shown)
@@ -92,3 +93,7 @@ def _check(view: list[dict[str, Any]], orders: list[tuple[str, bool]]) -> None:
     text = "\n".join(str(row["content"]) for row in view)
     for one in _in_force(orders):
         assert one in text, (one, orders)
+    summaries = "\n".join(str(row["content"]) for row in view if row["role"] == "system")
+    for thing, forbids in dict(orders).items():
+        if not forbids and f'"{_sentence(thing, False)}"' in summaries:
+            assert f'- "{_sentence(thing, True)}"' not in summaries, (thing, orders)
