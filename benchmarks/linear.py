@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from context_summarize.facts.directives import directive_pattern, find_directives
+from context_summarize.facts.directive_sentences import directive_pattern, find_directives
 from context_summarize.facts.extraction import extract_facts
 from context_summarize.facts.own_voice import READ, own_voice
 from context_summarize.recall.search import comparable, excerpt, words_in
@@ -58,8 +58,9 @@ UNITS = (
 """What a hostile text repeats."""
 LISTED = (
     "facts.action_tools", "facts.actions", "facts.outcomes",
-    "facts.commands", "facts.directives", "facts.extraction", "facts.labels", "facts.notes", "facts.prose",
-    "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations",
+    "facts.extraction", "facts.labels", "facts.notes", "facts.prose",
+    "facts.commands", "facts.demands", "facts.demands_abroad", "facts.directive_sentences", "facts.directives",
+    "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations", "facts.withdrawals",
     "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search",
     "redaction.assigned", "redaction.cookies",
     "redaction.keys", "redaction.marks",
@@ -75,15 +76,20 @@ NO_CONTENT = {
 """Modules with compiled patterns that never meet content, and what they meet."""
 IN_FUNCTIONS = (
     "facts.action_tools", "facts.notes",
-    "facts.directives", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations", "recall.search",
+    "facts.directive_sentences", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations",
+    "facts.withdrawals", "recall.search",
     "redaction.keys", "transcript.calls", "transcript.forged",
 )  # fmt: skip
 """Modules whose functions compile patterns of their own over content; `normalisations` runs these functions."""
 MATCHED = frozenset([
     "facts.extraction._SUPPOSED", "facts.labels._STRONG", "facts.labels._WEAK", "facts.notes._CODE_BEGINS",
-    "facts.commands._NO_ERROR", "facts.directives._ABBREVIATION", "facts.directives._BULLET",
-    "facts.directives._OPENS", "facts.directives._REQUEST", "facts.directives._WANTED",
-    "facts.directives._WANTED_ALWAYS", "facts.own_voice._BARE_FENCE", "facts.pasted._BEGIN",
+    "facts.commands._NO_ERROR", "facts.directive_sentences._ABBREVIATION",
+    "facts.directive_sentences._BULLET", "facts.directive_sentences._OPENS", "facts.directive_sentences._REQUEST",
+    "facts.directive_sentences._FOR_HELP", "facts.directive_sentences._WANTED",
+    "facts.directive_sentences._WANTED_ALWAYS", "facts.directive_sentences._THIRD_PERSON",
+    "facts.directive_sentences._DOING", "facts.demands._OPENER", "facts.demands._CLAUSE",
+    "facts.demands._IMPERATIVE", "facts.demands._NARRATIVE", "facts.demands._PLAIN_ORDER",
+    "facts.demands_abroad._STARTS", "facts.own_voice._BARE_FENCE", "facts.pasted._BEGIN",
     "facts.pasted._FORWARDED", "facts.pasted._MENTION", "facts.pasted._QUOTED",
     "redaction.assigned._CODE", "redaction.assigned._MORE",
     "redaction.assigned._MORE_OF_PASSWORD", "redaction.assigned._NAME", "redaction.assigned._PATH_OR_URL",
@@ -97,8 +103,11 @@ MATCHED = frozenset([
 """Patterns that are only matched from a given place on; in `facts.patterns` all but `SEARCHED` are."""
 SEARCHED = ("URL", "TOKEN", "_ESCAPE", "_AMOUNT", "_JSON_AMOUNT", "_QUOTED_CODE", "_INTERESTING")
 BOUNDED = {
-    "facts.directives._TOLD_BEFORE": 80, "facts.directives._REPORTED_BEFORE": 80, "facts.directives._TOLD_AFTER": 80,
-    "facts.own_voice._TAG": LONG, "facts.directives": READ, "facts.own_voice": READ,
+    "facts.directive_sentences._TOLD_BEFORE": 80, "facts.directive_sentences._REPORTED_BEFORE": 80,
+    "facts.directive_sentences._TOLD_AFTER": 80, "facts.directive_sentences._TO_AGENT": 80,
+    "facts.directive_sentences._TAG_QUESTION": 40, "facts.directive_sentences": READ, "facts.directives": 200,
+    "facts.demands": 400, "facts.demands_abroad": 400, "facts.withdrawals": 400,
+    "facts.own_voice._TAG": LONG, "facts.own_voice": READ,
     "facts.pasted": READ, "facts.quotations": READ,
     "own_voice": READ, "directives": READ,
     "recall.ranking": 400, "summaries.failures": 2_000, "redaction.assigned._PAGING": 80,

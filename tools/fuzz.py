@@ -24,7 +24,8 @@ sys.path.insert(0, str(ROOT))
 with atheris.instrument_imports(include=["context_summarize"]):
     from context_summarize import SummarizingContextManager
     from context_summarize.errors import MessageError
-    from context_summarize.facts.directives import MAX_DIRECTIVE, find_directives
+    from context_summarize.facts.directive_sentences import find_directives
+    from context_summarize.facts.directives import MAX_DIRECTIVE
     from context_summarize.messages.pairs import broken_pairs
     from context_summarize.redaction.redactor import build_redactor
     from context_summarize.transcript.escaping import cut_middle, escape_marks

@@ -1,125 +1,131 @@
-"""User directives: sentences that apply to the rest of a conversation, kept in the user's own words. Pure."""
+"""User directives, kept in the user's own words: merged, taken back, shortened and shared out. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
-from context_summarize.background import Steps, finished
-from context_summarize.facts.own_voice import own_voice, parts_read
+from context_summarize.facts.demands import demanded, lasts
 from context_summarize.facts.patterns import holds, one_line
-from context_summarize.facts.quotations import ENDS, QUOTATION, shield
-from context_summarize.transcript.calls import ORPHAN
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.facts.withdrawals import in_force, is_bare, is_withdrawal
 
 DIRECTIVES_LINE = "Standing rules, in the user's own words:"
+TAKES_BACK = "(takes an earlier rule back)"
 MAX_DIRECTIVE = 200
 """Most characters of a directive; of a longer sentence the part around the directive's word is kept."""
+MOST = 400
+"""Directives of one segment that are looked at, the newest ones."""
 
+_LENGTHS = (MAX_DIRECTIVE, 150, 110, 80)
+"""Characters to which directives are shortened, step by step, before any is left out."""
 _CUT = "[…]"
-_BULLET = re.compile(r"^\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
-_OPENS = re.compile(r"\s*(?:[-*+•–—#>|]\s|\(?\d{1,3}[.)]\s)")
-_END = re.compile(rf"(?<![.!?…\[])[.!?…]+[\"'”’)\]]*\s+|{ENDS}[\"'”’)\]]*\s+|[。\uff01\uff1f]+")
-_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[A-Za-z])\.$", re.I)
-_REQUEST = re.compile(
-    r"(?i)\W*(?:(?:and|so|but|also|please|then|ok(?:ay)?|yes|no)\W+)*(?:can|could|will|would|please)\b"
+_ONE_TASK = re.compile(
+    r"(?i)\b(?:this (?:time|one|step|task|file|function|page|commit|flight|booking|order|test)|for now|right now|"
+    r"now(?! on)|"
+    r"today(?! on)|tonight|tomorrow|yet|just (?:this|once)|at the moment)\b"
 )
-
-# English only: the words of a prompt set in another language match none of these.
-_TOLD_BEFORE = re.compile(
-    r"(?i)(?:\bi(?:'(?:ve|d|m|ll))?|\bi (?:have|had|do|did|am|was|will|would)"
-    r"|\b(?:have|has|had|was|were|as|not|almost|nearly)|'ve)(?:\s+(?:really|actually|just|still|also|simply|certainly|honestly))*\s*$"
+_TELLING = re.compile(
+    r"(?i)\b(?:always|never|must|do not|don't|from now on|only ever|under no circumstances|every time|whenever|"
+    r"no matter what)\b"
 )
-"""Words before a statement about the speaker or the past: "I don't", "we've always", "as always"."""
-_REPORTED_BEFORE = re.compile(r"(?i)\b(?:he|she|it|they|this|that|there|which|who|people)\s*$")
-_TOLD_AFTER = {
-    "do": re.compile(
-        r"(?i)\s*(?:(?:actually|really)\s+)?(?:mind|have|know|remember|recall|need|see|think|understand|want|wish|care|"
-        r"believe|mean|worry)\b"
-    ),
-    "never": re.compile(r"(?i)\s*mind\b"),
-    "must": re.compile(
-        r"(?i)\s*(?:have been|be (?:sorry|some\w*|a (?:mistake|way|misunderstanding)|an (?:error|issue)))\b"
-    ),
-    "whenever": re.compile(r"(?i)\s*(?:you(?:'re| are| can| like| want| wish)|possible|convenient)\b"),
-}
-_WANTED = re.compile(r"(?i)\s*(?:ever\s+)?(?:want|wish|need|expect|like)\s+(?:you|your)\b")
-_WANTED_ALWAYS = re.compile(r"(?i)\s*(?:want|wish|expect)\b")
-
-
-def directive_pattern(words: Sequence[str]) -> re.Pattern[str] | None:
-    """A pattern for the words of a prompt set as whole words, in any case and with any apostrophe; None if no words."""
-    alternatives = [_word_pattern(word) for word in sorted(words, key=len, reverse=True) if word.strip()]
-    return re.compile("|".join(alternatives), re.I) if alternatives else None
-
-
-def _word_pattern(word: str) -> str:
-    inner = r"\s+".join(re.escape(part).replace("'", "['’]") for part in word.split())
-    # Scripts that write without spaces have no word boundaries.
-    before = r"(?<!\w)" if word[0].isalnum() and ord(word[0]) < 0x2E80 else ""
-    after = r"(?!\w)" if word[-1].isalnum() and ord(word[-1]) < 0x2E80 else ""
-    return f"{before}{inner}{after}"
-
-
-def find_directives(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str]) -> tuple[str, ...]:
-    """The directives in the user messages of a segment, oldest first, each on one line. A repeated one appears last.
-
-    `runs` are the groups of the segment. Only the user's own words count (`RenderedRow.own`): tools, attachments and
-    what the user quotes or pastes between marks give no directives.
-    """
-    return finished(directive_steps(runs, words))
-
-
-def directive_steps(runs: Sequence[Sequence[RenderedRow]], words: Sequence[str]) -> Steps[tuple[str, ...]]:
-    """The same as `find_directives`, a user row a step."""
-    pattern = directive_pattern(words)
-    found: list[str] = []
-    for run in runs if pattern else ():
-        for row in run:
-            if pattern and row.role == "user":
-                found += _directives_of(_said(row, len(run) == 1), pattern)
-                yield
-    return _latest(found)
-
-
-def _said(row: RenderedRow, alone: bool) -> str:
-    """What the user says in a row; a row that does not tell is a result if it stands in a group of calls."""
-    if row.own is not None:
-        return row.own
-    return row.text if alone and ORPHAN not in row.text else ""
 
 
 def merge_directives(children: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """The directives of neighbours, oldest first, as one list; a later one replaces an older one that it repeats."""
-    return _latest([directive for child in children for directive in child])
+    """The directives of neighbours, oldest first, as one list, without what a later one replaces or takes back."""
+    return latest([directive for child in children for directive in child])
 
 
-def newest_directives(directives: Sequence[str], max_tokens: int, count: Callable[[str], int]) -> tuple[str, ...]:
-    """The newest directives that fit into `max_tokens` when formatted, oldest first."""
-    first = len(directives)
-    while first and count(format_directives(directives[first - 1 :])) <= max_tokens:
-        first -= 1
-    return tuple(directives[first:])
+def latest(directives: Sequence[str]) -> tuple[str, ...]:
+    """The directives, oldest first, without those that a later one replaces or takes back."""
+    return tuple(one for one, stands in zip(directives, in_force(directives), strict=True) if stands)
+
+
+def fitting_directives(directives: Sequence[str], max_tokens: int, count: Callable[[str], int]) -> tuple[str, ...]:
+    """The directives that fit into `max_tokens` when formatted, oldest first.
+
+    Long ones are shortened before any is left out. Then those that bind least are left out: what is said of one task
+    before what lasts, and older before newer.
+    """
+    return _fitting([directives], max_tokens, count)[0]
 
 
 def share_out(
     nodes: Sequence[Sequence[str]], max_tokens: int, count: Callable[[str], int]
 ) -> tuple[tuple[str, ...], ...]:
-    """The directives of the nodes of one view, reduced so that all together fit `max_tokens`. The newest are kept.
+    """The directives of the nodes of one view that are in force, so that all together fit `max_tokens`.
 
-    If a later node repeats a directive, the older node leaves it out. Deterministic and monotone: if a list of nodes
-    leaves a directive out of a node, no longer list adds it again.
+    What a later node repeats, replaces or takes back is left out of the older one. Long ones are shortened before any
+    is left out; then those that bind least go, older before newer. Deterministic; and without withdrawals monotone: if
+    a list of nodes leaves a directive out of a node, no longer list adds it again.
     """
-    room = max_tokens
-    seen: set[str] = set()
-    shares: list[tuple[str, ...]] = []
-    for directives in reversed(nodes):
-        fresh = [directive for directive in directives if _sense(directive) not in seen]
-        kept = newest_directives(fresh, room, count)
-        room = room - count(format_directives(kept)) if len(kept) == len(fresh) else 0
-        seen.update(map(_sense, kept))
-        shares.append(kept)
-    return tuple(reversed(shares))
+    flat = [directive for directives in nodes for directive in directives]
+    stands = iter(in_force(flat))
+    standing = [[one for one in directives if next(stands) and not is_bare(one)] for directives in nodes]
+    return _fitting(standing, max_tokens, count)
+
+
+def _fitting(
+    nodes: Sequence[Sequence[str]], max_tokens: int, count: Callable[[str], int]
+) -> tuple[tuple[str, ...], ...]:
+    held: list[tuple[str, ...]] = []
+    for length in _LENGTHS:
+        held = [tuple(_cut_to(directive, length) for directive in directives) for directives in nodes]
+        if _size(held, count) <= max_tokens:
+            return tuple(held)
+    order = sorted(
+        ((node, at) for node, directives in enumerate(held) for at in range(len(directives))),
+        key=lambda place: (-_binding(held[place[0]][place[1]]), -place[0], -place[1]),
+    )
+    kept = _first_that_fit(order, held, max_tokens, count)
+    while kept:
+        chosen = set(kept)
+        shares = [
+            tuple(one for at, one in enumerate(directives) if (node, at) in chosen)
+            for node, directives in enumerate(held)
+        ]
+        if _size(shares, count) <= max_tokens:
+            return tuple(shares)
+        kept = kept[:-1]
+    return tuple(() for _ in nodes)
+
+
+def _first_that_fit(
+    order: Sequence[tuple[int, int]], held: Sequence[Sequence[str]], max_tokens: int, count: Callable[[str], int]
+) -> list[tuple[int, int]]:
+    """The first places whose lines, with a heading a node, fit; by the sum of the lines' own sizes."""
+    heading = count(DIRECTIVES_LINE + "\n")
+    headed: set[int] = set()
+    used = 0
+    for index, (node, at) in enumerate(order):
+        used += count(_line(held[node][at])) + (0 if node in headed else heading)
+        headed.add(node)
+        if used > max_tokens:
+            return list(order[:index])
+    return list(order)
+
+
+def _size(nodes: Sequence[Sequence[str]], count: Callable[[str], int]) -> int:
+    return sum(count(format_directives(directives)) for directives in nodes)
+
+
+def _binding(directive: str) -> int:
+    """How much a directive binds: 3 for a withdrawal, 2 for what lasts, 0 for what is said of one task."""
+    if is_withdrawal(directive):
+        return 3
+    plain = directive.replace("’", "'")
+    if _TELLING.search(plain) or lasts(plain):
+        return 2
+    return 0 if _ONE_TASK.search(plain) else 1
+
+
+def _cut_to(directive: str, length: int) -> str:
+    if len(directive) <= length:
+        return directive
+    inner = directive.removeprefix(f"{_CUT} ").removesuffix(f" {_CUT}")
+    plain = inner.replace("’", "'")
+    found = _TELLING.search(plain)
+    at = found.start() if found else demanded(plain) or 0
+    return shortened(inner, at, length)
 
 
 def format_directives(directives: Sequence[str], text: str = "") -> str:
@@ -128,107 +134,32 @@ def format_directives(directives: Sequence[str], text: str = "") -> str:
     Each stands in quotation marks: in a system row it is what the user has said, not an instruction of the host.
     """
     flat = one_line(text)
-    lines = [f"- {_in_quotes(directive)}" for directive in directives if not (flat and holds(flat, directive))]
+    lines = [_line(directive) for directive in directives if not (flat and holds(flat, directive))]
     return "\n".join([DIRECTIVES_LINE, *lines]) if lines else ""
 
 
-def _in_quotes(directive: str) -> str:
+def _line(directive: str) -> str:
     """The directive between quotation marks that it does not hold, where there are such."""
-    return f"“{directive}”" if '"' in directive else f'"{directive}"'
+    quoted = f"“{directive}”" if '"' in directive else f'"{directive}"'
+    return f"- {quoted} {TAKES_BACK}" if is_withdrawal(directive) else f"- {quoted}"
 
 
 def directives_room(summary_tokens: int, source_tokens: int | None = None) -> int:
-    """Tokens of directives that one node of any level may hold, and also all nodes of a view: about 2 % of the budget.
+    """Tokens of directives that one node of any level may hold: at least 2 % of the budget, at most 4 %.
 
-    A summary of level 0 has a tenth of a segment, and a segment has at least 1/√2 of an eighth of the budget. So 9/8
-    of a level-0 summary is at most 2 % of the budget that the sizes are derived from. In a node of level 0, directives
+    A summary of level 0 has a tenth of a segment, and a segment has at least 1/√2 of an eighth of the budget, so 9/4
+    of a level-0 summary is 2 % of the budget or more. The nodes of a view share 2 %. In a node of level 0, directives
     take at most half of its source (`source_tokens`).
     """
-    room = int(summary_tokens * 9 / 8)
+    room = int(summary_tokens * 9 / 4)
     return room if source_tokens is None else min(room, source_tokens // 2)
 
 
-def _latest(directives: Sequence[str]) -> tuple[str, ...]:
-    kept: dict[str, str] = {}
-    for directive in directives:
-        kept.pop(_sense(directive), None)
-        kept[_sense(directive)] = directive
-    return tuple(kept.values())
-
-
-def _sense(directive: str) -> str:
-    """Equal for directives that differ only in case, punctuation and white space."""
-    return " ".join(re.findall(r"\w+", directive.replace("’", "'").casefold())) or directive
-
-
-def _directives_of(text: str, pattern: re.Pattern[str]) -> Iterator[str]:
-    if not any(map(pattern.search, parts_read(text))):
-        return
-    shielded = shield(own_voice(text))
-    for sentence in _sentences(shielded.text):
-        at = _directive_at(sentence, pattern)
-        if at is not None:
-            yield _shortened(*shielded.expand(sentence, at))
-
-
-def _directive_at(sentence: str, pattern: re.Pattern[str]) -> int | None:
-    """Position of the word that makes the sentence a directive; None for a plain statement or question.
-
-    Words in quotation marks are somebody else's. "I don't have it", "it never works" and "as always" are statements;
-    "I don't want you to push" is a directive.
-    """
-    if sentence.endswith("?") and not _REQUEST.match(sentence):
-        return None
-    bare = QUOTATION.sub(lambda match: "\x00" * len(match[0]), sentence).replace("’", "'")
-    for match in pattern.finditer(bare):
-        word, before, after = match[0].lower(), bare[max(match.start() - 80, 0) : match.start()], bare[match.end() :]
-        after = after[:80]
-        if _WANTED.match(after) or (word in ("always", "never") and _WANTED_ALWAYS.match(after)):
-            return match.start()
-        told = next((found for start, found in _TOLD_AFTER.items() if word.startswith(start)), None)
-        if _TOLD_BEFORE.search(before) or (told is not None and told.match(after)):
-            continue
-        if not word.startswith("must") and _REPORTED_BEFORE.search(before):
-            continue
-        return match.start()
-    return None
-
-
-def _sentences(text: str) -> Iterator[str]:
-    """The sentences of a text, each on one line, without bullets; a line that continues in the next one is joined."""
-    for paragraph in _paragraphs(text):
-        start = 0
-        for match in _END.finditer(paragraph):
-            mark = paragraph[start : match.end()].rstrip()
-            following = paragraph[match.end() : match.end() + 1]
-            if match[0].strip() in (".", ENDS) and (following.islower() or _ABBREVIATION.search(mark[-12:])):
-                continue
-            yield mark
-            start = match.end()
-        if rest := paragraph[start:].strip():
-            yield rest
-
-
-def _paragraphs(text: str) -> Iterator[str]:
-    lines: list[str] = []
-    for line in text.split("\n"):
-        goes_on = lines and line.strip() and not _OPENS.match(line)
-        if goes_on and (line.lstrip()[0].islower() or lines[-1].endswith((",", ";"))) and lines[-1][-1] not in ".!?:":
-            lines.append(one_line(line))
-            continue
-        if lines:
-            yield " ".join(lines)
-        bare = one_line(_BULLET.sub("", line))
-        lines = [bare] if bare else []
-    if lines:
-        yield " ".join(lines)
-
-
-def _shortened(sentence: str, at: int) -> str:
-    """The sentence, or at most `MAX_DIRECTIVE` characters of it around position `at`, cut between words if possible."""
-    if len(sentence) <= MAX_DIRECTIVE:
+def shortened(sentence: str, at: int, most: int = MAX_DIRECTIVE) -> str:
+    """The sentence, or at most `most` characters of it around position `at`, cut between words if possible."""
+    if len(sentence) <= most:
         return sentence
-    room = MAX_DIRECTIVE - 2 * (len(_CUT) + 1)
+    room = most - 2 * (len(_CUT) + 1)
     start = 0 if at <= room // 2 else at - room // 4
     end = min(len(sentence), start + room)
     if start:

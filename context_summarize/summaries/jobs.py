@@ -8,12 +8,12 @@ from dataclasses import replace
 from context_summarize.background import Steps
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
+from context_summarize.facts.directive_sentences import directive_steps
 from context_summarize.facts.directives import (
-    directive_steps,
     directives_room,
+    fitting_directives,
     format_directives,
     merge_directives,
-    newest_directives,
 )
 from context_summarize.facts.extraction import IDENTIFIERS, coverage, extract_facts, fact_steps
 from context_summarize.facts.fact import Fact
@@ -93,11 +93,11 @@ def _child_facts(child: Summary) -> tuple[Fact, ...]:
 def _kept_directives(
     node: Node, directives: tuple[str, ...], count: Count, source_tokens: int | None = None
 ) -> tuple[str, ...]:
-    """The newest directives, as many as one node may keep."""
+    """The directives that one node may keep."""
     leaf = node
     while leaf.children:
         leaf = leaf.children[0]
-    return newest_directives(directives, directives_room(leaf.summary_tokens, source_tokens), count)
+    return fitting_directives(directives, directives_room(leaf.summary_tokens, source_tokens), count)
 
 
 def leaf_fallback(job: Job, count: Count) -> Summary:

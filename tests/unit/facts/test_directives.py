@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from context_summarize.facts.directive_sentences import directive_pattern, find_directives
 from context_summarize.facts.directives import (
     DIRECTIVES_LINE,
     MAX_DIRECTIVE,
-    directive_pattern,
+    TAKES_BACK,
     directives_room,
-    find_directives,
+    fitting_directives,
     format_directives,
     merge_directives,
-    newest_directives,
     share_out,
 )
 from context_summarize.session.manager import SummarizingContextManager
@@ -174,12 +174,12 @@ class TestKeeping:
     def test_the_newest_are_kept_when_room_is_short(self) -> None:
         """What is kept is the end of the list, whole directives only."""
         given = tuple(f"Always keep rule number {n}." for n in range(20))
-        kept = newest_directives(given, 60, count)
+        kept = fitting_directives(given, 60, count)
         assert kept == given[-len(kept) :]
         assert 3 < len(kept) < 20
         assert count(format_directives(kept)) <= 60
-        assert newest_directives(given, 5, count) == ()
-        assert newest_directives(given, 10_000, count) == given
+        assert fitting_directives(given, 5, count) == ()
+        assert fitting_directives(given, 10_000, count) == given
 
     def test_what_the_text_holds_word_by_word_is_not_said_twice(self) -> None:
         """A model that quotes a directive has kept it."""
@@ -195,14 +195,13 @@ class TestKeeping:
         assert format_directives(("Never guess.",)) == f'{DIRECTIVES_LINE}\n- "Never guess."'
         assert format_directives(('Always say "no".',)) == f'{DIRECTIVES_LINE}\n- “Always say "no".”'
 
-    def test_the_room_is_at_most_two_hundredths_of_the_budget(self) -> None:
+    def test_a_node_has_room_for_all_that_a_view_may_show(self) -> None:
         """For every budget from which the sizes were derived."""
         from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
 
         for budget in (9_000, 23_200, 35_000, 46_000, 120_000, 200_000, 1_000_000):
             summary = derive_summary_tokens(derive_segment_tokens(budget))
-            assert directives_room(summary) <= 0.02 * budget
-            assert directives_room(summary) >= min(1_800, 0.01 * budget)
+            assert min(3_600, 0.019 * budget) <= directives_room(summary) <= 0.042 * budget
         assert directives_room(400, 100) == 50
 
     def test_the_nodes_of_a_view_share_the_room_newest_first(self) -> None:
@@ -219,6 +218,79 @@ class TestKeeping:
         for end in range(1, 6):
             earlier, later = share_out(nodes[:end], 90, count), share_out([*nodes[:end], ("Never x.",)], 90, count)
             assert all(set(b) <= set(a) for a, b in zip(earlier, later, strict=False)), "nothing comes back"
+
+    def test_long_ones_are_shortened_before_any_is_left_out(self) -> None:
+        """The part around the telling word stays."""
+        long = (
+            "The rest of the team has wished for it for years, so please always sort the imports of a file, "
+            + "x " * 40
+        )
+        given = (long.strip(), *(f"Never touch table number {n}." for n in range(6)))
+        assert len(given[0]) <= MAX_DIRECTIVE
+        kept = fitting_directives(given, count(format_directives(given)) - 5, count)
+        assert kept[1:] == given[1:]
+        assert "always sort the imports" in kept[0]
+        assert len(kept[0]) < len(given[0])
+
+    def test_what_is_said_of_one_task_gives_way_first(self) -> None:
+        """Before older ones that last; withdrawals stay longest."""
+        given: tuple[str, ...] = (
+            "You can use emojis again.",
+            "Never rename a column.",
+            "Don't push this yet.",
+            "Don't use the old API.",
+        )
+        sizes = [count(format_directives(given)) - 1]
+        for _ in range(3):
+            kept = fitting_directives(given, sizes[-1], count)
+            sizes.append(count(format_directives(kept)) - 1)
+            assert kept == tuple(one for one in given if one in kept)
+            given = kept
+        assert kept == ("You can use emojis again.",)
+
+    def test_the_nodes_of_a_view_show_nothing_that_a_later_node_takes_back(self) -> None:
+        """A withdrawal is shown and marked; one that names nothing takes the one before it, and is not shown."""
+        nodes = [("No emojis.", "Always ask first."), ("You can use emojis again.", "Ignore my earlier rule.")]
+        assert share_out(nodes, 1_000, count) == ((), ("You can use emojis again.",))
+        assert format_directives(("You can use emojis again.",)).endswith(f'again." {TAKES_BACK}')
+        assert share_out([("Never guess.",), ("Forget that rule.",)], 1_000, count) == ((), ())
+        assert share_out([(), ("Forget that rule.",)], 1_000, count) == ((), ())
+
+
+class TestTakenBack:
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ("Never use emojis.", "You can use emojis again."),
+            ("Always answer in German.", "From now on, answer in French."),
+            ("Use tabs, not spaces, everywhere.", "Actually, use spaces instead of tabs from now on."),
+            ("Always ask before deleting anything.", "Forget what I said about deleting."),
+            ("Let's stick to Python 3.11.", "Let's stick to Python 3.12."),
+            ("End every reply with a haiku.", "Stop ending replies with a haiku."),
+        ],
+    )
+    def test_a_directive_that_is_taken_back_or_replaced_is_gone(self, first: str, second: str) -> None:
+        """In one segment and over a merge; said again later, it is back."""
+        assert directives(first) == (first,)
+        assert directives(f"{first} {second}") == (second,)
+        assert merge_directives([(first,), (second,)]) == (second,)
+        assert first in merge_directives([(first,), (second,), (first,)])
+
+    @pytest.mark.parametrize(
+        ("first", "second"),
+        [
+            ("Never rename a column.", "Never drop a column."),
+            ("Never copy prod to staging.", "Never copy staging to prod."),
+            ("Keep port 8080 open at all times.", "Keep port 9090 open at all times."),
+            ("Never deploy on Fridays.", "Forget what I said about the hotel."),
+            ("Always answer in German.", "Never translate names into French."),
+            ("Never return a dict.", "Use dataclasses instead of dicts."),
+            ("Always write tests.", "Ignore the ESLint rule in this file."),
+        ],
+    )
+    def test_directives_on_other_things_stand_side_by_side(self, first: str, second: str) -> None:
+        """Nothing that is in force goes because of a word that it shares with another."""
+        assert first in merge_directives([(first,), (second,)])
 
 
 DIRECTIVES = ("From now on, answer in German.", "Never rename a column.", "Under no circumstances delete a branch.")

@@ -8,7 +8,7 @@ from itertools import islice
 import pytest
 
 from context_summarize.core.groups import Grouper
-from context_summarize.facts.directives import find_directives
+from context_summarize.facts.directive_sentences import find_directives
 from context_summarize.facts.own_voice import READ, own_voice
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow

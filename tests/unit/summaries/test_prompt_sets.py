@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from context_summarize.config import Config
 from context_summarize.errors import TemplateError
-from context_summarize.facts.directives import find_directives
+from context_summarize.facts.directive_sentences import find_directives
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.player import Setup, replay
@@ -147,7 +147,8 @@ class TestTheShippedSets:
         said = [[RenderedRow(1, "user", None, text)]]
 
         assert find_directives(said, load_prompts(name).directive_words) == (text,)
-        assert find_directives(said, load_prompts("default").directive_words) == ()
+        default = load_prompts("default").directive_words
+        assert any(w in text.lower() for w in load_prompts(name).directive_words if w not in default)
 
 
 class TestReplayed:
