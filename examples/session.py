@@ -95,12 +95,14 @@ async def main(folder: Path) -> None:
     for number in range(10, 50):
         await session.execute(f"Where is order ORD-{number}")
     context = session.coordinator.get("context")
+    saved = await context.compact(focus="parcel codes")  # one more, on request; the others came by themselves
     history, view = await context.get_messages(), await context.get_messages_for_request(provider=provider)
     used = await session.coordinator.get_capability("context.statistics")()
     print(f"{len(history)} messages, {len(view)} sent, {used.boundaries} compactions, {used.calls} calls for summaries")
+    print(f"compact() saved {saved:,} tokens")
 
     found = await session.coordinator.get("tools")["recall"].execute({"words": "PX-127"})
-    print(next(line[:60] for line in str(found.output).splitlines() if line.startswith("ORD-")))
+    print("recall found", next(line[:21] for line in str(found.output).splitlines() if line.startswith("ORD-")))
     await session.cleanup()
 
     session, provider = await start(folder / "summaries.sqlite3")  # a new process would do the same

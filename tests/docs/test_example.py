@@ -16,7 +16,7 @@ SESSION = ROOT / "examples" / "session.py"
 
 
 def test_the_session_compacts_recalls_and_resumes_without_a_call(tmp_path: Path) -> None:
-    """It ends well in an empty folder, far from the checkout's own modules, and each of its three lines says so."""
+    """It ends well in an empty folder, far from the checkout's own modules, and each of its four lines says so."""
     environment = {**os.environ, "HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, "-W", "error", str(SESSION)],
@@ -27,14 +27,15 @@ def test_the_session_compacts_recalls_and_resumes_without_a_call(tmp_path: Path)
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    sizes, recalled, resumed = done.stdout.splitlines()
+    sizes, saved, recalled, resumed = done.stdout.splitlines()
     told = re.fullmatch(r"(\d+) messages, (\d+) sent, (\d+) compactions, (\d+) calls for summaries", sizes)
     assert told is not None, sizes
     messages, sent, compactions, calls = map(int, told.groups())
     assert messages == 160
     assert sent < messages / 2
     assert min(compactions, calls) > 0
-    assert recalled.startswith("ORD-12: parcel PX-127, ")
+    assert re.fullmatch(r"compact\(\) saved [\d,]+ tokens", saved)
+    assert recalled == "recall found ORD-12: parcel PX-127"
     assert resumed == "after a restart: the same request True, 0 calls"
     assert list(tmp_path.iterdir()) == [], "it leaves nothing behind"
 
