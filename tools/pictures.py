@@ -43,8 +43,8 @@ def growth(recording: Path) -> list[int]:
 
 def sent(data: Mapping[str, Any]) -> Iterator[Point]:
     """(request, tokens): each request that was sent, and before a compaction the request that was due."""
-    compacted = {line["request"]: line for line in data["boundaries"]}
-    for request, _, tokens in data["requests"]:
+    compacted = {line["request"]: line for line in data["compactions"]}
+    for request, _, tokens, *_ in data["requests"]:
         if request in compacted:
             yield request, compacted[request]["before_tokens"]
         yield request, tokens
@@ -101,7 +101,9 @@ def drawn(data: Mapping[str, Any], history: list[int], colours: Mapping[str, str
         drawing.text(drawing.x(request), BOTTOM + 20, str(request), anchor="middle")
     drawing.text(RIGHT, BOTTOM + 38, "requests of the session", anchor="end")
     drawing.level(budget, "quiet", ' stroke-dasharray="4 4"')
-    grown = [(request, history[row - 2]) for request, row, _ in requests]  # `row` is the answer's, counted from 1
+    grown = [
+        (request, history[max(message - 2, 0)]) for request, message, *_ in requests
+    ]  # the answer is not in it yet
     drawing.curve([*grown[::4], grown[-1]], "violet")
     drawing.curve(sent(data), "blue", filled=True)
     for tokens, colour, *lines in (
