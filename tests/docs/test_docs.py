@@ -6,20 +6,24 @@ import importlib
 import importlib.util
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import textwrap
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import click
 import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import Config, SummarizingContextManager, mount
+from context_summarize.cli import main
 from context_summarize.config import ALIASES, FOREIGN_KEYS, SETTINGS
 from context_summarize.events import ALL_EVENTS
 from context_summarize.session.compaction import Preview
@@ -110,7 +114,9 @@ def test_every_command_of_a_page_runs(page: Path, workshop: Path) -> None:
 
 def test_commands_are_found_and_none_is_left_out_for_nothing() -> None:
     """So that the test above is one; and each reason for leaving one out has its command."""
-    assert {"README.md", "docs/prompts.md", "docs/operations.md"} <= {_named(page) for page, run in RUN.items() if run}
+    assert {"docs/start.md", "docs/prompts.md", "docs/operations.md", "docs/troubleshooting.md"} <= {
+        _named(page) for page, run in RUN.items() if run
+    }
     everything = [command for page in PAGES for command in _commands(page)]
     assert [start for start in LEFT_OUT if not any(line.startswith(start) for line in everything)] == []
 
@@ -126,12 +132,70 @@ def test_every_make_target_that_is_named_exists() -> None:
         assert named <= made, _named(page)
 
 
-PROGRAMS = [block for block in BLOCKS if block.language == "python" and block.page.name != "README.md"]
+INLINE = sorted(
+    {
+        command
+        for page in PAGES
+        for command in re.findall(
+            r"`((?:[A-Z_]+=\S+ )*(?:\S*pytest|\S*python -m|\S*context-summarize) [^`\n]+)`", page.read_text()
+        )
+    }
+)
+"""Commands in running text and in tables. Most are long: they are checked, not run."""
+
+
+def _words(command: str) -> list[str]:
+    """The words of a command from its program on; a trial's settings before it are left out."""
+    return [word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+=\S+", word)]
+
+
+@pytest.mark.parametrize("command", [line for line in INLINE if "pytest " in line])
+def test_every_test_that_the_running_text_names_exists(command: str) -> None:
+    """Its files and folders are there, and each word of `-k` selects a test of theirs."""
+    words = _words(command)[1:]
+    chosen = words[words.index("-k") + 1] if "-k" in words else ""
+    paths = [ROOT / word.partition("::")[0] for word in words if word.startswith("tests/")]
+    assert paths
+    assert [path for path in paths if not path.exists()] == []
+    files = [file for path in paths for file in (sorted(path.rglob("test_*.py")) if path.is_dir() else [path])]
+    names = "\n".join(
+        f"{file.name} {line}"
+        for file in files
+        for line in re.findall(r"(?:def|class) \w+|\"[\w-]+\"", file.read_text("utf-8"))
+    )
+    for word in re.findall(r"\w+", re.sub(r"\b(?:or|and|not)\b", "", chosen)):
+        assert word.lower() in names.lower(), word
+
+
+@pytest.mark.parametrize("command", [line for line in INLINE if "python -m" in line and "pytest" not in line])
+def test_every_module_that_the_running_text_runs_exists(command: str) -> None:
+    """The benchmarks ask models or other libraries, so they have tests of their own."""
+    words = _words(command)
+    name = words[words.index("-m") + 1]
+    assert importlib.util.find_spec(name) is not None or name in {"twine", "benchmarks.peers"}, name
+
+
+@pytest.mark.parametrize("command", [line for line in INLINE if re.match(r"\S*context-summarize ", line)])
+def test_every_option_that_the_running_text_names_exists(command: str) -> None:
+    """Of the commands of `context-summarize`."""
+    found: click.Command = main
+    for word in _words(command)[1:]:
+        if isinstance(found, click.Group):
+            if word in found.commands:
+                found = found.commands[word]
+                continue
+            assert word.startswith("-"), f"{word} is no command"
+        if word.startswith("-"):
+            options = {name for parameter in found.params for name in parameter.opts} | {"--help", "--version"}
+            assert word.partition("=")[0] in options, word
+
+
+PROGRAMS = [block for block in BLOCKS if block.language == "python"]
 
 
 @pytest.mark.parametrize("block", PROGRAMS, ids=lambda block: _named(block.page))
 def test_every_python_block_of_docs_runs(block: Block, tmp_path: Path) -> None:
-    """Each is a whole program that ends without an error."""
+    """Each is a whole program that ends without an error, in a folder of its own."""
     done = subprocess.run([sys.executable, "-c", block.text], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -175,6 +239,21 @@ def test_the_tables_of_settings_are_those_of_the_code() -> None:
         assert f"| `{name}` | " in page
         assert item.description
         assert item.description in page
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_the_defaults_on_the_page_are_the_defaults(name: str) -> None:
+    """What the table says of a setting is what a session without settings has."""
+    rows = [line for line in _script().PAGE.read_text("utf-8").splitlines() if line.startswith(f"| `{name}` | ")]
+    assert len(rows) >= 1
+    default = getattr(Config(), name)
+    assert yaml.safe_load(rows[0].split("|")[2].strip(" `")) == default
+
+
+def test_the_settings_stand_on_one_page() -> None:
+    """A second table would contradict the first one sooner or later."""
+    tables = [_named(page) for page in PAGES if "| key | default |" in page.read_text("utf-8")]
+    assert tables == ["docs/configuration.md"]
 
 
 def test_an_old_table_is_renewed() -> None:
@@ -316,3 +395,25 @@ def test_every_page_is_linked_from_the_readme_or_from_a_page_that_is() -> None:
         }
         new = {path for path in targets if path in PAGES} - found
     assert sorted(map(_named, set(PAGES) - found)) == []
+
+
+def test_the_index_leads_to_every_page_of_docs() -> None:
+    """Once each."""
+    index = ROOT / "docs" / "index.md"
+    linked = re.findall(r"\]\(([\w-]+\.md)\)", index.read_text("utf-8"))
+    assert sorted(linked) == sorted(page.name for page in index.parent.glob("*.md") if page != index)
+
+
+def test_no_address_has_an_owner_to_be_filled_in() -> None:
+    """The repository may be anywhere: pages say where you got it."""
+    named = [_named(page) for page in [*PAGES, ROOT / "bundle.md"] if "OWNER" in page.read_text("utf-8")]
+    assert named == []
+
+
+def test_every_page_calls_the_distribution_by_its_name() -> None:
+    """The name in pyproject.toml, and no other."""
+    name = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["name"]
+    installed = {
+        found for page in PAGES for found in re.findall(r"pip install '?([a-z][a-z-]*)", page.read_text("utf-8"))
+    }
+    assert installed <= {name}

@@ -1,60 +1,67 @@
-"""The README is run: its Python blocks, its settings and its commands are what the code has."""
+"""The README: one screen, whose sample output is what the demo prints."""
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
-from pathlib import Path
+from functools import cache
 
 import pytest
 
-from context_summarize import Config
-from context_summarize.config import ALIASES, SETTINGS
 from tests.support.paths import ROOT
 
 README = (ROOT / "README.md").read_text("utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", README, re.S)
+OUTPUT, SUMMARY = re.findall(r"```text\n(.*?)```", README, re.S)
+RECORDING = ROOT / "examples" / "airline-desk.jsonl"
+MOST_WORDS = 1200
 
 
-@pytest.mark.parametrize("block", BLOCKS, ids=[f"block{at}" for at in range(len(BLOCKS))])
-def test_every_python_block_runs(block: str, tmp_path: Path) -> None:
-    """Each block is a whole program that ends without an error, in a folder of its own."""
-    done = subprocess.run([sys.executable, "-c", block], cwd=tmp_path, capture_output=True, text=True, check=False)
+@cache
+def replayed(*options: str) -> str:
+    """What the demo prints with these options."""
+    command = [sys.executable, "-c", "from context_summarize.cli import main; main()", "replay", str(RECORDING)]
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
-def test_there_is_a_python_block() -> None:
-    """So that the test above is one."""
-    assert BLOCKS
+def plain(text: str) -> str:
+    """The text in one line, with single blanks, without milliseconds."""
+    return re.sub(r"\s+", " ", re.sub(r"\d+ ms\b", "", text)).strip()
 
 
-def test_every_setting_is_named_and_every_named_setting_exists() -> None:
-    """The table and the sentence below it name the settings of `Config`, and no others."""
-    section = README.split("## Settings")[1].split("## Events")[0]
-    named = set(re.findall(r"`([a-z_]+)`", section)) - {"summarize", "truncate", "system", "user", "default"}
-    known = {*SETTINGS, *ALIASES}
-    assert named - known <= {"compact", "memory", "recall"}
-    assert known <= named
+def test_it_is_one_screen() -> None:
+    """As `wc -w` counts."""
+    assert len(README.split()) <= MOST_WORDS
 
 
-IN_WORDS = {"segment_tokens", "summary_tokens", "elide_tool_results", "cache"}
-"""Settings whose default the table describes."""
+@pytest.mark.parametrize("line", [line for line in OUTPUT.splitlines() if line.strip() != "…"])
+def test_the_demo_prints_each_line_of_its_sample(line: str) -> None:
+    """The figures included; the time that a request waited varies."""
+    assert plain(line) in plain(replayed())
 
 
-def _written(value: object) -> str:
-    """A default as the table has it."""
-    if value is None or isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
+def test_the_sample_of_a_summary_is_the_demos() -> None:
+    """Frame, prose and ledger; a line may end with an ellipsis."""
+    first, *_ = SUMMARY.splitlines()
+    frame = re.escape(first.partition(",")[0])
+    rows = [str(row["content"]) for row in json.loads(replayed("--show-view", "--json"))["last_view"]]
+    (summary,) = [text for text in rows if re.match(frame, text)]
+    assert [line for line in SUMMARY.splitlines() if line.removesuffix(" …]").removesuffix(" …") not in summary] == []
 
 
-@pytest.mark.parametrize("name", sorted(SETTINGS.keys() - IN_WORDS))
-def test_the_defaults_of_the_table_are_the_defaults(name: str) -> None:
-    """What the table says of a setting is what `Config` has; one value may stand for all keys of its row."""
-    rows = [line for line in README.splitlines() if line.startswith("| `") and f"`{name}`" in line.split("|")[1]]
-    assert len(rows) == 1
-    names = re.findall(r"`([a-z_]+)`", re.sub(r"\(.*?\)", "", rows[0].split("|")[1]))
-    values = [value.strip(" `") for value in rows[0].split("|")[2].split(",")]
-    assert len(values) in (1, len(names))
-    assert (values * len(names))[names.index(name)] == _written(getattr(Config(), name))
+def test_the_picture_has_both_schemes_and_words() -> None:
+    """Those who cannot see it read what it shows."""
+    picture = README.split("<picture>")[1].split("</picture>")[0]
+    assert 'media="(prefers-color-scheme: dark)" srcset="docs/images/demo-dark.svg"' in picture
+    assert 'src="docs/images/demo-light.svg"' in picture
+    assert len(re.findall(r'alt="[^"]{80,}"', picture)) == 1
+
+
+def test_each_row_of_the_proof_names_its_command() -> None:
+    """Five rows: ours, the best peer's, the command."""
+    rows = [line for line in README.split("## Proof")[1].split("## Limits")[0].splitlines() if line.startswith("| ")]
+    assert len(rows) == 2 + 5
+    assert all(re.fullmatch(r"\| .+ \| .+ \| .+ \| `[^`]+` \|", row) for row in rows[2:])
