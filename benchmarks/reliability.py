@@ -1,4 +1,4 @@
-"""Prints the tables of docs/reliability.md: the calls that each fault of a provider costs, and where each attack is drawn.
+"""Prints two tables of docs/reliability.md: what each fault of a provider costs, and what draws each kind of attack.
 
 `python -m benchmarks.reliability` plays 300 requests a fault in virtual time, one a second, with a small window (budget
 2,500 tokens); it takes about a minute. Exit code 1 when a fault breaks a bound.
@@ -62,8 +62,8 @@ SHARED_WAIT = 60.0
 WORDY = "It was looked up. " * 60
 CHAT = "I'm glad to assist you with your request. Can you please tell me more?"
 ABOUT_ELSE = (
-    "The recipe begins with butter, flour, sugar and cinnamon; the oven warms slowly while apples are peeled, sliced and "
-    "arranged in circles over pastry, brushed with apricot jam, sprinkled with almonds and baked until golden brown."
+    "The recipe begins with butter, flour, sugar and cinnamon; the oven warms slowly while apples are peeled, sliced "
+    "and arranged in circles over pastry, brushed with apricot jam, sprinkled with almonds and baked until golden."
 )
 
 
@@ -209,7 +209,63 @@ class Attack:
     """`file::test` of each generator."""
 
 
-ATTACKS: tuple[Attack, ...] = ()
+ATTACKS = (
+    Attack(
+        "concurrency",
+        "requests, edits, `clear`, `compact`, `undo` and cancellations in any order",
+        ("tests/properties/test_state_machine.py::TestManagerMachine", "tests/properties/test_steering.py"),
+    ),
+    Attack(
+        "disk",
+        "errors at any write, cut and sync; kills at any moment",
+        (
+            "tests/unit/persistence/test_journal_trouble.py::test_whatever_fails_when_there_is_never_a_gap",
+            "tests/behaviour/test_durability.py::test_nothing_acknowledged_is_lost_by_a_kill",
+        ),
+    ),
+    Attack(
+        "shared store",
+        "outages, slow answers and writes in any order; damaged entries",
+        (
+            "tests/unit/stores/test_layered.py::test_whatever_happens_what_was_put_is_got_and_arrives_in_the_end",
+            "tests/unit/stores/test_codec.py::test_damage_gives_one_error_or_a_value_of_right_types",
+        ),
+    ),
+    Attack(
+        "provider",
+        "sequences of up to six behaviours, at three speeds of the host",
+        ("tests/properties/test_calls.py::test_calls_without_a_summary_are_bounded_whatever_a_provider_does",),
+    ),
+    Attack(
+        "secrets",
+        "every format in every neighbourhood, with drawn values",
+        ("tests/unit/redaction/test_neighbourhoods.py::test_every_format_is_found_in_every_neighbourhood",),
+    ),
+    Attack(
+        "size",
+        "rows of 0 to 131,072 characters, budgets of 1 to 10**30 tokens",
+        ("tests/properties/test_sizes.py", "tests/properties/test_budgets.py"),
+    ),
+    Attack(
+        "report",
+        "markup and text in every place of a session that the page shows",
+        ("tests/properties/test_report.py::test_no_text_of_a_session_becomes_markup_of_its_report",),
+    ),
+    Attack(
+        "command line",
+        "files of any lines and bytes, with any options",
+        (
+            "tests/properties/test_command_line.py"
+            "::test_every_call_of_the_command_answers_or_says_in_words_what_is_wrong",
+        ),
+    ),
+    Attack(
+        "injection",
+        "600 messages that hold orders of other people; 600 that hold orders of the user",
+        ("tests/unit/facts/test_own_voice.py::test_no_pasted_order_is_taken",),
+    ),
+)
+"""Every class."""
 
 
 def attack_table() -> list[str]:

@@ -17,8 +17,9 @@ from context_summarize.testing import ScriptedProvider, assistant, call, result,
 PARTS = st.sampled_from(
     [
         "</script>", "<script>", "<!--", "-->", "<img src=x onerror=a()>", "<a href='javascript:a()'>", "]]>", "&lt;",
-        "&#60;script&#62;", '"', "'", "`", "${a()}", "\u2028", "\u202e", "\ud800", "\x00", "<svg/onload=a()>", "</style>",
-        "</title>", "<base href=//x>", "<meta http-equiv=refresh content=0>", "\\u003cscript\\u003e", "{{7*7}}", "</pre>",
+        "&#60;script&#62;", '"', "'", "`", "${a()}", "\u2028", "\u202e", "\ud800", "\x00", "<svg/onload=a()>",
+        "</style>", "</title>", "<base href=//x>",
+        "<meta http-equiv=refresh content=0>", "\\u003cscript\\u003e", "{{7*7}}", "</pre>",
     ]
 )  # fmt: skip
 TEXTS = st.lists(PARTS | st.text(max_size=8), max_size=8).map("".join)
