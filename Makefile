@@ -21,7 +21,7 @@ PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 COVERAGE := $(if $(filter 1,$(CONTEXT_SUMMARIZE_COVERAGE)),--cov --cov-branch --cov-fail-under=95)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-linear fuzz dist test-all test-lowest clean
+.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-linear bench-reliability fuzz mutate dist test-all test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -50,6 +50,9 @@ bench-memory: $(VENV)/installed ## measure sessions of up to 5 million tokens, r
 bench-linear: $(VENV)/installed ## check that no text makes a search or a normalisation slow
 	$(BIN)/python -m benchmarks.linear
 
+bench-reliability: $(VENV)/installed-dev ## print the calls that each fault of a provider costs, and the drawn attacks
+	$(BIN)/python -m benchmarks.reliability
+
 bench-peers: $(PEERS)/installed-peers ## install the project and its pinned peers (benchmarks/peers.txt) into .venv-peers
 
 bench-check: $(PEERS)/installed-peers ## check that every peer is installed and its adapter loses nothing
@@ -71,6 +74,9 @@ test-lowest: $(LOWEST)/installed-lowest ## run the tests with the lowest version
 
 fuzz: $(FUZZ)/installed-fuzz ## fuzz rows, transcripts, redaction and directives, a minute each (SECONDS=60)
 	$(FUZZ)/bin/python tools/fuzz.py --seconds $(SECONDS)
+
+mutate: $(VENV)/installed-dev ## change the code in small ways and count what the tests notice (MODULES='core/plan')
+	$(BIN)/python tools/mutate.py $(MODULES)
 
 clean: ## remove .venv, .venv-peers, .venv-fuzz, .venv-lowest, caches and build results
 	rm -rf $(VENV) $(PEERS) $(LOWEST) $(FUZZ) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache

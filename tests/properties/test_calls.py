@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
-from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -25,48 +23,30 @@ from amplifier_core.llm_errors import (
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.unreliable import (
+    DEAF,
+    GOOD,
+    HANGS,
+    ROOM,
+    SIZE,
+    Hostile,
+    Odd,
+    Stored,
+    Unreadable,
+    cut,
+    used,
+    used_calls,
+)
 from context_summarize import SummarizingContextManager
-from context_summarize.core.nodes import Summary
-from context_summarize.stores.memory import MemoryStore
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import tool_session
 from tests.support.recorder import Clock, Recorder
 
 EXAMPLES = max(6, int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "300")) // 50)
 WINDOW = 300
 """Requests in which the calls are bounded."""
 REQUESTS = 360
-LABEL = re.compile(r"call(\d{6})x")
 
 
-class Odd:
-    """An answer whose parts raise when they are read."""
-
-    def __init__(self, error: BaseException) -> None:
-        self._error = error
-
-    @property
-    def content(self) -> Any:
-        raise self._error
-
-
-class Unreadable(Exception):
-    """An error without a text."""
-
-    def __str__(self) -> str:
-        raise RuntimeError("no text")
-
-
-def used(**usage: Any) -> Any:
-    """A good answer with this usage."""
-    return SimpleNamespace(content="Goal: orders were looked up. State: done.", usage=SimpleNamespace(**usage))
-
-
-def cut(text: str) -> Any:
-    """An answer that was cut off."""
-    return SimpleNamespace(content=text, finish_reason="length")
-
-
-GOOD = "Goal: orders were looked up. State: found."
 RAISED: list[BaseException] = [
     ProviderUnavailableError("503"),
     RateLimitError("slow", retry_after=float("nan")),
@@ -108,77 +88,6 @@ ANSWERED: list[Any] = [
     used(cost_usd="1e-999999", output_tokens=-5, reasoning_tokens="many"),
     SimpleNamespace(content=[{"type": "thinking", "thinking": "hm"}], tool_calls=[1]),
 ]
-HANGS, DEAF, ROOM, SIZE = object(), object(), object(), object()
-"""Behaviours that take more than a value: see `Hostile.complete`."""
-
-
-class Hostile(ScriptedProvider):
-    """Behaves in these ways, one after the other, again and again. Every text that it writes names its call."""
-
-    def __init__(self, ways: Sequence[Any]) -> None:
-        super().__init__(context_window=6_000, max_output_tokens=500)
-        self._ways = ways
-        self.served = 0
-        """Requests of the host so far."""
-        self.made: list[int] = []
-        """How many requests had been served when each call was made."""
-        self.shown: list[set[int]] = []
-        """The calls whose answers each call was shown."""
-        self.released = asyncio.Event()
-        self.deaf = 0
-
-    async def complete(self, request: Any, **kwargs: Any) -> Any:
-        call = self.calls
-        way = self._ways[call % len(self._ways)]
-        self.requests.append(request)
-        self.made.append(self.served)
-        self.shown.append(named(str(request.messages)))
-        assert (request.max_output_tokens or 0) <= self.max_output_tokens
-        if isinstance(way, BaseException):
-            raise way
-        if way == HANGS:
-            await self.released.wait()
-        while way == DEAF and not self.released.is_set():
-            self.deaf += 1
-            try:
-                await self.released.wait()
-            except asyncio.CancelledError:
-                continue
-        if way == ROOM and request.max_output_tokens > 40:
-            raise InvalidRequestError("max_tokens is too large; the maximum is lower")
-        if way == SIZE and len(str(request.messages)) > 3_000:
-            raise InvalidRequestError("prompt is too long")
-        if way in (ROOM, SIZE):
-            way = GOOD
-        if isinstance(way, str):
-            return SimpleNamespace(content=labelled(way, call))
-        if isinstance(getattr(way, "content", None), str):
-            return SimpleNamespace(**{**vars(way), "content": labelled(way.content, call)})
-        return way
-
-
-def labelled(text: str, call: int) -> str:
-    """The text with the number of its call, in its first sentence; an empty one says nothing."""
-    head, dot, rest = text.partition(".")
-    return f"{head} call{call:06}x{dot}{rest}" if text else text
-
-
-def named(text: str) -> set[int]:
-    """The calls that a text names."""
-    return {int(number) for number in LABEL.findall(text)}
-
-
-class Stored(MemoryStore):
-    """A store that notes what each summary names, and after how many requests it came."""
-
-    def __init__(self, provider: Hostile) -> None:
-        super().__init__()
-        self._provider = provider
-        self.came: list[tuple[int, set[int]]] = []
-
-    async def put(self, summary: Summary) -> None:
-        self.came.append((self._provider.served, named(summary.text)))
-        await super().put(summary)
 
 
 async def session(provider: Hostile, step: float) -> Stored:
@@ -204,16 +113,6 @@ async def session(provider: Hostile, step: float) -> Stored:
     assert len(str(statistics)) < 10_000
     await manager.close()
     return store
-
-
-def used_calls(provider: Hostile, store: Stored) -> set[int]:
-    """The calls whose answers are in a stored summary, or that such a call was shown: pieces of a large input."""
-    used: set[int] = set()
-    found = set().union(*(names for _, names in store.came))
-    while found - used:
-        used |= found
-        found = set().union(*(provider.shown[call] for call in used))
-    return used
 
 
 def check(provider: Hostile, store: Stored) -> None:

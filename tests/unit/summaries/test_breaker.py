@@ -119,3 +119,31 @@ async def test_an_answer_to_the_host_changes_nothing_while_it_is_closed() -> Non
     made, _ = breaker()
     made.answered_elsewhere()
     assert not made.is_open
+
+
+async def test_its_numbers() -> None:
+    """Five failures, a minute, ten minutes: docs/design.md names them."""
+    assert (FAILURES, FIRST_PAUSE, LONGEST_PAUSE) == (5, 60, 600)
+
+
+async def test_an_open_one_refuses_at_once_even_while_a_probe_is_under_way() -> None:
+    """A caller that would have to wait for its turn is told at once that there are no calls now."""
+    made, clock = await opened()
+    clock.time += FIRST_PAUSE
+    turn = await made.enter()
+    made.failed()
+    with pytest.raises(Open, match="no calls for another 120 s"):
+        await asyncio.wait_for(made.enter(), 1)
+    made.leave(turn)
+    assert str(Open(None, "spent")) == "spent"
+
+
+async def test_a_success_resets_the_pause() -> None:
+    """The next outage begins with a minute again."""
+    made, clock = await opened()
+    clock.time += FIRST_PAUSE
+    turn = await made.enter()
+    made.succeeded()
+    made.leave(turn)
+    await fail(made, permanent=True)
+    assert made.retry_in_s == FIRST_PAUSE

@@ -117,3 +117,68 @@ def test_a_call_under_way_keeps_the_others_waiting_not_failing() -> None:
     assert not budget.is_spent
     budget.end(used=True)
     assert budget.take()
+
+
+def test_calls_under_way_and_held_pieces_count_when_the_bucket_is_filled() -> None:
+    """With what they may give back it holds 24 calls, never more, and never fewer."""
+    served = Served()
+    budget = CallBudget(served)
+    for _ in range(3):
+        assert budget.take()
+    pieces(budget, "a", 2)
+    served.requests += 10
+    assert budget.left == CAPACITY - 3 - 1, "one call pays for one of the two pieces"
+    for _ in range(3):
+        budget.end(used=True)
+    assert budget.left == CAPACITY - 1
+    budget.stored("a", pieces=2)
+    assert budget.left == CAPACITY
+
+
+def test_what_requests_add_pays_for_the_oldest_pieces_first() -> None:
+    """Those of another key keep what they have; a number of pieces is not paid for twice."""
+    served = Served()
+    budget = CallBudget(served)
+    pieces(budget, "a", 2)
+    pieces(budget, "b", 3)
+    served.requests += 30
+    assert round(budget.left, 6) == CAPACITY - 2
+    budget.stored("a", pieces=2)
+    assert round(budget.left, 6) == CAPACITY, "the two calls of a summary pay for the pieces of the other one"
+    assert budget.take()
+    budget.end(used=False)
+    budget.stored("b")
+    assert budget.left == CAPACITY
+
+
+def test_it_is_low_below_a_third_and_spent_below_one_call() -> None:
+    """Eight calls are not low; one call is not spent. Time alone adds nothing."""
+    served = Served()
+    budget = CallBudget(served)
+    wasted(budget, 16)
+    assert budget.left == 8
+    assert not budget.is_low
+    wasted(budget, 1)
+    assert budget.left == 7
+    assert budget.is_low
+    wasted(budget, 6)
+    assert budget.left == 1
+    assert not budget.is_spent
+    served.requests -= 1
+    assert budget.left == 1
+    wasted(budget, 1)
+    assert budget.is_spent
+
+
+def test_a_used_answer_gives_back_one_call_and_a_summary_two() -> None:
+    """Exactly: the bound on wasted calls rests on it."""
+    budget = CallBudget(Served())
+    wasted(budget, 10)
+    assert budget.take()
+    budget.end(used=True)
+    assert budget.left == CAPACITY - 10
+    budget.stored("a")
+    assert budget.left == CAPACITY - 8
+    pieces(budget, "b", 1)
+    budget.stored("b", pieces=5)
+    assert budget.left == CAPACITY - 6

@@ -10,7 +10,7 @@ import pytest
 from context_summarize.facts.fallback import fallback_text
 from context_summarize.messages.text import content_text
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.substance import missing_substance
+from context_summarize.summaries.substance import exact_values, missing_substance, telling_words
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rows import RenderedRow, render_rows
 from tests.support.recorder import recording
@@ -106,3 +106,55 @@ def test_summaries_of_the_recording_are_not_refused() -> None:
                 total += 1
     assert total > 400
     assert refused <= 0.005 * total
+
+
+WORDS = [f"{first}{second}{third}ing" for first in "bdfg" for second in "aeiou" for third in "klm"]
+"""Telling words, each different in its first six letters."""
+
+
+@pytest.mark.parametrize(("count", "kind"), [(23, None), (24, "off_topic")])
+def test_from_24_telling_words_on_an_answer_is_judged_by_its_words(count: int, kind: str | None) -> None:
+    """A shorter one is too easily right by chance."""
+    assert missing_substance(" ".join(WORDS[:count]), "#1 user\nNothing of it.") == kind
+
+
+@pytest.mark.parametrize(("known", "kind"), [(1, "off_topic"), (2, "off_topic"), (4, "off_topic"), (5, None)])
+def test_an_answer_shares_more_than_eight_in_a_hundred_words_with_its_source(known: int, kind: str | None) -> None:
+    """Of fifty words, five; never less than two."""
+    source = "#1 user\n" + " ".join(WORDS[:known])
+    assert missing_substance(" ".join(WORDS[:50]), source) == kind
+    few = missing_substance(" ".join(WORDS[:24]), source)
+    assert few == ("off_topic" if known < 2 else None)
+
+
+@pytest.mark.parametrize(
+    ("count", "known", "kind"), [(7, 0, None), (8, 0, "invented"), (8, 1, "invented"), (8, 2, None)]
+)
+def test_of_eight_ids_a_quarter_stands_in_the_source(count: int, known: int, kind: str | None) -> None:
+    """Fewer ids are not judged."""
+    ids = [f"AB{at}00X" for at in range(1, count + 1)]
+    assert missing_substance(" ".join(ids), "#1 user\n" + " ".join(ids[:known])) == kind
+
+
+def test_the_first_64_ids_of_an_answer_are_looked_for() -> None:
+    """Sixteen known ones are a quarter of them; one id more would make them fewer than that."""
+    ids = [f"AB{at:03}X" for at in range(65)]
+    assert missing_substance(" ".join(ids), "#1 user\n" + " ".join(ids[:16])) is None
+
+
+def test_words_are_compared_by_their_first_six_letters() -> None:
+    """Forms of one word are one word."""
+    assert telling_words("Booking bookings BOOKIN the user") == {"bookin"}
+    assert exact_values("notes/ a_b1 2024-05-01 word notes.") == {"notes", "a_b1", "2024-05-01"}
+
+
+@pytest.mark.parametrize(("line", "kind"), [("Say what was asked and.", "copied"), ("Say what was done.", None)])
+def test_a_line_of_more_than_twenty_characters_is_known_as_copied(line: str, kind: str | None) -> None:
+    """A shorter one may be said by chance."""
+    assert missing_substance(line, "#1 user\nGo.", line) == kind
+
+
+def test_chat_beside_two_telling_words_may_be_a_summary() -> None:
+    """One such word says nothing."""
+    assert missing_substance("Let me know. Tests passed.", "#1 user\nGo.") is None
+    assert missing_substance("Let me know. Passed.", "#1 user\nGo.") == "chat"

@@ -9,7 +9,7 @@ import pytest
 from amplifier_core.message_models import ChatResponse, TextBlock, ThinkingBlock, ToolCall, ToolCallBlock
 
 from context_summarize.summaries.answer import answer_text, read_answer
-from context_summarize.summaries.validation import refusal
+from context_summarize.summaries.validation import refusal, whole_sentences
 
 GOOD = "Goal: find the order.\nState: found, shipped."
 
@@ -145,3 +145,29 @@ def test_a_summary_as_long_as_its_source_is_refused() -> None:
     assert judged(answer, size) == "not_smaller"
     assert judged(answer, size - 1) == "not_smaller"
     assert judged(answer, size + 1) is None
+
+
+@pytest.mark.parametrize("opening", ["I'm sorry, ", "Error: "])
+def test_only_an_answer_of_at_most_400_characters_is_a_refusal_or_an_error_text(opening: str) -> None:
+    """A longer one is a summary that opens so."""
+    answer = response(TextBlock(text="Goal: done."))
+    text = opening.ljust(400, "x")
+    assert refusal(read_answer(answer), text, 100, 1_000) is not None
+    assert refusal(read_answer(answer), text + "x", 100, 1_000) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("One. Two. Thr", "One. Two."),
+        ("One line\nand a ha", "One line"),
+        ("no end", ""),
+        ("", ""),
+        ("完成。还", "完成。"),
+        ('He said "go." Then', 'He said "go."'),
+        ("v1.2 is out", ""),
+    ],
+)
+def test_a_text_is_cut_after_its_last_whole_sentence(text: str, whole: str) -> None:
+    """Or line; nothing is left where there is none."""
+    assert whole_sentences(text) == whole

@@ -1,0 +1,143 @@
+"""Classes of a provider's errors: what is retried, for how long, and what is reported of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import tenacity
+from amplifier_core.llm_errors import (
+    AbortError,
+    AuthenticationError,
+    ConfigurationError,
+    ContentFilterError,
+    ContextLengthError,
+    InvalidRequestError,
+    LLMError,
+    LLMTimeoutError,
+    NotFoundError,
+    ProviderUnavailableError,
+    QuotaExceededError,
+    RateLimitError,
+)
+
+from context_summarize.summaries.calls import ProviderStopped
+from context_summarize.summaries.failures import (
+    is_permanent,
+    is_retryable,
+    is_too_large,
+    is_too_long_answer,
+    unavailable,
+    wait_seconds,
+)
+
+
+class APITimeoutError(Exception):
+    """Named as an HTTP client names a lost connection."""
+
+
+class Later(APITimeoutError):
+    """A subclass of it."""
+
+
+KINDS: list[tuple[Exception, str, bool, bool]] = [
+    (QuotaExceededError("spent"), "quota", False, True),
+    (RateLimitError("slow"), "rate_limit", True, False),
+    (AuthenticationError("401"), "auth", False, True),
+    (NotFoundError("no model"), "not_found", False, True),
+    (ConfigurationError("no key"), "configuration", False, True),
+    (ContentFilterError("blocked"), "refusal", False, False),
+    (AbortError("aborted"), "aborted", False, False),
+    (ProviderStopped("CancelledError: "), "aborted", False, False),
+    (LLMTimeoutError("late"), "timeout", True, False),
+    (TimeoutError("late"), "timeout", True, False),
+    (InvalidRequestError("bad"), "invalid_request", False, False),
+    (ProviderUnavailableError("503"), "unavailable", True, False),
+    (LLMError("odd"), "unavailable", False, False),
+    (ConnectionResetError("reset"), "unavailable", True, False),
+    (Later("late"), "error", True, False),
+    (ValueError("no JSON"), "error", False, False),
+]
+
+
+@pytest.mark.parametrize(("error", "kind", "retryable", "permanent"), KINDS, ids=lambda one: type(one).__name__)
+def test_each_class_has_its_word_and_its_treatment(
+    error: Exception, kind: str, retryable: bool, permanent: bool
+) -> None:
+    """One word for events and logs; whether a retry may help, or cannot."""
+    found = unavailable(error, attempts=3)
+    assert (found.kind, found.permanent, found.attempts) == (kind, permanent, 3)
+    assert is_retryable(error) is retryable
+    assert is_permanent(error) is permanent
+
+
+@pytest.mark.parametrize(
+    ("error", "input_too_large", "answer_too_long"),
+    [
+        (ContextLengthError("no"), True, False),
+        (InvalidRequestError("the prompt is TOO LONG"), True, False),
+        (InvalidRequestError("unknown field"), False, False),
+        (ValueError("the prompt is too long"), False, False),
+        (InvalidRequestError("max_tokens is too large: 8400"), True, True),
+        (LLMError("max_tokens must be at most 4096"), False, True),
+        (ValueError("max_tokens must be at most 4096"), False, True),
+        (RateLimitError("max_tokens must be at most 4096"), False, False),
+        (InvalidRequestError("max_tokens must be at most 4096 for this prompt"), False, False),
+        (InvalidRequestError(f"{'x' * 1_976} max_tokens is too large"), True, True),
+        (InvalidRequestError(f"{'x' * 1_977} max_tokens is too large"), True, False),
+    ],
+)
+def test_an_input_that_is_too_large_and_an_answer_that_is_too_long(
+    error: Exception, input_too_large: bool, answer_too_long: bool
+) -> None:
+    """Told apart by words; only the first 2,000 characters are read for the answer's length."""
+    assert is_too_large(error) is input_too_large
+    assert is_too_long_answer(error) is answer_too_long
+
+
+def waited(error: Exception | None, attempt: int) -> float:
+    """Seconds before the next attempt after this many."""
+    state = tenacity.RetryCallState(tenacity.Retrying(), None, (), {})
+    state.attempt_number = attempt
+    if error is not None:
+        state.set_exception((type(error), error, None))
+    return wait_seconds(state)
+
+
+class Foreign(Exception):
+    """Its time to wait cannot be read."""
+
+    @property
+    def retry_after(self) -> float:
+        raise RuntimeError("no")
+
+
+@pytest.mark.parametrize(
+    ("after", "seconds"), [(7, 7.0), (0.5, 0.5), (0, 0.0), (-3, 0.0), (float("inf"), float("inf"))]
+)
+def test_the_time_that_a_provider_asks_for_is_waited(after: Any, seconds: float) -> None:
+    """Never less than nothing."""
+    assert waited(RateLimitError("slow", retry_after=after), 1) == seconds
+    assert unavailable(RateLimitError("slow", retry_after=after), 1, retry_in_s=60.0).retry_in_s == seconds
+
+
+@pytest.mark.parametrize(
+    "error", [None, ValueError("x"), Foreign("x"), RateLimitError("slow", retry_after=float("nan"))]
+)
+def test_without_such_a_time_waits_double_up_to_half_a_minute(error: Exception | None) -> None:
+    """With up to a second of jitter, which the longest wait takes in."""
+    for attempt, least in ((1, 1.0), (2, 2.0), (3, 4.0)):
+        assert least <= waited(error, attempt) <= least + 1
+    assert {waited(error, 20) for _ in range(5)} == {30.0}
+    if error is not None:
+        assert unavailable(error, 1, retry_in_s=60.0).retry_in_s == 60.0
+        assert unavailable(error, 1).retry_in_s is None
+
+
+def test_the_report_names_the_class_is_clean_and_short() -> None:
+    """500 characters; what stopped without an `Exception` is told as it is."""
+    assert (
+        str(unavailable(ValueError("key=abc"), 1, clean=lambda text: text.replace("abc", "*"))) == "ValueError: key=*"
+    )
+    assert str(unavailable(ProviderStopped("SystemExit: 1"), 1)) == "SystemExit: 1"
+    assert len(str(unavailable(ValueError("x" * 1_000), 1))) == 500
