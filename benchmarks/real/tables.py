@@ -88,7 +88,7 @@ def against_best(found: Figures, name: str) -> list[str]:
         of = f" of {most[title]}" if title in most else ""
         theirs = f"{show(value(found.of(name, peer)))} ({peer})"
         rows.append([title, show(value(ours)) + of, theirs, tails.get(title, "–")])
-    return table(["", "ours", "best peer", "newest messages, as many tokens as ours"], rows)
+    return table(["", "ours", "best peer", "newest messages, as many tokens as ours"], rows) if rows else []
 
 
 def chat_by_chat(found: Figures, name: str) -> list[str]:

@@ -10,7 +10,7 @@ import pytest
 from benchmarks.field.measure import Prices
 from benchmarks.field.model import Traits
 from benchmarks.real import __main__ as command
-from benchmarks.real import figures, lost, pi, recordings, results, sets
+from benchmarks.real import figures, lost, pi, readme, recordings, results, sets
 from benchmarks.real.chats import Chat, DataMissingError, Message, Question
 from benchmarks.real.judge import Held, judged, within
 from benchmarks.real.play import HEAD, RECALL, SUMMARY, VERBATIM, Cell, Piece, play
@@ -134,6 +134,23 @@ def test_the_page_names_data_window_summariser_and_every_figure(tmp_path, chat, 
     assert "| ours | 1 | 1 | 1 | 1/1 |" in text
     assert "What the figures cannot tell" in text
     assert chat.messages[5].content[:40] not in text
+
+
+@pytest.mark.usefixtures("made")
+def test_the_table_of_the_readme_is_written_between_its_marks(chat, monkeypatch):
+    monkeypatch.setattr(figures, "PEERS", ("plain",))
+    cells = {Key("made", chat.name, who): _played(chat, who) for who in ("ours", "KeepLast")}
+    found = figures.figures({"made": [chat]}, cells)
+    text = f"before\n{readme.BEGIN}\nthe table before\n{readme.END}\nafter\n"
+
+    new = readme.renewed(text, found)
+
+    assert new.startswith(f"before\n{readme.BEGIN}\n1 conversations of made, ")
+    assert new.endswith(f"|\n{readme.END}\nafter\n")
+    assert "| instructions kept | 1 of 1 | 0 (KeepLast) | 0 |" in new
+    assert "the table before" not in new
+    assert readme.renewed(new, found) == new
+    assert readme.renewed("no marks", found) == "no marks"
 
 
 def test_missing_data_say_what_to_do(capsys, monkeypatch):
