@@ -137,14 +137,14 @@ def _behind(found: Figures) -> str:
     """Where this module would have done better without summaries, or with another library."""
     told = []
     for name in found.sets():
-        if OURS not in found.complete(name):
+        if OURS not in found.contestants(name):
             continue
-        ours, peer = found.of(name, OURS), found.best_peer(name, lambda one: one.view.near)
+        ours = found.of(name, OURS)
+        peer = found.best_peer(name, lambda one: one.view.near) if OURS in found.complete(name) else None
         theirs = found.of(name, peer).view.near if peer else 0
         if ours.view.near < max(ours.tail.near, theirs):
-            told.append(
-                f"{name} (near: {ours.view.near}; newest messages of the same size: {ours.tail.near}; {peer}: {theirs})"
-            )
+            also = f"; {peer}: {theirs}" if peer else ""
+            told.append(f"{name} (near: {ours.view.near}; newest messages of the same size: {ours.tail.near}{also})")
     if not told:
         return "On no data set below do the newest messages of the same size, or another library, hold more near."
     return (
