@@ -185,7 +185,7 @@ def _missing(terms: Terms) -> list[str]:
     lines = []
     for why in dict.fromkeys(terms.missing.values()):
         which = [key for key, said in terms.missing.items() if said == why]
-        names = ", ".join(dict.fromkeys(key.contestant for key in which))
+        names = "; ".join(dict.fromkeys(key.contestant for key in which))
         sets = ", ".join(dict.fromkeys(key.set for key in which))
         lines.append(f"* Not run: {len(which)} cells of {names} in {sets}: {why}.")
     return [*lines, ""] if lines else []

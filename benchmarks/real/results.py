@@ -145,7 +145,7 @@ def run(
         for future in wait(under_way, return_when=FIRST_COMPLETED).done:
             key = under_way.pop(future)
             _take(key, future, kept, done, missing, say)
-    missing |= dict.fromkeys(left, f"not run within {seconds / 60:.0f} minutes")
+    missing |= dict.fromkeys(left, f"not begun within {seconds / 60:.0f} minutes" if seconds else "not kept")
     return Run(done, missing)
 
 
