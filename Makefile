@@ -10,6 +10,8 @@ PEERS := .venv-peers
 # The lowest versions of all dependencies that pyproject.toml allows.
 LOWEST := .venv-lowest
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
+# A folder with git directories of the data sets that `make bench-real` needs; without it, they are cloned.
+DATA ?=
 # The fuzzer has wheels for some versions of Python and systems only, so it lives apart too.
 FUZZ := .venv-fuzz
 # Seconds for each target of `make fuzz`.
@@ -21,7 +23,7 @@ PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 COVERAGE := $(if $(filter 1,$(CONTEXT_SUMMARIZE_COVERAGE)),--cov --cov-branch --cov-fail-under=95)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-linear bench-reliability fuzz mutate dist test-all test-lowest clean
+.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-real bench-linear bench-reliability fuzz mutate dist test-all test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -63,6 +65,10 @@ bench-faults: bench-check ## compare this module and its peers with a failing su
 
 bench-field: bench-check ## compare this module and its peers on one task; writes docs/benchmarks.md
 	$(PEERS)/bin/python -m benchmarks.field
+
+bench-real: bench-check ## compare on real conversations, fetched first (DATA=DIR: from git directories there)
+	$(PEERS)/bin/python -m benchmarks.real.fetch $(if $(DATA),--from $(DATA))
+	$(PEERS)/bin/python -m benchmarks.real
 
 dist: $(VENV)/installed-dev ## build sdist and wheel, check them, and replay with the wheel on Python 3.11 to 3.13
 	@$(PIP) install 'build>=1.2' 'twine>=6.1'

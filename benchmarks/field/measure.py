@@ -300,6 +300,11 @@ class Play:
         fifth = max(1, len(after) // 5)
         result.cpu_growth = fmean(after[-fifth:]) / max(1e-6, fmean(after[:fifth]))
 
+    @property
+    def last_view(self) -> list[Row]:
+        """The rows of the newest request."""
+        return self._views.rows
+
     def spent(self, seconds: float) -> None:
         """CPU of the contestant."""
         self._spent += seconds

@@ -22,7 +22,7 @@ def draw(grid: Grid, folder: Path) -> list[str]:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    plot = _plot()
+    plot = plotting()
     folder.mkdir(parents=True, exist_ok=True)
     pictures = {"views.svg": _views, "frontier.svg": _frontier, "waiting.svg": _waiting}
     for name, picture in pictures.items():
@@ -32,7 +32,12 @@ def draw(grid: Grid, folder: Path) -> list[str]:
     return list(pictures)
 
 
-def _plot() -> Any:
+def plotting() -> Any:
+    """pyplot with this report's colours.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
     import_module("matplotlib").use("agg")  # it measures texts, and saves SVG all the same
     plot = import_module("matplotlib.pyplot")
     greys = ("axes.edgecolor", "axes.labelcolor", "text.color", "xtick.color", "ytick.color")
@@ -85,7 +90,7 @@ def _frontier(plot: Any, grid: Grid) -> Any:
     axis.margins(x=0.15)
     axis.grid(True)
     axis.legend(frameon=False, loc="lower right")
-    _label(figure, axis, found)
+    label(figure, axis, found)
     return figure
 
 
@@ -98,7 +103,7 @@ def _staircase(points: Sequence[tuple[float, float]]) -> list[tuple[float, float
     return line
 
 
-def _label(figure: Any, axis: Any, points: Mapping[str, tuple[float, float]]) -> None:
+def label(figure: Any, axis: Any, points: Mapping[str, tuple[float, float]]) -> None:
     """Names beside their points, where they cover no other name if there is such a place."""
     taken: list[Any] = []
     for name, point in sorted(points.items(), key=lambda item: item[1]):

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from benchmarks.real.scoring import telling_words
 
 DATA = Path(__file__).parent / "data"
 """Where `benchmarks.real.fetch` writes; git ignores it."""
@@ -19,8 +23,11 @@ class Message:
     """One turn."""
 
     role: str
-    """`user` or `assistant`."""
+    """`user` or `assistant`; `system` and `tool` in recordings."""
     content: str
+    """Its text."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """What its row holds beside role and text, or in place of the text: tool calls, a tool's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,13 @@ class Question:
     """Values of the answer (numbers, dates, names) that stand in the source messages too; empty for other answers."""
     instruction: str | None = None
     """The user's standing instruction that the question tests, if it tests one."""
+    subject: str | None = None
+    """The identifier that the question is about, where only its presence beside a value says what the value is."""
+
+    @property
+    def words(self) -> set[str]:
+        """The words that must stand near a gold value."""
+        return telling_words(self.subject or self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +60,9 @@ class Chat:
     messages: tuple[Message, ...]
     questions: tuple[Question, ...]
 
-    def rows(self) -> list[dict[str, str]]:
+    def rows(self) -> list[dict[str, Any]]:
         """The messages as a host hands them over."""
-        return [asdict(message) for message in self.messages]
+        return [{"role": one.role, "content": one.content, **one.extra} for one in self.messages]
 
 
 def read_json(path: Path) -> object:

@@ -62,6 +62,8 @@ def gold_values(answer: str, sources: Iterable[str]) -> tuple[str, ...]:
 
 def places(text: str, gold: str) -> list[int]:
     """Where a gold value stands in a text, not as a part of a longer word or number."""
+    if gold not in text:  # far faster than the pattern, which begins with no letter
+        return []
     return [match.start() for match in re.finditer(rf"(?<![\w.]){re.escape(gold)}(?!\w)", text)]
 
 
