@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from context_summarize.config import ALIASES, FOREIGN_KEYS, SETTINGS
+from context_summarize.config import ALIASES, FOREIGN_KEYS, PROFILES, SETTINGS, Config
 
 PAGE = Path(__file__).with_name("configuration.md")
 
@@ -16,6 +16,20 @@ def _settings() -> list[str]:
         f"| `{name}` | {_shown(item.default)} | {_cell(item.description or '')} |" for name, item in SETTINGS.items()
     ]
     return ["| key | default | |", "| --- | --- | --- |", *rows]
+
+
+def _profiles() -> list[str]:
+    """A line for each setting in which a profile differs from the defaults."""
+    names = [name for name in SETTINGS if any(name in profile for profile in PROFILES.values())]
+    made = {profile: Config(profile=profile) for profile in PROFILES}
+    rows = [
+        f"| `{name}` | {' | '.join(_shown(getattr(made[profile], name)) for profile in PROFILES)} |" for name in names
+    ]
+    return [
+        f"| key | {' | '.join(f'`{profile}`' for profile in PROFILES)} |",
+        "| --- |" + " --- |" * len(PROFILES),
+        *rows,
+    ]
 
 
 def _aliases() -> list[str]:
@@ -38,7 +52,12 @@ def _cell(text: str) -> str:
     return text.replace("|", "\\|")
 
 
-TABLES: dict[str, Callable[[], list[str]]] = {"settings": _settings, "aliases": _aliases, "foreign": _foreign}
+TABLES: dict[str, Callable[[], list[str]]] = {
+    "settings": _settings,
+    "profiles": _profiles,
+    "aliases": _aliases,
+    "foreign": _foreign,
+}
 
 
 def renewed(page: str) -> str:

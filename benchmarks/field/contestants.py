@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.peers import AS_THEY_COME, TUNED, Contestant, Hermes, KeepLast, Ours, Strands, Terms, ours_with
+from context_summarize.config import PROFILES, Config
 
 Ask = Callable[[str, str, int | None], Awaitable[str]]
 
@@ -27,38 +28,15 @@ class FieldTerms(Terms):
         object.__setattr__(self, "budget", budget)  # frozen for contestants, not for the one who sets the terms
 
 
+FRUGAL = "frugal"
 SETTINGS: dict[str, Mapping[str, Any]] = {
+    **{name: {"profile": name} for name in PROFILES if name != Config().profile},
     "user role": {"summary_role": "user"},
-    "late": {"compact_threshold": 0.8, "target_usage": 0.4},
-    "early": {"compact_threshold": 0.5, "target_usage": 0.25, "prefetch_threshold": 0.35},
+    "early": {"compact_threshold": 0.45, "target_usage": 0.2, "prefetch_threshold": 0.3, "summary_share": 0.28},
     "short": {"summary_tokens": 200},
     "long segments": {"segment_tokens": 8_192, "summary_tokens": 350},
-    "early, long segments": {
-        "compact_threshold": 0.4,
-        "target_usage": 0.2,
-        "prefetch_threshold": 0.25,
-        "segment_tokens": 8_192,
-        "summary_tokens": 350,
-    },
-    "lean": {
-        "compact_threshold": 0.3,
-        "target_usage": 0.15,
-        "prefetch_threshold": 0.2,
-        "segment_tokens": 8_192,
-        "summary_tokens": 200,
-        "summary_share": 0.18,
-    },
-    "frugal": {
-        "compact_threshold": 0.22,
-        "target_usage": 0.1,
-        "prefetch_threshold": 0.12,
-        "summary_tokens": 100,
-        "summary_share": 0.15,
-        "fan_in": 10,
-    },
 }
 """Settings of this module beside its defaults, by the name that the report gives them."""
-FRUGAL = "frugal"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +57,11 @@ class Entry:
 def own(name: str, config: Mapping[str, Any]) -> Entry:
     """This module with these settings."""
     return Entry(f"ours, {name}", ours_with(f"context-summarize, {name}", **config), "ours")
+
+
+def profiles() -> list[str]:
+    """This module's profiles as contestants, the default first."""
+    return ["ours", *(own(name, SETTINGS[name]).name for name in PROFILES if name in SETTINGS)]
 
 
 def entries() -> dict[str, Entry]:

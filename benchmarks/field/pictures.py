@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from benchmarks.field.contestants import entries
+from benchmarks.field.contestants import entries, profiles
 from benchmarks.field.grid import MAIN, Grid
 
 GREY = "#808890"
@@ -48,8 +48,8 @@ def plotting() -> Any:
 
 
 def _shown(grid: Grid) -> list[str]:
-    """Everyone but this module's further settings."""
-    return [name for name in grid.names() if entries()[name].kind != "ours" or name == "ours"]
+    """Everyone, of this module its profiles only."""
+    return [name for name in grid.names() if entries()[name].kind != "ours" or name in profiles()]
 
 
 def _views(plot: Any, grid: Grid) -> Any:

@@ -212,7 +212,8 @@ def markdown(grid: Grid, pictures: Sequence[str], command: str, prices: Prices, 
         INTRO,
         f"{date.today().isoformat()}, `{command}`, {_machine()}. The budget is"
         f" {scenario.budget:,} tokens. The trigger is 70 % and the newest 10 rows are kept, if the library can set that"
-        f" and the setting is not the one under test. The session has {first[0].tokens:,} tokens in"
+        f" and the setting is not the one under test; profiles have their own."
+        f" The session has {first[0].tokens:,} tokens in"
         f" {first[0].requests:,} requests. Figures are means over the seeds {', '.join(map(str, seeds))},"
         f" with the range if they differ (only"
         f" seed {seeds[0]} for a library that takes more than {SLOW} s of real time for one session).",

@@ -1,4 +1,4 @@
-"""This module as a contestant, with its defaults or with other settings."""
+"""This module as a contestant: with its defaults, a profile or other settings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Ours:
 
     def _new(self) -> SummarizingContextManager:
         terms = self._terms
-        same = {"compact_threshold": terms.trigger, "keep_recent": terms.keep}
+        same = {} if "profile" in self.config else {"compact_threshold": terms.trigger, "keep_recent": terms.keep}
         return SummarizingContextManager(
             config={**same, **self.config}, store=self._store, clock=terms.clock.now, sleep=terms.clock.sleep
         )

@@ -13,7 +13,7 @@ import pytest
 
 from benchmarks.field import __main__ as command
 from benchmarks.field import grid, measure, model, report, scenarios, views
-from benchmarks.field.contestants import FRUGAL, Entry, entries, own
+from benchmarks.field.contestants import FRUGAL, Entry, entries, own, profiles
 from benchmarks.field.virtual import run_virtually
 from benchmarks.peers import DoesNotFit, KeepLast, Ours, Row, Terms, text_of
 
@@ -324,6 +324,13 @@ def test_the_other_sessions_are_for_ours_and_the_two_best_sound_peers(whole: gri
     assert len(whole.of("ours")) == 2
     assert len(whole.of("ours", "chat")) == 1
     assert len(whole.of("LangChain")) == 1, "too slow for a second seed"
+
+
+def test_every_profile_is_a_contestant_with_its_own_trigger() -> None:
+    """The others have the trigger of the peers."""
+    assert profiles() == ["ours", *(f"ours, {name}" for name in ("lean", "frugal", "verbatim"))]
+    for name in profiles()[1:]:
+        assert entries()[name].make.settings == f"profile: {name.removeprefix('ours, ')}"
 
 
 def test_the_report_names_everyone_and_what_was_not_run(whole: grid.Grid) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import ConfigDict, Field, PlainValidator, ValidationError
 from pydantic.dataclasses import dataclass, is_pydantic_dataclass
 
+from context_summarize.config.profiles import DEFAULT_PROFILE, PROFILE_NAMES, Profile, with_profile
 from context_summarize.config.siblings import FOREIGN_KEYS, FOREIGN_VALUES
 from context_summarize.errors import ConfigError
 
@@ -44,14 +45,14 @@ def _check_persistence(value: Any) -> Any:
     return value
 
 
-def _raising_config_errors(cls: _Class) -> _Class:
-    """The class with a constructor that raises `ConfigError` where pydantic's raises `ValidationError`."""
+def _with_profiles(cls: _Class) -> _Class:
+    """The class with a constructor that takes in a profile, and raises `ConfigError` instead of `ValidationError`."""
     checked = cls.__init__  # type: ignore[misc]
 
     @functools.wraps(checked)
     def init(self: Any, **given: Any) -> None:
         try:
-            checked(self, **given)
+            checked(self, **with_profile(given))
         except ValidationError as error:
             raise _in_our_words(error, given) from None
 
@@ -71,11 +72,13 @@ def _in_our_words(error: ValidationError, given: Mapping[str, Any]) -> ConfigErr
     return ConfigError(f"{name} {says.format(given[name])}")
 
 
-@_raising_config_errors
+@_with_profiles
 @dataclass(frozen=True, slots=True, kw_only=True, config=_STRICT)
 class Config:
     """The settings of one session; `Config.from_mapping` reads and checks them."""
 
+    profile: Annotated[Profile, f"must be one of {', '.join(PROFILE_NAMES)}, got {{!r}}"] = DEFAULT_PROFILE
+    """A set of settings under one name: `balanced`, `lean`, `frugal` or `verbatim`. Other keys override it."""
     summary_provider: _Name = None
     """Mount name, instance id or module id of the provider that writes the summaries; none = that of the request."""
     summary_model: _Name = None
@@ -177,9 +180,10 @@ class Config:
 
     def __post_init__(self) -> None:
         if self.target_usage >= self.compact_threshold:
+            of = "" if self.profile == DEFAULT_PROFILE else f" (see profile {self.profile!r})"
             raise ConfigError(
                 f"target_usage must be below compact_threshold, got {self.target_usage!r} and "
-                f"{self.compact_threshold!r}; a compaction must free something"
+                f"{self.compact_threshold!r}{of}; a compaction must free something"
             )
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import re
 from dataclasses import FrozenInstanceError, asdict, replace
@@ -10,11 +11,21 @@ from typing import Any
 
 import pytest
 
-from context_summarize.config import ALIASES, FOREIGN_KEYS, FOREIGN_VALUES, SETTINGS, SIBLINGS, Config
+from context_summarize.config import (
+    ALIASES,
+    FOREIGN_KEYS,
+    FOREIGN_VALUES,
+    PROFILES,
+    SETTINGS,
+    SIBLINGS,
+    Config,
+    Profile,
+)
 from context_summarize.config.siblings import READ_ON
 from context_summarize.errors import ConfigError
 
 DEFAULTS = {
+    "profile": "balanced",
     "summary_provider": None,
     "summary_model": None,
     "keep_recent": 10,
@@ -50,6 +61,7 @@ DEFAULTS = {
 """The documented defaults; the default of `elide_tool_results` depends on the budget."""
 
 GOOD: dict[str, list[Any]] = {
+    "profile": ["balanced", "lean", "frugal", "verbatim"],
     "summary_provider": ["openai", None],
     "summary_model": ["small", None],
     "keep_recent": [0, 1, 1_000],
@@ -85,6 +97,7 @@ GOOD: dict[str, list[Any]] = {
 }
 NAN, INF = float("nan"), float("inf")
 BAD: dict[str, list[Any]] = {
+    "profile": ["cheap", "Lean", "", None, True, 5, ["lean"]],
     "summary_provider": ["", "  ", 5, ["openai"]],
     "summary_model": ["", 5, True],
     "keep_recent": [-1, 1.5, "10", True, None],
@@ -183,6 +196,48 @@ def test_a_target_at_or_above_the_threshold_is_refused_with_both_values() -> Non
     for target, threshold in ((0.3, 0.3), (0.5, 0.4)):
         with pytest.raises(ConfigError, match=f"got {target} and {threshold}"):
             Config.from_mapping({"target_usage": target, "compact_threshold": threshold})
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_a_profile_is_the_settings_that_it_stands_for(name: Profile) -> None:
+    """As a key and as a keyword; a copy keeps them."""
+    made = Config.from_mapping({"profile": name})
+    assert made == Config(profile=name) == replace(Config(**PROFILES[name]), profile=name) == replace(made)
+    assert {key for key in SETTINGS if getattr(made, key) != getattr(Config(), key)} - {"profile"} == {*PROFILES[name]}
+
+
+@pytest.mark.parametrize("name", PROFILES)
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("compaction_threshold", 0.95),
+        ("prefetch_threshold", None),
+        ("summary_tokens", None),
+        ("keep_recent", 10),
+        ("elide_tool_results", "auto"),
+    ],
+)
+def test_a_single_setting_overrides_that_of_the_profile(name: Profile, key: str, value: Any) -> None:
+    """Whatever it is, also none, the default or another name; the others stay those of the profile."""
+    made, ours = Config.from_mapping({key: value, "profile": name}), ALIASES.get(key, key)
+    assert made == replace(Config(profile=name), **{ours: value})
+    assert getattr(made, ours) == value
+
+
+def test_a_target_above_the_threshold_of_a_profile_names_the_profile() -> None:
+    """The threshold is not the user's own."""
+    with pytest.raises(ConfigError, match=r"got 0\.6 and 0\.\d+ \(see profile 'frugal'\)"):
+        Config(profile="frugal", target_usage=0.6)
+
+
+def test_profiles_go_from_the_smallest_requests_to_the_most_verbatim() -> None:
+    """Each has a larger trigger and target than the one before, and background work starts between the two."""
+    made = [Config(profile=name) for name in ("frugal", "lean", "balanced", "verbatim")]
+    for smaller, larger in itertools.pairwise(made):
+        assert smaller.compact_threshold < larger.compact_threshold
+        assert smaller.target_usage < larger.target_usage
+    for config in made:
+        assert config.target_usage < (config.prefetch_threshold or 0) < config.compact_threshold
 
 
 def test_the_other_name_of_the_threshold_is_taken() -> None:
