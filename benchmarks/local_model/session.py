@@ -1,173 +1,190 @@
-"""A recorded session played with a real model as its provider, and what every call for a summary took and brought."""
+"""A session played to one contestant with a real model behind it, and what every call took and brought."""
 
 from __future__ import annotations
 
-import logging
+import asyncio
+import functools
+import sys
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from amplifier_core.llm_errors import ContextLengthError, LLMError
+from amplifier_core.message_models import ChatRequest, Message
+
+from benchmarks.local_model.calls import SESSION, SUMMARY, Call, Noted
+from benchmarks.local_model.contestants import MAX_OUTPUT, OURS, OursWithModel, closed, make, terms_of
 from benchmarks.local_model.server import LocalServer
-from context_summarize import SummarizingContextManager
-from context_summarize.messages.rows import JsonRow
+from benchmarks.local_model.sessions import Row, Session, kept
+from benchmarks.peers import Contestant, text_of
 from context_summarize.providers.openai_compatible import make_provider
-from context_summarize.stores.memory import MemoryStore
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure
 
-MAX_OUTPUT = 1_024
-"""Tokens of the longest answer."""
-CONFIG: Mapping[str, Any] = {
-    "segment_tokens": 2_048,
-    "max_concurrency": 1,
-    "request_timeout": 240,
-    "wait_seconds": 240,
-}
-"""On two idle cores the engine reads some 250 and writes some 100 tokens a second, on busy ones a tenth of that: few
-summaries, one at a time, so that the session keeps the engine's other slot and its prompt cache."""
-_SUMMARIZER = "context_summarize.summaries.summarizer"
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """One answer of the model to a request for a summary."""
-
-    seconds: float
-    read: int
-    """Tokens of its input."""
-    cached: int
-    """Tokens of those that the engine took from its prompt cache."""
-    wrote: int
-    finish: str
-    """Why it ended; the error's class where there was no answer."""
-    text: str
-    began: float
-    """Seconds since the start of the session."""
+BUDGET = 5_000
+"""Tokens that one request may hold, as `o200k_base` counts them; the small model's own tokens are up to half as many
+again, and an answer needs room too."""
+_TOLD_EVERY = 30.0
+"""Seconds between two lines of progress."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Played:
-    """What one session saw."""
+    """What one contestant did in one session."""
 
+    contestant: str
+    title: str = ""
+    settings: str = ""
+    session: str = ""
     rows: int = 0
+    """Of the session."""
+    played: int = 0
+    """Rows of those that were played before the time was over."""
+    tokens: int = 0
+    """Of the rows that were played."""
+    stopped: str = ""
+    """Why it ended early; empty if it did not."""
     requests: int = 0
     seconds: float = 0.0
     waited: float = 0.0
-    """Seconds that requests waited for summaries."""
+    """Seconds until the rows of a request were there, over all requests."""
+    waited_worst: float = 0.0
     calls: list[Call] = field(default_factory=list)
-    refused: dict[str, int] = field(default_factory=dict)
-    """Answers that validation refused, by its word for why."""
-    failures: dict[str, int] = field(default_factory=dict)
-    """Summaries that could not be had, by the event's `kind`."""
-    summaries: int = 0
-    """Made by the model."""
-    fallbacks: int = 0
-    """Fallback summaries in the last view."""
+    refused_requests: int = 0
+    """Requests of the session that the engine refused, mostly as too long."""
+    view_tokens: float = 0.0
+    """Of a request on average."""
+    values: int = 0
     in_view: int = 0
-    """Summaries in the last view, fallbacks among them."""
-    view: list[JsonRow] = field(default_factory=list)
+    near: int = 0
+    told: dict[str, Any] = field(default_factory=dict)
+    """What only this module tells: `summaries` made, answers `refused` by validation, `failures`, summaries `in_view`
+    of the last request, and `fallbacks` among them."""
+    view: list[Row] = field(default_factory=list)
     """The last one."""
+
+    def of(self, purpose: str) -> list[Call]:
+        """The calls of one purpose."""
+        return [call for call in self.calls if call.purpose == purpose]
 
     def as_json(self) -> dict[str, Any]:
         """All figures and texts."""
         return asdict(self)
 
 
-class _Watched:
-    """The provider, with a note of every call."""
+def played_of(told: Mapping[str, Any]) -> Played:
+    """A `Played` out of its JSON."""
+    return Played(**{**told, "calls": [Call(**call) for call in told["calls"]]})
 
-    def __init__(self, provider: Any, calls: list[Call]) -> None:
-        self._provider, self._calls, self._started = provider, calls, time.monotonic()
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._provider, name)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How a session is played."""
 
-    async def complete(self, request: Any, **kwargs: Any) -> Any:
-        began = time.monotonic()
-        try:
-            response = await self._provider.complete(request, **kwargs)
-        except BaseException as error:  # a call that takes too long is cancelled
-            self._note(began, finish=type(error).__name__)
-            raise
-        usage = response.usage
-        self._note(
-            began,
-            finish=response.finish_reason or "",
-            read=usage.input_tokens if usage else 0,
-            cached=(usage.cache_read_tokens or 0) if usage else 0,
-            wrote=usage.output_tokens if usage else 0,
-            text="\n".join(block.text for block in response.content if block.type == "text"),
+    budget: int = BUDGET
+    minutes: float = 20.0
+    """The longest that one contestant may take."""
+    asks: bool = True
+    """All of the session's own requests go to the model too, so that its prompt cache is measured; it writes one token.
+    Without, only the last one does."""
+    config: Mapping[str, Any] = field(default_factory=dict)
+    """Settings of this module beside those of `contestants.CONFIG`."""
+
+
+class _Play:
+    def __init__(self, name: str, session: Session, server: LocalServer, terms: Terms, count: Callable[[str], int]):
+        self._session, self._terms = session, terms
+        self._count = functools.lru_cache(maxsize=50_000)(count)
+        self._sizes = [measure(row, self._count) for row in session.rows]
+        self.played = Played(contestant=name, session=session.name, rows=len(session.rows))
+        self._started = time.monotonic()
+        self.provider = make_provider(
+            server.base_url, server.model, context_window=server.window, max_output_tokens=MAX_OUTPUT
         )
-        return response
+        self._asked = Noted(self.provider, self.played.calls, SESSION, self._started)
+        summarises = Noted(self.provider, self.played.calls, SUMMARY, self._started)
+        mean = sum(self._sizes) / max(1, len(self._sizes))
+        made = make(name, terms_of(summarises, self._count, terms.budget, mean, terms.config))
+        self.contestant: OursWithModel | Contestant = made
+        self.played.title, self.played.settings = made.title, made.settings
+        self._told = self._started
 
-    def _note(self, began: float, finish: str, read: int = 0, cached: int = 0, wrote: int = 0, text: str = "") -> None:
-        seconds = time.monotonic() - began
-        self._calls.append(Call(round(seconds, 1), read, cached, wrote, finish, text, round(began - self._started, 1)))
+    async def run(self) -> None:
+        """Play until the rows or the minutes are over."""
+        try:
+            async with asyncio.timeout(self._terms.minutes * 60):
+                for row in self._session.rows:
+                    if row["role"] == "assistant":
+                        await self._request(asks=self._terms.asks)
+                    await self.contestant.add(dict(row))
+                    self.played.played += 1
+                    self._progress()
+                await self._request(asks=True)
+        except TimeoutError:
+            self.played.stopped = f"time was over ({self._terms.minutes:g} minutes)"
+        except Exception as error:  # noqa: BLE001 (a peer may raise anything into its host: the session ends there)
+            self.played.stopped = f"{type(error).__name__}: {error}"[:300]
+        self._finish()
+
+    async def _request(self, *, asks: bool) -> None:
+        played, began = self.played, time.monotonic()
+        played.view = await self.contestant.view()
+        waited = time.monotonic() - began
+        played.waited += waited
+        played.waited_worst = max(played.waited_worst, waited)
+        size = sum(measure(row, self._count) for row in played.view)
+        played.view_tokens = (played.view_tokens * played.requests + size) / (played.requests + 1)
+        played.requests += 1
+        if asks:
+            try:
+                await self._asked.complete(
+                    ChatRequest(messages=[Message(**row) for row in played.view], max_output_tokens=1)
+                )
+            except (ContextLengthError, LLMError):
+                played.refused_requests += 1
+
+    def _finish(self) -> None:
+        played = self.played
+        played.seconds = time.monotonic() - self._started
+        played.tokens = sum(self._sizes[: played.played])
+        found = kept("\n".join(_shown(row) for row in played.view), self._session.first(played.played).questions)
+        played.values, played.in_view, played.near = found.values, found.in_view, found.near
+
+    def _progress(self) -> None:
+        now, played = time.monotonic(), self.played
+        if now - self._told < _TOLD_EVERY:
+            return
+        self._told = now
+        print(
+            f"  {played.contestant}: {played.played} of {played.rows} rows, {now - self._started:.0f} s, "
+            f"{len(played.of(SUMMARY))} calls for summaries",
+            file=sys.stderr,
+            flush=True,
+        )
 
 
-class _Refusals(logging.Handler):
-    """Counts the answers that validation refuses, which the summariser tells its log."""
+async def play(name: str, session: Session, server: LocalServer, terms: Terms | None = None) -> Played:
+    """Play a session to one contestant: before each assistant row, and at the end, a request is made.
 
-    def __init__(self) -> None:
-        super().__init__(logging.INFO)
-        self.counted: Counter[str] = Counter()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if str(record.msg).startswith("summary refused") and isinstance(record.args, tuple):
-            self.counted[str(record.args[1])] += 1
-
-
-class _Events:
-    """A host that counts this module's events."""
-
-    def __init__(self) -> None:
-        self.summaries = 0
-        self.failures: Counter[str] = Counter()
-        self.hooks = self
-
-    def get(self, mount_point: str) -> dict[str, Any]:
-        """Nothing is mounted: the provider comes with each request."""
-        return {}
-
-    async def emit(self, event: str, data: Mapping[str, Any]) -> None:
-        """Count an event."""
-        if event == "context-summarize:summary":
-            self.summaries += 1
-        elif event == "context-summarize:failure":
-            self.failures[str(data["kind"])] += 1
-
-
-async def play(
-    server: LocalServer, rows: Sequence[JsonRow], *, budget: int, config: Mapping[str, Any] | None = None
-) -> Played:
-    """Play a session: before each assistant row a request is made, and the model is asked for nothing but summaries.
-
-    Args:
-        budget: tokens that one request may hold.
-        config: settings beside `CONFIG`.
+    Raises:
+        ImportError: the peer is not installed.
+        KeyError: there is no contestant of that name.
     """
-    played, host, refusals = Played(rows=len(rows)), _Events(), _Refusals()
-    provider = make_provider(server.base_url, server.model, context_window=server.window, max_output_tokens=MAX_OUTPUT)
-    watched = _Watched(provider, played.calls)
-    manager = SummarizingContextManager(host, config={**CONFIG, **(config or {})}, store=MemoryStore())
-    log = logging.getLogger(_SUMMARIZER)
-    before = log.level
-    log.addHandler(refusals)
-    log.setLevel(logging.INFO)
-    started = time.monotonic()
+    counter = TokenCounter()
+    await counter.load()
+    run = _Play(name, session, server, terms or Terms(), counter.count)
     try:
-        for row in rows:
-            if row["role"] == "assistant":
-                played.view = await manager.get_messages_for_request(budget, watched)
-                played.requests += 1
-            await manager.add_message(row)
-        statistics = await manager.statistics()
+        await run.run()
+        if name == OURS and isinstance(run.contestant, OursWithModel):
+            run.played.told = await run.contestant.told()
     finally:
-        log.removeHandler(refusals)
-        log.setLevel(before)
-        await manager.close()
-        await provider.close()
-    played.seconds, played.waited = time.monotonic() - started, statistics.waited_s
-    played.in_view, played.fallbacks = statistics.summaries, statistics.digests
-    played.refused, played.failures, played.summaries = dict(refusals.counted), dict(host.failures), host.summaries
-    return played
+        await closed(run.contestant)
+        await run.provider.close()
+    return run.played
+
+
+def _shown(row: Row) -> str:
+    """The text of a row with its calls' arguments."""
+    calls = " ".join(str(call.get("arguments", "")) for call in row.get("tool_calls") or [])
+    return f"{text_of(row)}\n{calls}"

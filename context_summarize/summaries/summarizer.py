@@ -34,6 +34,7 @@ from context_summarize.summaries.request import input_limit, instructions_of, su
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.slots import Slots
 from context_summarize.summaries.usage import Run
+from context_summarize.summaries.validation import REASONS
 from context_summarize.tokens.stepwise import count_steps
 from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.fences import numbered
@@ -137,7 +138,8 @@ class Summarizer:
         if isinstance(error, _Refused):
             # A provider that answers nothing usable, time after time, is as good as down.
             breaker.failed()
-            return SummaryUnavailable("the answer is no summary", kind=error.kind, attempts=attempts, refused=True)
+            text = f"the answer is no summary: {REASONS.get(error.kind, error.kind)}"
+            return SummaryUnavailable(text, kind=error.kind, attempts=attempts, refused=True)
         if isinstance(error, TooLargeError):
             breaker.failed()
             return SummaryUnavailable(self._clean(str(error))[:500], kind="too_large", attempts=attempts)

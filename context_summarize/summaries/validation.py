@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from context_summarize.summaries.answer import Answer
 
@@ -21,6 +22,21 @@ _ERROR_TEXT = re.compile(
 _SHORT = 400
 """Longest answer, in characters, that may count as a refusal or an error text; a real summary is longer."""
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*(?=\s|$)|[\u3002\uff01\uff1f]|(?<=\S)(?=\n)")
+
+REASONS: Mapping[str, str] = {
+    "tool_calls": "it calls tools",
+    "refusal": "the model declined",
+    "cut_off": "it filled the room that it was given and did not end",
+    "empty": "it holds no text",
+    "error_text": "it is the text of an error",
+    "not_smaller": "it is as long as what it summarises",
+    "copied": "it repeats the request",
+    "chat": "it greets, offers help or asks back",
+    "answer": "it speaks to the user instead of telling what was said",
+    "off_topic": "it is about something else",
+    "invented": "it lists ids that its source does not hold",
+}
+"""What the words for why an answer is no summary mean."""
 
 
 def refusal(answer: Answer, text: str, tokens: int, source_tokens: int) -> str | None:

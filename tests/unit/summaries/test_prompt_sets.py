@@ -23,7 +23,7 @@ from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.paths import ROOT
 
-NAMES = ("brief", "coding", "conversation", "default")
+NAMES = ("brief", "coding", "conversation", "default", "small")
 SHIPPED = ROOT / "prompts"
 PAGE = SHIPPED.parent / "docs" / "prompts.md"
 every_set = pytest.mark.parametrize("name", NAMES)
@@ -34,8 +34,9 @@ HEADINGS = {
                "Next step"],
     "conversation": ["People", "Wishes", "Standing rules", "Facts", "Promises", "Decisions", "Open questions", "Now"],
     "brief": ["Goal", "Standing rules", "Facts", "State"],
+    "small": ["Asked", "Done", "Open"],
 }  # fmt: skip
-WORDS = {"default": 350, "coding": 430, "conversation": 400, "brief": 160}
+WORDS = {"default": 350, "coding": 430, "conversation": 400, "brief": 160, "small": 120}
 """Words of instruction that each set may cost."""
 
 

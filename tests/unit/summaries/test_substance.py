@@ -46,6 +46,13 @@ INSTRUCTIONS = load_prompts("default").segment.fill(words="50", fence="=== trans
             "8. **Flight HAT412**\n9. **Flight HAT427**\n10. **Flight HAT435**\n11. **Flight HAT440**",
             "invented",
         ),
+        (
+            "The reservation summary has been updated with the details you requested. Here is the final plan for your "
+            "flight:\n\n### Detailed plan\n\n- **Task 1:** Move the reservation to HAT271.\n- **Task 2:** Pay $250.",
+            "answer",
+        ),
+        ("Here is the answer: #12 Yes, the reservation HAT136 can be moved to HAT271.", "answer"),
+        ("You can move your reservation HAT136 to flight HAT271 on May 21 for $250.", "answer"),
     ],
 )
 def test_an_answer_without_substance_is_refused(text: str, kind: str) -> None:
@@ -59,12 +66,24 @@ def test_an_answer_without_substance_is_refused(text: str, kind: str) -> None:
         "Goal: done.",
         "Goal: the user asked for something, and it was done.",
         "Sure, here is the summary: the reservation HAT136 was moved to HAT271.",
+        "You asked for reservation HAT136 to be moved to HAT271 on May 21, and it was done for $250.",
+        "Please move reservation HAT136 of mia_li_3668 to flight HAT271 on May 21.",
+        "Here is the summary: reservation HAT136 was moved. Your bags are unchanged.",
         "Ziel: Die Buchung HAT136 sollte verlegt werden. Stand: Sie wurde auf den neuen Flug umgebucht, der "
         "Aufpreis wurde mit dem Gutschein beglichen, das Gepäck blieb gleich, weitere Wünsche bestanden keine, und der "
         "Kunde bedankte sich freundlich bei der Mitarbeiterin.",
         "目标: 将预订改到另一航班。 状态: 已完成, 差价已用礼品卡支付。",
     ],
-    ids=["scripted", "scripted, longer", "announced", "another language", "another script"],
+    ids=[
+        "scripted",
+        "scripted, longer",
+        "announced",
+        "second person",
+        "extracted",
+        "announced, second person",
+        "another language",
+        "another script",
+    ],
 )
 def test_a_summary_passes(text: str) -> None:
     """Short ones, and those in the user's language with exact values of the source."""
