@@ -2,6 +2,7 @@
 
     python -m benchmarks.probes --provider provider-openai
     python -m benchmarks.probes --provider openai-compatible --base-url http://127.0.0.1:8000/v1 --model NAME
+    python -m benchmarks.probes --provider local-model --rows 40 --window 8192 --max-output 1024
 
 The recording is played through this module once, with summaries written by the provider, in a window of 40,000 tokens
 (--window). Every question of probes.json is then asked of the same provider twice: over the view that came out, and
@@ -17,8 +18,7 @@ import argparse
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,16 +28,14 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.examiner import KINDS, Answer, Examiner, Probe, read_probes
+from benchmarks.local_model.server import EngineError
+from benchmarks.probed import add_options, asked_provider
 from context_summarize import Config, ContextSummarizeError, SummarizingContextManager
 from context_summarize.cli.options import MAX_OUTPUT, WINDOW, read_config
 from context_summarize.cli.terminal import Refused
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.counted import CountedProvider
-from context_summarize.providers.installed import mounted_provider
-from context_summarize.providers.offline import OfflineProvider
-from context_summarize.providers.openai_compatible import NAME as OPENAI_COMPATIBLE
-from context_summarize.providers.openai_compatible import make_provider
 from context_summarize.replay.session_files import read_session
 from context_summarize.session.host import Window, request_budget
 from context_summarize.stores.memory import MemoryStore
@@ -226,7 +224,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     out = Console(highlight=False)
     try:
         report = asyncio.run(_run(options))
-    except (ContextSummarizeError, Refused, OSError, ValueError) as error:
+    except (ContextSummarizeError, EngineError, Refused, OSError, ValueError) as error:
         print(f"Error: {error}", file=sys.stderr)
         return 2
     if options.json:
@@ -240,20 +238,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.probes", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument(
-        "--provider",
-        required=True,
-        metavar="MODULE",
-        help=f"an installed Amplifier provider module by its entry point, {OPENAI_COMPATIBLE}, or offline (no model: "
-        "shows what the output looks like)",
-    )
-    parser.add_argument("--base-url", metavar="URL", help=f"with {OPENAI_COMPATIBLE}: where the API begins")
-    parser.add_argument("--model", metavar="NAME", help=f"with {OPENAI_COMPATIBLE}: the model")
-    parser.add_argument("--key-env", metavar="VARIABLE", help=f"with {OPENAI_COMPATIBLE}: where the key is")
+    add_options(parser)
     parser.add_argument("--window", type=int, default=WINDOW, metavar="TOKENS", help=f"of the session [{WINDOW}]")
     parser.add_argument("--max-output", type=int, default=MAX_OUTPUT, metavar="TOKENS", help=f"[{MAX_OUTPUT}]")
     parser.add_argument("--config", action="append", default=[], metavar="KEY=VALUE", help="a setting of the module")
     parser.add_argument("--recording", type=Path, default=ROOT / "examples" / "airline-desk.jsonl", metavar="FILE")
+    parser.add_argument("--rows", type=int, metavar="N", help="only the first ones, and the questions about them")
     parser.add_argument("--questions", type=Path, default=PROBES, metavar="FILE", help="in the form of probes.json")
     parser.add_argument("--json", action="store_true", help="print one JSON object, answers included")
     return parser
@@ -261,31 +251,13 @@ def _parser() -> argparse.ArgumentParser:
 
 async def _run(options: argparse.Namespace) -> Report:
     config = read_config(options.config, None)
-    rows, probes = read_session(options.recording), read_probes(options.questions)
+    rows = read_session(options.recording)[: options.rows]
+    probes = [probe for probe in read_probes(options.questions) if probe.rows[1] <= len(rows)]
     budget = Window(options.window, options.max_output).budget(config.safety_margin)
-    async with _provider(options) as (name, provider):
+    async with asked_provider(options) as (name, provider):
         return await run(
             rows, probes, provider, name=name, source=options.recording.name, config=config, token_budget=budget
         )
-
-
-@asynccontextmanager
-async def _provider(options: argparse.Namespace) -> AsyncIterator[tuple[str, Any]]:
-    if options.provider == OPENAI_COMPATIBLE:
-        if not (options.base_url and options.model):
-            raise ValueError(f"--provider {OPENAI_COMPATIBLE} needs --base-url and --model")
-        made = make_provider(options.base_url, options.model, key_env=options.key_env)
-        try:
-            yield f"{OPENAI_COMPATIBLE} ({options.model})", made
-        finally:
-            await made.close()
-    elif options.provider == OfflineProvider.name:
-        counter = TokenCounter()
-        await counter.load()
-        yield OfflineProvider.name, OfflineProvider(counter.count, context_window=options.window)
-    else:
-        async with mounted_provider(options.provider) as (name, mounted):
-            yield name, mounted
 
 
 if __name__ == "__main__":

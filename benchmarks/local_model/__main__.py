@@ -53,7 +53,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _one(name: str, session: Session, options: argparse.Namespace, run: dict[str, Any]) -> None:
     """Play one session to one contestant, with an engine of its own."""
     print(f"{session.name}, {name}: {len(session.rows)} rows", file=sys.stderr, flush=True)
-    terms = Terms(budget=options.budget, minutes=options.minutes, config=dict(options.config))
+    terms = Terms(
+        budget=options.budget, minutes=options.minutes, asks=not options.summaries_only, config=dict(options.config)
+    )
     try:
         with _server(options) as server:
             played = asyncio.run(play(name, session, server, terms))
@@ -136,6 +138,7 @@ def _parser() -> argparse.ArgumentParser:
         "--chat", action="append", type=Path, default=[], metavar="FILE", help="instead of BEAM's first"
     )
     parser.add_argument("--data", type=Path, default=DATA, metavar="DIR", help="of benchmarks.real.fetch")
+    parser.add_argument("--summaries-only", action="store_true", help="the model answers no request but the last")
     parser.add_argument("--only-chats", action="store_true", help="without the recording")
     parser.add_argument("--save", type=Path, metavar="FILE", help="all figures and texts, as JSON")
     parser.add_argument("--page", type=Path, metavar="FILE", help="the page; without it, it is printed")

@@ -40,6 +40,7 @@ from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.pieces import cut_pieces
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.summarizer import TOTAL_DEADLINE, Summarizer, own_call
+from context_summarize.summaries.validation import REASONS
 from context_summarize.testing import ScriptedProvider
 from context_summarize.transcript.fences import escape_fence, fence_of, numbered
 from context_summarize.transcript.rows import RenderedRow
@@ -453,8 +454,22 @@ class TestGate:
             ("Error: upstream", "error_text"),
             (TRANSCRIPT, "not_smaller"),
             (answer("x", finish_reason="content_filter"), "refusal"),
+            ("I'm glad to assist you with your request. Can you please tell me more?", "chat"),
+            ("Here is the answer: #12 Yes, you can.", "answer"),
+            ("## Summary 7 of 6\nIt was found.", "copied"),
         ],
-        ids=["empty", "cut off", "tool calls", "refusal", "error text", "not smaller", "filter"],
+        ids=[
+            "empty",
+            "cut off",
+            "tool calls",
+            "refusal",
+            "error text",
+            "not smaller",
+            "filter",
+            "chat",
+            "answer",
+            "copied",
+        ],
     )
     async def test_a_refused_answer_gets_one_more_try_with_more_room(self, bad: Any, kind: str) -> None:
         """The second answer may pass; a second refusal is the end."""
@@ -464,6 +479,7 @@ class TestGate:
         assert rooms == [256, 2_400 if kind == "cut_off" else 512]
         found = await failure(summarizer(), ScriptedProvider([bad, bad, ANSWER]))
         assert (found.kind, found.attempts, found.permanent) == (kind, 2, False)
+        assert str(found) == f"the answer is no summary: {REASONS[kind]}"
 
     @pytest.mark.parametrize("window", [4_000, 8_000, 9_000])
     async def test_the_second_try_has_more_room_in_a_small_window_too(self, window: int) -> None:
