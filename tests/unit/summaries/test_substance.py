@@ -21,7 +21,7 @@ Please move reservation HAT136 of mia_li_3668 to flight HAT271 on May 21.
 #2 assistant
 The reservation was moved to HAT271; the difference of $250 was paid with the gift card, and the bags are unchanged.
 """
-INSTRUCTIONS = load_prompts("default").segment.fill(words="50", fence="=== transcript 0 ===")
+INSTRUCTIONS = load_prompts("default").segment.fill(words="50", fence="=== transcript 0123456789abcdef0123 ===")
 
 
 @pytest.mark.parametrize(
@@ -51,6 +51,17 @@ INSTRUCTIONS = load_prompts("default").segment.fill(words="50", fence="=== trans
             "flight:\n\n### Detailed plan\n\n- **Task 1:** Move the reservation to HAT271.\n- **Task 2:** Pay $250.",
             "answer",
         ),
+        (
+            "No, no one has confirmed any of the later flights you requested. You've got a lot of options but none of "
+            "them work. Please let me know what you're looking for.\n\nHere's the option that should work, you can "
+            "move to HAT271.",
+            "answer",
+        ),
+        (
+            'The user asked: "Which of the previous 3 options work for the reservation?"\n\n'
+            + 'The user asked: "Which of the previous 3 options don\'t work for me?"\n\n' * 6,
+            "repeats",
+        ),
         ("Here is the answer: #12 Yes, the reservation HAT136 can be moved to HAT271.", "answer"),
         ("You can move your reservation HAT136 to flight HAT271 on May 21 for $250.", "answer"),
     ],
@@ -69,6 +80,7 @@ def test_an_answer_without_substance_is_refused(text: str, kind: str) -> None:
         "You asked for reservation HAT136 to be moved to HAT271 on May 21, and it was done for $250.",
         "Please move reservation HAT136 of mia_li_3668 to flight HAT271 on May 21.",
         "Here is the summary: reservation HAT136 was moved. Your bags are unchanged.",
+        "Goal: move HAT136.\nState: it was moved to HAT271.\n=== transcript 0123456789abcdef0123 ===",
         "Ziel: Die Buchung HAT136 sollte verlegt werden. Stand: Sie wurde auf den neuen Flug umgebucht, der "
         "Aufpreis wurde mit dem Gutschein beglichen, das Gepäck blieb gleich, weitere Wünsche bestanden keine, und der "
         "Kunde bedankte sich freundlich bei der Mitarbeiterin.",
@@ -81,6 +93,7 @@ def test_an_answer_without_substance_is_refused(text: str, kind: str) -> None:
         "second person",
         "extracted",
         "announced, second person",
+        "closed",
         "another language",
         "another script",
     ],
