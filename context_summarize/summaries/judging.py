@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from context_summarize.summaries.answer import Answer
 from context_summarize.summaries.prompts import PromptTemplate
-from context_summarize.summaries.substance import missing_substance
+from context_summarize.summaries.substance import is_loop, missing_substance
 from context_summarize.summaries.validation import refusal, whole_sentences
 from context_summarize.tokens.measure import Count
 
@@ -66,7 +66,7 @@ class AnswerJudge:
         size = self._count(whole)
         if not least <= size < source.tokens:
             return Judged(kind, text, tokens)
-        lacking = missing_substance(whole, source.text, instructions)
+        lacking = "repeats" if is_loop(whole, source.text) else missing_substance(whole, source.text, instructions)
         if takes_cut or lacking:
             return Judged(lacking, whole, size, is_cut=lacking is None)
         return Judged(kind, whole, size, is_cut=True)

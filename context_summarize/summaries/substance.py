@@ -96,7 +96,6 @@ def missing_substance(text: str, source: str, instructions: str = "") -> str | N
     and no exact value with its source. A summary in another language than its source passes by exact values. Texts of
     few words are not judged by their words. `invented`: it lists many ids, and next to none of them stands in its
     source. `answer`: it opens by speaking to the user in words that its source does not hold, and tells of nobody.
-    `repeats`: most of its sentences are the same, and its source does not say them.
     """
     if _COPIED.match(text):
         return "copied"
@@ -105,14 +104,22 @@ def missing_substance(text: str, source: str, instructions: str = "") -> str | N
     own = _without_lines_of(instructions, text)
     if own != text and _is_empty(own, source):
         return "copied"
-    if _is_loop(own, source):
-        return "repeats"
     if len(telling_words(own)) < _ENOUGH:
         if _is_chat(own, source):
             return "chat"
     elif _is_off_topic(own, source):
         return "off_topic"
     return "answer" if _is_answer(own, source) else None
+
+
+def is_loop(text: str, source: str) -> bool:
+    """True if a text says the same again and again, and its source does not: a model that could not end."""
+    sentences = [part.lower().split() for part in _SENTENCE.split(text[:_MOST_READ])]
+    said = Counter(" ".join(part) for part in sentences if len(part) >= _LONG)
+    if said.total() < _LOOPS or len(said) >= _LEAST_NEW * said.total():
+        return False
+    known = " ".join(source[:_MOST_READ].lower().split())
+    return any(part not in known for part, times in said.most_common(_MOST_LOOPS) if times > 1)
 
 
 def _is_chat(text: str, source: str) -> bool:
@@ -128,16 +135,6 @@ def _is_answer(text: str, source: str) -> bool:
     known = " ".join(source[:_MOST_READ].split())
     opening = [part.strip() for part in _SENTENCE.split(text[:_MOST_OPENING].strip())][:_OPENING]
     return any(_ADDRESSES.search(part) and " ".join(part.split()) not in known for part in opening)
-
-
-def _is_loop(text: str, source: str) -> bool:
-    """True if it says the same again and again, and its source does not."""
-    sentences = [part.lower().split() for part in _SENTENCE.split(text[:_MOST_READ])]
-    said = Counter(" ".join(part) for part in sentences if len(part) >= _LONG)
-    if said.total() < _LOOPS or len(said) >= _LEAST_NEW * said.total():
-        return False
-    known = " ".join(source[:_MOST_READ].lower().split())
-    return any(part not in known for part, times in said.most_common(_MOST_LOOPS) if times > 1)
 
 
 def _without_lines_of(instructions: str, text: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 from context_summarize.facts.fallback import fallback_text
 from context_summarize.messages.text import content_text
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.substance import exact_values, missing_substance, telling_words
+from context_summarize.summaries.substance import exact_values, is_loop, missing_substance, telling_words
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.transcript.rows import RenderedRow, render_rows
 from tests.support.recorder import recording
@@ -57,11 +57,6 @@ INSTRUCTIONS = load_prompts("default").segment.fill(words="50", fence="=== trans
             "move to HAT271.",
             "answer",
         ),
-        (
-            'The user asked: "Which of the previous 3 options work for the reservation?"\n\n'
-            + 'The user asked: "Which of the previous 3 options don\'t work for me?"\n\n' * 6,
-            "repeats",
-        ),
         ("Here is the answer: #12 Yes, the reservation HAT136 can be moved to HAT271.", "answer"),
         ("You can move your reservation HAT136 to flight HAT271 on May 21 for $250.", "answer"),
     ],
@@ -101,6 +96,14 @@ def test_an_answer_without_substance_is_refused(text: str, kind: str) -> None:
 def test_a_summary_passes(text: str) -> None:
     """Short ones, and those in the user's language with exact values of the source."""
     assert missing_substance(text, SOURCE, INSTRUCTIONS) is None
+
+
+def test_a_loop_is_known_by_its_sentences() -> None:
+    """A real model's; not what its source repeats, nor lines with values of their own."""
+    loop = 'The user asked: "Which of the previous 3 options don\'t work for me?"\n\n' * 6
+    assert is_loop(f"The user asked for a flight. {loop}", SOURCE)
+    assert not is_loop(loop, f"{SOURCE}{loop}")
+    assert not is_loop("\n".join(f"The reservation HAT{at} was moved to May {at}." for at in range(20)), SOURCE)
 
 
 def extract(text: str, room: int) -> str:

@@ -457,6 +457,7 @@ class TestGate:
             ("I'm glad to assist you with your request. Can you please tell me more?", "chat"),
             ("Here is the answer: #12 Yes, you can.", "answer"),
             ("## Summary 7 of 6\nIt was found.", "copied"),
+            (answer("It goes on with the other options. " * 40, finish_reason="length"), "repeats"),
         ],
         ids=[
             "empty",
@@ -469,6 +470,7 @@ class TestGate:
             "chat",
             "answer",
             "copied",
+            "loop",
         ],
     )
     async def test_a_refused_answer_gets_one_more_try_with_more_room(self, bad: Any, kind: str) -> None:
