@@ -126,12 +126,13 @@ class OursWithModel:
     """This module with the real provider."""
 
     title = "context-summarize"
-    settings = ", ".join(f"{key}: {value}" for key, value in CONFIG.items())
+    settings = ""
     packages: ClassVar[tuple[str, ...]] = ("amplifier-module-context-summarize", "amplifier-core")
     frame = ""
 
     def __init__(self, terms: ModelTerms) -> None:
         self._terms = terms
+        self.settings = ", ".join(f"{key}: {value}" for key, value in {**CONFIG, **terms.config}.items())
         self._watched = Watched().__enter__()
         same = {"compact_threshold": terms.trigger, "keep_recent": terms.keep}
         self._manager = SummarizingContextManager(
