@@ -85,6 +85,8 @@ class Terms:
     budget: int = BUDGET
     minutes: float = 20.0
     """The longest that one contestant may take."""
+    max_output: int = MAX_OUTPUT
+    """Tokens of the longest answer that this module may ask for."""
     asks: bool = True
     """All of the session's own requests go to the model too, so that its prompt cache is measured; it writes one token.
     Without, only the last one does."""
@@ -100,7 +102,7 @@ class _Play:
         self.played = Played(contestant=name, session=session.name, rows=len(session.rows))
         self._started = time.monotonic()
         self.provider = make_provider(
-            server.base_url, server.model, context_window=server.window, max_output_tokens=MAX_OUTPUT
+            server.base_url, server.model, context_window=server.window, max_output_tokens=terms.max_output
         )
         self._asked = Noted(self.provider, self.played.calls, SESSION, self._started)
         summarises = Noted(self.provider, self.played.calls, SUMMARY, self._started)

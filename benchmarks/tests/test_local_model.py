@@ -116,7 +116,7 @@ async def test_a_short_session_is_summarised_by_a_real_model() -> None:
     await counter.load()
     session = airline().cut(5_000, counter.count)
     config = {"segment_tokens": 1_024, "keep_recent": 4, "summary_tokens": 100}
-    terms = Terms(budget=2_200, minutes=12, asks=False, config=config)
+    terms = Terms(budget=2_200, minutes=12, max_output=160, asks=False, config=config)
     # One thread: a second one that waits for a core holds up the first.
     with serving(Engine(threads=1)) as server:
         played = await play("ours", session, server, terms)
