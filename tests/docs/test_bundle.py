@@ -120,7 +120,8 @@ async def test_a_session_mounts_what_it_names(monkeypatch: pytest.MonkeyPatch) -
     plan = composed(FOUNDATION, {"bundle": {"name": "host"}, **host.config}, front)
     host.config["session"]["context"] = plan["session"]["context"]
     host.config["tools"] += front["tools"]
-    host.config["session"]["context"]["config"] |= {"segment_tokens": 512, "keep_recent": 6, "safety_margin": 500}
+    settings = {"segment_tokens": 512, "keep_recent": 6, "safety_margin": 500, "prefetch_threshold": None}
+    host.config["session"]["context"]["config"] |= settings  # without work ahead a compaction waits for its summaries
     await host.start()
     try:
         await host.talk(18)
