@@ -395,7 +395,7 @@ class TestMaking:
     def test_without_httpx_the_extra_is_named(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "httpx", None)
 
-        with pytest.raises(ConfigError, match=r"needs httpx.*amplifier-module-context-summarize\[openai-compatible\]"):
+        with pytest.raises(ConfigError, match=r"needs httpx.*pip install .httpx>="):
             make_provider("http://127.0.0.1:8000/v1", "m")
 
     def test_without_httpx_the_module_can_be_imported(self):
