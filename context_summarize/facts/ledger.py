@@ -74,22 +74,23 @@ def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
         rest = [fact for fact in fresh if fact.kind in IDENTIFIERS and not shown.holds(one_line(fact.value))]
         shelf.fill([fact for fact in rest if fact not in bare], 1)
         shelf.fill([fact for fact in rest if fact in bare], 1)
-    forms = _with_every_value(shelf, [fact for fact in first if _is_keyed(fact) and not is_date(fact.value)], max_tokens)
+    forms = _with_every_value(shelf, [fact for fact in first if fact.kind in IDENTIFIERS and not is_date(fact.value)])
     while forms and count(format_ledger([*forms.values()])) > max_tokens:
         forms.popitem()
     return tuple(forms[fact] for fact in fresh if fact in forms)
 
 
-def _with_every_value(shelf: _Shelf, keyed: Sequence[Fact], max_tokens: int) -> dict[Fact, Fact]:
-    """What has been chosen, each fact in the form in which it is shown; with short forms of `keyed` if they do not fit.
+def _with_every_value(shelf: _Shelf, exact: Sequence[Fact]) -> dict[Fact, Fact]:
+    """What has been chosen, each fact in the form in which it is shown; with short forms of `exact` if they do not fit.
 
-    Nothing changes unless a value of JSON is missing. Then facts are given up until all values of `keyed` fit:
+    Nothing changes unless a value of JSON is missing. Then facts are given up until all values of `exact` fit:
     words, commands and errors, dates, notes beyond `NOTED`, then the rows that were chosen last; their values return
     in short form. Rows in up to `WHOLE` of the tokens stay.
     """
-    wanted = sorted(keyed, key=lambda fact: not _is_prime(fact))
+    wanted = sorted(exact, key=lambda fact: (not _is_prime(fact), not _is_keyed(fact)))
     shown = Prose(format_ledger([*shelf.chosen]))
-    if not any(fact.label and not shown.holds(one_line(fact.value)) for fact in wanted):
+    from_json = any(fact.label for fact in wanted)
+    if not from_json or all(shown.holds(one_line(fact.value)) for fact in wanted if _is_prime(fact)):
         return {fact: fact for fact in shelf.chosen}
     groups = shelf.groups_to_give_up()
 
@@ -100,7 +101,7 @@ def _with_every_value(shelf: _Shelf, keyed: Sequence[Fact], max_tokens: int) -> 
         shown = Prose(format_ledger([*forms]))
         for fact in wanted:
             if fact not in forms and not shown.holds(one_line(fact.value)):
-                forms[fact] = fact if _place_of(fact) in places else short_form(fact)
+                forms[fact] = fact if _place_of(fact) in places else short_form(fact, noun=_noun_of(fact))
         return forms
 
     return fewest_given_up(ledger_after, len(groups), lambda forms: shelf.fits(forms.values()))

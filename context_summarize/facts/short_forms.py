@@ -12,11 +12,11 @@ Forms: TypeAlias = dict[Fact, Fact]
 """Fact → the form in which it is shown."""
 
 
-def short_form(fact: Fact) -> Fact:
-    """The fact without its row: `reservation 4WQ150: flight HAT136` becomes `flight HAT136`, its kind if no word."""
-    noun = fact.label.replace("_", " ")
+def short_form(fact: Fact, noun: str) -> Fact:
+    """The fact behind its label or noun alone: `flight HAT136` of `reservation 4WQ150: flight HAT136`; else bare."""
+    noun = fact.label.replace("_", " ") or noun
     plain = noun.replace(" ", "").isalpha() and noun.count(" ") <= 2
-    return replace(fact, about=f"{noun} {fact.value}" if plain else "", label="") if fact.label else fact
+    return replace(fact, about=f"{noun} {fact.value}" if plain else "", label="")
 
 
 def fewest_given_up(ledger_after: Callable[[int], Forms], most: int, fits: Callable[[Forms], bool]) -> Forms:
