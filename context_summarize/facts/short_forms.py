@@ -20,7 +20,7 @@ def short_form(fact: Fact, noun: str) -> Fact:
 
 
 def fewest_given_up(ledger_after: Callable[[int], Forms], most: int, fits: Callable[[Forms], bool]) -> Forms:
-    """The ledger after as few groups as possible are given up, 0…`most`, so that it fits; that after `most` if none does.
+    """The ledger that fits after the fewest groups are given up, 0…`most`; the one after `most` if none does.
 
     `ledger_after(n)` is the ledger after the first n groups; more groups are taken to leave more room.
     """
