@@ -56,7 +56,8 @@ def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
        because prose loses them most often; then other identifiers with a key, without dates, in up to `EXACT`;
     4. the other notes of what the user said, in up to `NOTES`; identifiers without a key, in up to `BARE`;
     5. other notes, user words, commands and errors;
-    6. what remains; last what the prose holds without its words.
+    6. what remains; last what the prose holds without its words;
+    7. where values of JSON are still missing, short forms take the place of the last: see `_with_every_value`.
 
     Within each class the kinds take turns, and each gives its best next fact, with the others that belong to the same
     row. A fact that does not fit is skipped, so one long text does not keep shorter ones out. A single user word
@@ -83,9 +84,9 @@ def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
 def _with_every_value(shelf: _Shelf, exact: Sequence[Fact]) -> dict[Fact, Fact]:
     """What has been chosen, each fact in the form in which it is shown; with short forms of `exact` if they do not fit.
 
-    Nothing changes unless a value of JSON is missing. Then facts are given up until all values of `exact` fit:
-    words, commands and errors, dates, notes beyond `NOTED`, then the rows that were chosen last; their values return
-    in short form. Rows in up to `WHOLE` of the tokens stay.
+    Nothing changes without values of JSON, or if no code, amount or path is missing. Else facts are given up until all
+    values of `exact` fit: user words, commands and errors, dates, notes beyond `NOTED`, then the rows chosen last,
+    whose values return in short form. Rows in up to `WHOLE` of the tokens stay. What does not fit even so is left out.
     """
     wanted = sorted(exact, key=lambda fact: (not _is_prime(fact), not _is_keyed(fact)))
     shown = Prose(format_ledger([*shelf.chosen]))
