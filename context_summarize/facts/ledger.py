@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
 from context_summarize.facts.extraction import IDENTIFIERS
 from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.facts.patterns import is_code, is_date, one_line
 from context_summarize.facts.prose import Prose
+from context_summarize.facts.short_forms import fewest_given_up, short_form
 from context_summarize.tokens.measure import Count
 
 LEDGER_LINE = "Exact values not to be paraphrased:"
@@ -19,6 +20,8 @@ SAID, TOLD, PRIME, EXACT, NOTES = 0.15, 0.3, 0.85, 0.92, 0.97
 dropped; notes of what the user said; codes, amounts and paths with a key; other identifiers with a key; more notes."""
 BARE = 0.65
 """The same for identifiers without a key."""
+NOTED, WHOLE = 0.1, 0.4
+"""Shares that notes and rows keep where values of JSON do not all fit with their words."""
 _PROSE = 0.75, 0.35, 0.45
 """Share of `summary_tokens` that is prose, at level 0, 1 and above."""
 
@@ -53,7 +56,8 @@ def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
        because prose loses them most often; then other identifiers with a key, without dates, in up to `EXACT`;
     4. the other notes of what the user said, in up to `NOTES`; identifiers without a key, in up to `BARE`;
     5. other notes, user words, commands and errors;
-    6. what remains; last what the prose holds without its words.
+    6. what remains; last what the prose holds without its words;
+    7. where values of JSON are still missing, short forms take the place of the last: see `_with_every_value`.
 
     Within each class the kinds take turns, and each gives its best next fact, with the others that belong to the same
     row. A fact that does not fit is skipped, so one long text does not keep shorter ones out. A single user word
@@ -71,10 +75,37 @@ def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
         rest = [fact for fact in fresh if fact.kind in IDENTIFIERS and not shown.holds(one_line(fact.value))]
         shelf.fill([fact for fact in rest if fact not in bare], 1)
         shelf.fill([fact for fact in rest if fact in bare], 1)
-    chosen = shelf.chosen
-    while chosen and count(format_ledger([*chosen])) > max_tokens:
-        chosen.popitem()
-    return tuple(fact for fact in fresh if fact in chosen)
+    forms = _with_every_value(shelf, [fact for fact in first if fact.kind in IDENTIFIERS and not is_date(fact.value)])
+    while forms and count(format_ledger([*forms.values()])) > max_tokens:
+        forms.popitem()
+    return tuple(forms[fact] for fact in fresh if fact in forms)
+
+
+def _with_every_value(shelf: _Shelf, exact: Sequence[Fact]) -> dict[Fact, Fact]:
+    """What has been chosen, each fact in the form in which it is shown; with short forms of `exact` if they do not fit.
+
+    Nothing changes without values of JSON, or if no code, amount or path is missing. Else facts are given up until all
+    values of `exact` fit: user words, commands and errors, dates, notes beyond `NOTED`, then the rows chosen last,
+    whose values return in short form. Rows in up to `WHOLE` of the tokens stay. What does not fit even so is left out.
+    """
+    wanted = sorted(exact, key=lambda fact: (not _is_prime(fact), not _is_keyed(fact)))
+    shown = Prose(format_ledger([*shelf.chosen]))
+    from_json = any(fact.label for fact in wanted)
+    if not from_json or all(shown.holds(one_line(fact.value)) for fact in wanted if _is_prime(fact)):
+        return {fact: fact for fact in shelf.chosen}
+    groups = shelf.groups_to_give_up()
+
+    def ledger_after(given_up: int) -> dict[Fact, Fact]:
+        gone = {fact for group in groups[:given_up] for fact in group}
+        forms = {fact: fact for fact in shelf.chosen if fact not in gone}
+        places = {_place_of(fact) for fact in forms}
+        shown = Prose(format_ledger([*forms]))
+        for fact in wanted:
+            if fact not in forms and not shown.holds(one_line(fact.value)):
+                forms[fact] = fact if _place_of(fact) in places else short_form(fact, noun=_noun_of(fact))
+        return forms
+
+    return fewest_given_up(ledger_after, len(groups), lambda forms: shelf.fits(forms.values()))
 
 
 def _fill_in_order(shelf: _Shelf, facts: Sequence[Fact], most: int) -> None:
@@ -117,6 +148,33 @@ class _Shelf:
                 self.chosen[fact] = None
                 self._opened |= {(fact.about, ""), _place_of(fact)}
                 self._spent += price
+
+    def fits(self, facts: Iterable[Fact]) -> bool:
+        """True if these facts fit into the room when they are shown."""
+        return self._count(format_ledger([*facts])) - self._count(LEDGER_LINE) <= self._room
+
+    def groups_to_give_up(self) -> list[list[Fact]]:
+        """What has been chosen and may be given up, the least important first; see `_with_every_value`."""
+        facts = [*self.chosen]
+        words = [[fact] for fact in facts if fact.kind in WORDS]
+        dates = [[fact] for fact in facts if fact.kind in IDENTIFIERS and is_date(fact.value)]
+        notes = [[fact] for fact in facts if fact.kind == "note"]
+        rows: dict[str, list[Fact]] = {}
+        for fact in facts:
+            if fact.kind in IDENTIFIERS and fact.about and not is_date(fact.value):
+                rows.setdefault(fact.about, []).append(fact)
+        beyond = self._beyond(notes, NOTED)
+        return [*words[::-1], *dates[::-1], *beyond, *self._beyond([*rows.values()], WHOLE)]
+
+    def _beyond(self, groups: Sequence[list[Fact]], share: float) -> list[list[Fact]]:
+        """The groups behind those that take this share of the room together, the last one first."""
+        kept = 0
+        while kept < len(groups):
+            together = [fact for group in groups[: kept + 1] for fact in group]
+            if self._count(format_ledger(together)) - self._count(LEDGER_LINE) > self._room * share:
+                break
+            kept += 1
+        return list(groups[kept:][::-1])
 
     def weigh(self) -> None:
         """What has been chosen weighs what it takes when it is shown."""

@@ -17,7 +17,7 @@ from context_summarize.facts.directives import (
 )
 from context_summarize.facts.extraction import IDENTIFIERS, coverage, extract_facts, fact_steps
 from context_summarize.facts.fact import Fact
-from context_summarize.facts.fallback import fallback_parts, joining_steps
+from context_summarize.facts.fallback import FALLBACK_LINE, fallback_parts, joining_steps
 from context_summarize.facts.ledger import build_ledger, format_ledger
 from context_summarize.facts.merged import merge_facts
 from context_summarize.summaries.job import Job
@@ -109,14 +109,16 @@ def leaf_fallback(job: Job, count: Count) -> Summary:
 def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Steps[Summary]:
     """The children's texts, and beside them the exact values of texts and ledgers.
 
-    Texts of models have half of the room. Of fallbacks only the newest has a sixth: their values stand in the ledgers.
+    Texts of models have half of the room. Of fallbacks only the newest has a sixth, or
+    what the first line takes: their values stand in the ledgers.
     """
     texts = [child.text for child in children]
     by_code = all(child.fallback for child in children)
     # As a segment's fallback: nobody is asked for prose, so the ledger has the room beside it too.
     most = job.summary_tokens * 3 // 2 if by_code else job.summary_tokens
     room = max(job.summary_tokens, min(most, job.source_tokens // 2))
-    text = yield from joining_steps(texts[-1:] if by_code else texts, room // 6 if by_code else room // 2, count)
+    share = max(room // 6, min(count(FALLBACK_LINE), room)) if by_code else room // 2
+    text = yield from joining_steps(texts[-1:] if by_code else texts, share, count)
     yield
     return _fallback(job, text, build_ledger(job.facts, text, room - count(text) - 2, count), count)
 

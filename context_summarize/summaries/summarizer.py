@@ -151,10 +151,11 @@ class Summarizer:
 
     def _summary(self, job: Job, target: Target, run: Run, text: str) -> Summary:
         said = f"{text}\n{format_directives(job.directives)}"
-        ledger = build_ledger(job.facts, said, ledger_tokens(job.summary_tokens, job.level), self._count)
-        shown = "\n\n".join(
-            part for part in (text, format_directives(job.directives, text), format_ledger(ledger)) if part
-        )
+        room, rules = ledger_tokens(job.summary_tokens, job.level), format_directives(job.directives, text)
+        # What the rules take, the ledger of a segment leaves, up to a quarter: so its summary keeps its length.
+        room -= min(self._count(rules), room // 4) if rules and job.level == 0 else 0
+        ledger = build_ledger(job.facts, said, room, self._count)
+        shown = "\n\n".join(part for part in (text, rules, format_ledger(ledger)) if part)
         return Summary(
             key=job.key,
             level=job.level,

@@ -139,3 +139,24 @@ def test_a_huge_text_of_one_thing_is_no_hang(unit: str) -> None:
     text = unit * (HUGE // len(unit))
     assert len(list(labelled(text))) < len(text)
     assert all(len(fact.value) <= 500 for fact in extract_facts(rows(("user", text), ("tool", "{" + text))))
+
+
+def test_values_of_json_that_do_not_fit_with_their_words_stand_behind_their_noun() -> None:
+    """Every value is there, and the first rows keep their words."""
+    facts = [Fact("id", f"HAT{n:03}", about=f"reservation AB{n:02}CD", label="flight") for n in range(20)]
+    whole = sum(count(f"\nreservation AB00CD: flight HAT{n:03}") for n in range(20))
+    shown = format_ledger(build_ledger(facts, "", whole * 3 // 4, count))
+
+    assert all(fact.value in shown for fact in facts)
+    assert count(shown) <= whole * 3 // 4
+    assert "reservation AB00CD: flight HAT000" in shown
+    assert "\nflight HAT" in shown
+
+
+def test_notes_of_prose_keep_their_room_where_no_json_is() -> None:
+    """Amounts without a key do not push out what the user said."""
+    notes = [Fact("note", f"keep budget under {n} euros for trip", told=True) for n in range(100, 110)]
+    amounts = [Fact("amount", f"${n}") for n in range(1_000, 1_100)]
+    ledger = build_ledger([*amounts, *notes], "", 150, count)
+
+    assert sum(fact.kind == "note" for fact in ledger) >= 5
