@@ -50,11 +50,7 @@ def _told(found: Figures, name: str) -> list[str]:
         "",
         "| | ours | best peer | command |",
         "| --- | --- | --- | --- |",
-        *(
-            f"| {told} | **{rows[name][1]}** | {rows[name][2]} | {COMMAND} |"
-            for name, told in TOLD.items()
-            if name in rows
-        ),
+        *(f"| {told} | {rows[name][1]} | {rows[name][2]} | {COMMAND} |" for name, told in TOLD.items() if name in rows),
     ]
 
 

@@ -148,7 +148,7 @@ def test_the_table_of_the_readme_is_written_between_its_marks(chat, monkeypatch)
 
     assert new.startswith(f"before\n{readme.BEGIN}\n1 conversations of made, ")
     assert new.endswith(f"|\n{other}\n{readme.END}\nafter\n")
-    assert "| standing instructions kept | **1 of 1** | 0 (KeepLast) | `make bench-real` |" in new
+    assert "| standing instructions kept | 1 of 1 | 0 (KeepLast) | `make bench-real` |" in new
     assert "the table before" not in new
     assert readme.renewed(new, found) == new
     assert readme.renewed("no marks", found) == "no marks"

@@ -10,6 +10,7 @@ from typing import Any
 
 from context_summarize.cli.options import read_pair
 from context_summarize.cli.terminal import Refused
+from context_summarize.config import PROFILES
 
 DEFAULTS = "defaults"
 """Names the set without any setting."""
@@ -32,6 +33,8 @@ def read_set(given: str) -> Mapping[str, Any]:
         settings = read(given)
         if settings is not None:
             return settings
+    if given in PROFILES:
+        raise Refused(f"--config {given!r} is no file and has no KEY=VALUE; write profile={given}")
     raise Refused(
         f"--config {given!r} is no file and has no KEY=VALUE; name a settings file, settings such as "
         f'"keep_recent=20 compact_threshold=0.6", or {DEFAULTS}'

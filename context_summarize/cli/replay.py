@@ -140,11 +140,18 @@ def _shout(text: str) -> None:
     stderr().print(Text(plain(text), style="bold red"), soft_wrap=True)
 
 
+def _is_page(path: Path) -> bool:
+    """True for an HTML page, and for an empty file."""
+    with path.open("rb") as file:
+        start = file.read(200).lstrip().lower()
+    return not start or start.startswith((b"<!doctype html", b"<html"))
+
+
 def check_page(html: Path) -> None:
-    """Refuse a page that cannot be written, as far as this is visible before the work.
+    """Refuse a page that cannot be written, as far as this is visible before the work, or would replace other data.
 
     Raises:
-        Refused: there is no such folder, or the name is a folder's.
+        Refused: there is no such folder, or the name is a folder's, or that of a file that is no page.
     """
     folder = html.absolute().parent
     try:
@@ -152,5 +159,7 @@ def check_page(html: Path) -> None:
             raise Refused(f"{html} cannot be written: there is no folder {folder}")
         if html.is_dir():
             raise Refused(f"{html} cannot be written: it is a folder; name a file in it")
+        if html.is_file() and not _is_page(html):
+            raise Refused(f"{html} is not replaced: it is no HTML page, and may be a session; name another file")
     except OSError as error:
         raise Refused(f"{html} cannot be written: {error.strerror or error}") from None

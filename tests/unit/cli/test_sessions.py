@@ -172,3 +172,25 @@ def test_hostile_text_is_inert_on_that_page_and_secrets_are_taken_out():
 def test_a_page_that_cannot_be_written_is_one_line(tmp_path):
     assert "there is no folder" in refusal("inspect", "nix", "--html", tmp_path / "no" / "a.html")
     assert "cannot be written: File name too long" in refusal("inspect", ONE, "--html", tmp_path / ("x" * 300))
+
+
+@pytest.mark.parametrize("flag", [("report", "-o"), ("replay", "--html"), ("inspect", "--html")])
+@pytest.mark.parametrize("linked", [False, True])
+def test_a_session_is_never_replaced_by_a_page(tmp_path, flag, linked):
+    """Also where a link leads to it; a page of before, and an empty file, are replaced."""
+    path = store(tmp_path / "mine.jsonl", tool_session(6, size=200))
+    kept, name = path.read_bytes(), path
+    if linked:
+        name = tmp_path / "page.html"
+        name.symlink_to(path)
+
+    told = call(flag[0], path, *NARROW, flag[1], name)
+
+    assert told.exit_code == 2
+    assert "is not replaced: it is no HTML page" in " ".join(told.stderr.split())
+    assert path.read_bytes() == kept
+    page = tmp_path / "report.html"
+    for before in ("", "<!DOCTYPE html><p>old"):
+        page.write_text(before, "utf-8")
+        call(flag[0], path, *NARROW, flag[1], page)
+        assert len(page.read_text("utf-8")) > 1_000
