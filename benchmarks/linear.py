@@ -64,13 +64,16 @@ LISTED = (
     "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search",
     "redaction.assigned", "redaction.cookies",
     "redaction.keys", "redaction.marks",
-    "redaction.values", "redaction.views", "session.system_prompt", "summaries.allowance", "summaries.failures",
+    "redaction.values", "redaction.views", "replay.inspection_page",
+    "session.system_prompt", "summaries.allowance", "summaries.failures",
     "summaries.substance",
     "summaries.validation", "tokens.counter", "transcript.escaping", "transcript.fences", "transcript.forged",
     "transcript.rows",
 )  # fmt: skip
 """Modules whose patterns run over content, under `context_summarize`; formats of secrets are listed by themselves."""
 NO_CONTENT = {
+    "cli.config_sets": "reads settings on a command line",
+    "recall.context_tool": "reads a short list of numbers in a call",
     "providers.offline": "reads a request of ours",
 }
 """Modules with compiled patterns that never meet content, and what they meet."""

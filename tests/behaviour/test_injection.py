@@ -220,7 +220,8 @@ async def test_a_hostile_summary_stays_inside_its_frame(row):
     manager = await compacted(session("user", HARMLESS), provider)
     view = await manager.get_messages_for_request(200_000, provider)
 
-    assert any("State: done." in node["content"] for node in summaries(view))
+    shown = [node["content"] for node in summaries(view)]
+    assert any("State: done." in text or "Fallback summary by code" in text for text in shown)
     for node in summaries(view):
         assert broken(node) == []
 

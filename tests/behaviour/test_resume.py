@@ -329,7 +329,7 @@ async def test_a_repair_in_the_middle_pays_for_its_segment_alone(share: float, k
     row = users[int(len(users) * share)]
     repaired = [*rows[:row], {**rows[row], "content": f"{rows[row]['content']} Repaired."}, *rows[row + 1 :]]
     provider = working()
-    manager = SummarizingContextManager(store=store)
+    manager = SummarizingContextManager(store=store, auto_compact=False)  # none by itself: `compact()` is the next
     await manager.set_messages(rows)
     await manager.get_messages_for_request(8_000, provider)
     assert provider.calls == 0

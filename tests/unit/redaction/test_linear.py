@@ -15,7 +15,7 @@ FORMATS = ("redaction.formats", "redaction.halves")
 """Their patterns are listed one by one."""
 CHECKS = ("stores.address", "stores.sqlite_file", "persistence.beside", "persistence.session_file", "replay.report")
 """Modules whose functions use patterns on addresses, names of files and pages that were made here."""
-OTHERS = ("recall.reader", "redaction.own", *CHECKS)
+OTHERS = ("recall.context_tool", "recall.reader", "redaction.own", *CHECKS)
 """`recall.reader` matches a short query; the patterns of `redaction.own` are the user's, and are stopped."""
 
 

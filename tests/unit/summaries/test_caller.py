@@ -138,25 +138,32 @@ class TestAllowance:
         assert not is_too_long_answer(RateLimitError(text))
 
 
+def looked_up(times: int) -> str:
+    """So many sentences that all differ, by their words too."""
+    words = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "ivory", "jetty"]
+    names = (f"{words[at % 10]} {words[at // 10 % 10]} {words[(at * 7 + 3) % 10]}" for at in range(times))
+    return "".join(f"Order HAT136 was looked up. The {name} desk said that it is on its way. " for name in names)
+
+
 class TestCutOff:
     async def test_a_summary_cut_off_twice_stands_up_to_its_last_whole_sentence(self) -> None:
         """With more room the second time, long enough, and smaller than its source."""
-        text = "Order HAT136 was looked up. " * 30 + "And then it was th"
+        text = looked_up(30) + "And then it was th"
         provider = ScriptedProvider(then=answer(text, finish_reason="length"))
         made = await summarizer().make(job(), Target(provider, "main"))
         assert provider.calls == 2
-        assert made.text.endswith("looked up.")
+        assert made.text.endswith("on its way.")
 
     async def test_a_model_that_rambles_is_asked_once_from_then_on(self) -> None:
         """It has filled twice the room as well: what it writes first stands up to its last whole sentence."""
-        text = "Order HAT136 was looked up. " * 60 + "And then it was th"
+        text = looked_up(60) + "And then it was th"
         made, provider = summarizer(), ScriptedProvider(then=answer(text, finish_reason="length"))
         assert await rooms(made, provider) == [800, 1_600]
         assert await rooms(made, provider) == [800]
 
     async def test_a_model_that_ends_by_itself_with_more_room_does_not_ramble(self) -> None:
         """It gets as much at once the next time."""
-        text = "Order HAT136 was looked up. " * 60 + "And then it was th"
+        text = looked_up(60) + "And then it was th"
         made = summarizer()
         provider = ScriptedProvider([answer(text, finish_reason="length")], then=ANSWER)
         assert await rooms(made, provider) == [800, 1_600]
@@ -175,10 +182,10 @@ class TestCutOff:
     )
     async def test_the_first_answer_stands_where_the_second_is_none(self, second: Any) -> None:
         """What was paid for and is long enough is not thrown away."""
-        text = "Order HAT136 was looked up. " * 30 + "And then it was th"
+        text = looked_up(30) + "And then it was th"
         provider = ScriptedProvider([answer(text, finish_reason="length")], then=second)
         made = await summarizer().make(job(), Target(provider, "main"))
-        assert made.text.endswith("looked up.")
+        assert made.text.endswith("on its way.")
 
     @pytest.mark.parametrize("text", ["Order HAT136 was found. And th", "word " * 800, "It was found. " * 600])
     async def test_too_little_of_it_or_too_much_does_not(self, text: str) -> None:
