@@ -322,6 +322,10 @@ async def test_a_repair_in_the_middle_pays_for_its_segment_alone(share: float, k
     """`set_messages` with one row changed: nobody is asked before the next compaction, then for that segment only.
 
     What stands above it is merged anew; no other segment is read again, before it or after it.
+
+    Automatic compactions are off, so that `compact()` is the next one. This session ends just below
+    `compact_threshold`, and its scripted summaries are much shorter than asked. A fallback uses all the room of its
+    node: it may lift the request to the threshold, and then the next compaction is due in the request after the edit.
     """
     store, before = kept
     rows = before.rows
@@ -329,7 +333,7 @@ async def test_a_repair_in_the_middle_pays_for_its_segment_alone(share: float, k
     row = users[int(len(users) * share)]
     repaired = [*rows[:row], {**rows[row], "content": f"{rows[row]['content']} Repaired."}, *rows[row + 1 :]]
     provider = working()
-    manager = SummarizingContextManager(store=store, auto_compact=False)  # none by itself: `compact()` is the next
+    manager = SummarizingContextManager(store=store, auto_compact=False)
     await manager.set_messages(rows)
     await manager.get_messages_for_request(8_000, provider)
     assert provider.calls == 0
