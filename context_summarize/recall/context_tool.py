@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from amplifier_core.models import ToolResult
 
 from context_summarize.errors import SteeringError
+from context_summarize.recall.tool_input import number_as_text, text_fields
 
 NAME = "context"
 Action = Literal["status", "compact", "undo", "pin", "unpin"]
@@ -59,26 +60,13 @@ class ContextRequest:
 
     @classmethod
     def from_input(cls, given: Any) -> ContextRequest:
-        """A request from a tool's input. Empty values count as not given, because some models fill in every field.
+        """A request from a tool's input; see `text_fields`.
 
         Raises:
             SteeringError: the input has an unknown field, a value that is not text, or no known action.
         """
-        if not isinstance(given, Mapping):
-            raise SteeringError(f"the input must be an object, got {type(given).__name__}")
         known = [field.name for field in fields(cls)]
-        values: dict[str, str] = {}
-        for name, value in given.items():
-            if isinstance(name, str) and name.startswith("_"):
-                continue  # hosts add their own fields to the model's input, such as _tool_call_id
-            if name not in known:
-                raise SteeringError(f"unknown field {str(name)[:40]!r}; give {', '.join(known)}")
-            if name == "messages":
-                value = _as_text(value)
-            if value is not None and not isinstance(value, str):
-                raise SteeringError(f"{name} must be text, got {type(value).__name__}")
-            if value and value.strip():
-                values[name] = value.strip()
+        values = text_fields(given, known, choice=", ".join(known), as_text=_as_text, refuse=SteeringError)
         if "action" not in values:
             raise SteeringError(f"give an action: one of {', '.join(ACTIONS)}")
         return cls(**values)
@@ -112,12 +100,10 @@ class ContextRequest:
 
 def _as_text(value: Any) -> Any:
     """A number, or a list of numbers and ranges, as the text that it stands for: models send them so."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:d}" if value.bit_length() < 64 else "too many"
     if isinstance(value, list | tuple) and not any(isinstance(item, list | tuple) for item in value):
         parts = [_as_text(item) for item in value[: _MOST_MESSAGES + 1]]
         return ", ".join(parts) if all(isinstance(part, str) for part in parts) else value
-    return value
+    return number_as_text(value)
 
 
 class ContextTool:

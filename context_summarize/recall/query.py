@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 from context_summarize.errors import RecallError
+from context_summarize.recall.tool_input import number_as_text, text_fields
 
 MIN_TOKENS = 400
 """The least that an answer needs; below it the request counts as full."""
@@ -41,27 +41,14 @@ class RecallQuery:
 
     @classmethod
     def from_input(cls, given: Any) -> RecallQuery:
-        """A query from a tool's input. Empty values count as not given, because some models fill in every field.
+        """A query from a tool's input; see `text_fields`.
 
         Raises:
             RecallError: the input has an unknown field, a value that is not text, no value, or several.
         """
-        if not isinstance(given, Mapping):
-            raise RecallError(f"the input must be an object, got {type(given).__name__}")
         known = [field.name for field in fields(cls)]
-        values: dict[str, str] = {}
-        for name, value in given.items():
-            if isinstance(name, str) and name.startswith("_"):
-                continue  # hosts add their own fields to the model's input, such as _tool_call_id
-            if name not in known:
-                raise RecallError(f"unknown field {str(name)[:40]!r}; give one of {', '.join(known)}")
-            if name == "messages" and isinstance(value, int) and not isinstance(value, bool):
-                value = f"{value:d}" if value.bit_length() < 64 else "too many"
-            if value is not None and not isinstance(value, str):
-                raise RecallError(f"{name} must be text, got {type(value).__name__}")
-            if value and value.strip():
-                values[name] = value.strip()
-        return cls(**values)
+        choice = f"one of {', '.join(known)}"
+        return cls(**text_fields(given, known, choice=choice, as_text=number_as_text, refuse=RecallError))
 
 
 @dataclass(frozen=True, slots=True)
