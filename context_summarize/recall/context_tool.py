@@ -159,7 +159,7 @@ class ContextTool:
 
     async def _status(self) -> str:
         told = await self._call("statistics")
-        lines = [await self._use()]
+        lines = [_used(told)]
         if told.summaries:
             code = f", {told.digests} of them by code" if told.digests else ""
             lines.append(
@@ -175,11 +175,7 @@ class ContextTool:
         return "\n".join(lines)
 
     async def _use(self) -> str:
-        told = await self._call("statistics")
-        if not told.budget:
-            return f"The next request holds {told.view_tokens:,} tokens; its limit is not known yet."
-        share = told.view_tokens / told.budget
-        return f"The next request holds {told.view_tokens:,} of {told.budget:,} tokens ({share:.0%})."
+        return _used(await self._call("statistics"))
 
     async def _call(self, name: str, *arguments: Any) -> Any:
         work = self._capability(f"context.{name}")
@@ -193,6 +189,13 @@ _NOTHING = "Nothing was compacted: the newest messages are kept as they are, and
 
 def _counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
+
+
+def _used(told: Any) -> str:
+    if not told.budget:
+        return f"The next request holds {told.view_tokens:,} tokens; its limit is not known yet."
+    share = told.view_tokens / told.budget
+    return f"The next request holds {told.view_tokens:,} of {told.budget:,} tokens ({share:.0%})."
 
 
 def _pinned(numbers: tuple[int, ...]) -> str:
