@@ -57,6 +57,25 @@ class HostFace:
         await self._parts.services.outbox.flush()
         return rows
 
+    async def undo(self) -> int:
+        """Take the last compaction back without a call; the tokens that the request grows by.
+
+        Raises:
+            SteeringError: there is no compaction, or the earlier view does not fit; nothing has changed.
+        """
+        await self._loaded()
+        return await self._parts.requests.steer(self._parts.steering.undone)
+
+    async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
+        """Keep messages verbatim from the next compaction on; the numbers of all pinned ones. See `Steering.pinned`."""
+        await self._loaded()
+        return await self._parts.requests.steer(self._parts.steering.pinned(messages))
+
+    async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
+        """Let go of these pins, or of all; the numbers of those left. See `Steering.unpinned`."""
+        await self._loaded()
+        return await self._parts.requests.steer(self._parts.steering.unpinned(messages))
+
     @property
     def _system_prompt_factory(self) -> Callable[[], Awaitable[str]] | None:
         """Who is asked for the system prompt. Hooks read it under this name, wrap it, and set it again."""

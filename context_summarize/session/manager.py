@@ -27,7 +27,6 @@ from context_summarize.session.one_loop import OneLoop
 from context_summarize.session.parts import Parts, build_parts
 from context_summarize.session.snapshot import Snapshot, take_snapshot
 from context_summarize.session.statistics import Statistics, take_statistics
-from context_summarize.session.user_steering import UserSteering
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.protocol import SummaryStore
 
@@ -35,7 +34,7 @@ _MANY = 1_000
 """Rows above which an import into an empty history is taken in slices."""
 
 
-class SummarizingContextManager(HostFace, UserSteering):
+class SummarizingContextManager(HostFace):
     """An Amplifier context manager that keeps the whole history and sends a view of it that fits the window.
 
     `SummarizingContextManager(max_tokens=40_000, keep_recent=10)` works without a host: it keeps the history, and the
