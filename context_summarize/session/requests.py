@@ -14,11 +14,12 @@ from context_summarize.session.compaction import Compaction, Compactor, Deadline
 from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
 from context_summarize.session.limits import Host, RequestLimits, Wanted
 from context_summarize.session.prefetch import Prefetch
+from context_summarize.session.prompt_cache import PromptCache
 from context_summarize.session.records import Records
 from context_summarize.session.resume import Resumption
 from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
-from context_summarize.session.steering import Act, PromptCache, compact_from, compacted
+from context_summarize.session.steering import Act, compact_from, compacted, is_held
 from context_summarize.session.weighing import Weighing
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.tasks import SummaryTasks
@@ -45,12 +46,11 @@ class Requests:
         self.paused = False
         self.is_compacting = False
         """True while a compaction is being made."""
-        config = services.config
-        self._indexed_from = min(config.compact_threshold, config.prefetch_threshold or 1.0)
+        self._indexed_from = min(self._config.compact_threshold, self._config.prefetch_threshold or 1.0)
         """Share of the budget from which on segments are cut: below it no plan needs them."""
         self._weighing = Weighing()
         self._served: tuple[object, ...] | None = None
-        self._cache = PromptCache(config, services.clock)
+        self._cache = PromptCache(self._config.cache_ttl_seconds, services.clock)
 
     # --- the conversation -------------------------------------------------------------------------------------------
 
@@ -84,7 +84,8 @@ class Requests:
             is_last, wanted = False, await self._narrowed(wanted)
             while True:
                 limits, chat = await self._ready(wanted)
-                if cold and not self.paused and self._cache.may_compact(chat, limits, self._used(chat, limits)):
+                early = cold and self._is_near(chat, limits)
+                if early and not is_held(chat, self._config, limits.budget, self._used(chat, limits)):
                     cold = False
                     await self._compacted(chat, limits, Ask("cold_cache"), wait)
                     self._weighing.forget()
@@ -107,12 +108,12 @@ class Requests:
         async with self._lock:
             while True:
                 limits, chat = await self._ready(self._host.limits.last, is_due=True)
-                before = limits.used(self._server.view(chat).tokens())
+                before = self._used(chat, limits)
                 wait = Deadline(None, self._services.clock)
                 if await self._compacted(chat, limits, Ask("manual", focus), wait):
                     break
             await self._services.outbox.flush()
-            return before - limits.used(self._server.view(self.chat).tokens())
+            return before - self._used(self.chat, limits)
 
     async def steer(self, act: Act[T]) -> T:
         """Change the view or what the next one shows, between two requests; `act` says how, and what to return."""
@@ -226,11 +227,13 @@ class Requests:
 
     def _look_ahead(self, chat: Conversation, limits: RequestLimits) -> None:
         """Above `prefetch_threshold`: have the next compaction's summaries made in the background."""
-        config = self._config
-        if config.prefetch_threshold is None or not config.auto_compact or self.paused or self._host.is_cancelled():
-            return
-        if self._used(chat, limits) >= config.prefetch_threshold * limits.budget:
+        if self._is_near(chat, limits) and not self._host.is_cancelled():
             self._prefetch.look(chat, limits)
+
+    def _is_near(self, chat: Conversation, limits: RequestLimits) -> bool:
+        """Whether the next compaction's summaries may be made before it is due."""
+        threshold, is_automatic = self._config.prefetch_threshold, self._config.auto_compact and not self.paused
+        return threshold is not None and is_automatic and self._used(chat, limits) >= threshold * limits.budget
 
     async def _compacted(self, chat: Conversation, limits: RequestLimits, ask: Ask, wait: Deadline) -> bool:
         """Make a compaction if one is worth making; False if the history was replaced meanwhile: begin anew."""

@@ -1,4 +1,4 @@
-"""Steering: the last compaction is taken back, rows are pinned, and a cold prompt cache is made use of."""
+"""Steering: the last compaction is taken back, and rows are pinned."""
 
 from __future__ import annotations
 
@@ -43,6 +43,11 @@ def compact_from(chat: Conversation, config: Config, budget: int) -> float:
     """Tokens of the request at which a compaction is due; later once the last one has been taken back."""
     usual, held_at = config.compact_threshold * budget, chat.steered.held_at
     return usual if held_at is None else max(usual, held_at + config.min_fold * budget)
+
+
+def is_held(chat: Conversation, config: Config, budget: int, used: int) -> bool:
+    """True while a compaction that was taken back holds back the next one; `used`: tokens of the request."""
+    return chat.steered.held_at is not None and used < compact_from(chat, config, budget)
 
 
 def compacted(chat: Conversation, view: ViewState, record_hash: str) -> Conversation:
@@ -186,33 +191,3 @@ def _group_of(history: History, number: int) -> int:
             "and a tool call once all its results are there"
         )
     return found
-
-
-class PromptCache:
-    """Knows when the provider's prompt cache is cold: a request that is new to it anyway may as well be compacted."""
-
-    def __init__(self, config: Config, clock: Callable[[], float]) -> None:
-        self._config = config
-        self._clock = clock
-        self._served: tuple[float, History, int] | None = None
-        """Seconds of the clock at the last request, its history and how many rows it had."""
-
-    def served(self, chat: Conversation) -> None:
-        """A request has been served."""
-        self._served = (self._clock(), chat.history, len(chat.history))
-
-    def is_cold(self, chat: Conversation) -> bool:
-        """True if the pause since the last request was longer than the cache lives, and rows have been added."""
-        seconds = self._config.cache_ttl_seconds
-        if seconds is None or self._served is None:
-            return False
-        at, history, rows = self._served
-        return self._clock() - at > seconds and (history is not chat.history or len(chat.history) > rows)
-
-    def may_compact(self, chat: Conversation, limits: RequestLimits, used: int) -> bool:
-        """Whether summaries may be there for a compaction of a request of this size, and nothing holds it back."""
-        config = self._config
-        if config.prefetch_threshold is None or not config.auto_compact:
-            return False
-        is_held = chat.steered.held_at is not None and used < compact_from(chat, config, limits.budget)
-        return used >= config.prefetch_threshold * limits.budget and not is_held
