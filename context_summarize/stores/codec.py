@@ -30,6 +30,12 @@ class OtherFormat(DamagedEntry):
     """The entry has another format version, which another release reads: ignore it, but do not delete it."""
 
 
+def check_key(asked: str, own: str) -> None:
+    """Raises `DamagedEntry` where an entry that was read under one key says that it has another."""
+    if own != asked:
+        raise DamagedEntry("expected an entry of its own key, got one of another key")
+
+
 def encode_summary(summary: Summary) -> str:
     """One summary as ASCII text; `decode_summary` returns an equal one."""
     return _encode(summary, _SUMMARY, _SUMMARY_NAMES)

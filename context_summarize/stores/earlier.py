@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
+from context_summarize.stores.sqlite_connection import code_of, read_damaged_text, write_transaction
+
 logger = logging.getLogger(__name__)
 
 _COLUMNS = "kind, key, used, size, created, tokens, source_tokens, entry"
@@ -79,7 +81,7 @@ class EarlierFile:
             try:
                 self._is_ours(connection)
             except sqlite3.OperationalError as error:
-                if _code(error) not in _NO_LOG or _has_log(self._place):
+                if code_of(error) not in _NO_LOG or _has_log(self._place):
                     raise
                 connection.close()
                 connection, is_writable = _connect(self._place, "immutable=1"), False
@@ -101,7 +103,7 @@ def _replace(place: Path, to: Path, make: Callable[[], None]) -> None:
 def _connect(place: Path, how: str) -> sqlite3.Connection:
     uri = f"file:{quote(str(place.resolve()))}?{how}"
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0.2)
-    connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+    read_damaged_text(connection)
     return connection
 
 
@@ -126,22 +128,11 @@ def _copy(source: sqlite3.Connection, into: sqlite3.Connection) -> int:
     known = set(into.execute("SELECT kind, key FROM entries"))
     missing = [place for place in source.execute("SELECT kind, key FROM entries") if place not in known]
     before = into.total_changes
-    into.execute("BEGIN IMMEDIATE")
-    try:
+    with write_transaction(into):
         for start in range(0, len(missing), _BATCH):
             batch = missing[start : start + _BATCH]
             among = ", ".join(["(?, ?)"] * len(batch))
             values = [value for place in batch for value in place]
             rows = source.execute(f"SELECT {_COLUMNS} FROM entries WHERE (kind, key) IN (VALUES {among})", values)
             into.executemany(f"INSERT OR IGNORE INTO entries ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)", rows)
-        into.execute("COMMIT")
-    except BaseException:
-        if into.in_transaction:
-            into.execute("ROLLBACK")
-        raise
     return into.total_changes - before
-
-
-def _code(error: sqlite3.Error) -> int:
-    code = getattr(error, "sqlite_errorcode", None)
-    return -1 if code is None else code & 0xFF

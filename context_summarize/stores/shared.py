@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.errors import ConfigError, StoreUnavailable
 from context_summarize.stores.address import check_address, public_address, secrets_in
-from context_summarize.stores.codec import DamagedEntry, decode_record, decode_summary, encode_record, encode_summary
+from context_summarize.stores.codec import (
+    DamagedEntry,
+    check_key,
+    decode_record,
+    decode_summary,
+    encode_record,
+    encode_summary,
+)
 from context_summarize.stores.servers import BACKENDS, RECORDS, SCHEMES, SUMMARIES, Close
 
 logger = logging.getLogger(__name__)
@@ -74,7 +81,7 @@ class SharedStore:
             for key, text in await self._read(SUMMARIES, wanted[at : at + BATCH]):
                 try:
                     summary = decode_summary(text)
-                    _check_key(key, summary.key)
+                    check_key(key, summary.key)
                 except DamagedEntry as error:
                     logger.debug("%s: summary %s cannot be read and is ignored: %s", self.name, key[:12], error)
                     continue
@@ -99,7 +106,7 @@ class SharedStore:
             for hash_, text in await self._read(RECORDS, wanted[at : at + BATCH]):
                 try:
                     record = decode_record(text)
-                    _check_key(hash_, record.hash)
+                    check_key(hash_, record.hash)
                 except DamagedEntry as error:
                     logger.debug("%s: record %s cannot be read and is ignored: %s", self.name, hash_[:12], error)
                     continue
@@ -177,8 +184,3 @@ class SharedStore:
         for secret in secrets_in(self._address):
             text = text.replace(secret, "***")
         return text
-
-
-def _check_key(asked: str, own: str) -> None:
-    if own != asked:
-        raise DamagedEntry("expected an entry of its own key, got one of another key")

@@ -13,6 +13,7 @@ from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.stores.codec import (
     DamagedEntry,
     OtherFormat,
+    check_key,
     decode_record,
     decode_summary,
     encode_record,
@@ -142,8 +143,7 @@ class Entries:
         for key, stale, entry in self._file.rows(f"SELECT key, used < ?, entry {_among(keys)}", fresh, kind, *keys):
             try:
                 value = decode(entry)
-                if key_of(value) != key:
-                    raise DamagedEntry("expected an entry of its own key, got one of another key")
+                check_key(key, key_of(value))
             except OtherFormat:
                 continue  # another release reads it; a put of this key replaces it
             except DamagedEntry as error:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores.earlier import EarlierFile
+from context_summarize.stores.sqlite_connection import code_of, read_damaged_text, write_transaction
 
 T = TypeVar("T")
 
@@ -86,7 +87,7 @@ class SqliteFile:
             self.close()
             remedy = _OTHER_REMEDY
             if isinstance(error, sqlite3.Error):
-                remedy = _REMEDIES.get(_code(error), remedy).format(seconds=self._busy_seconds)
+                remedy = _REMEDIES.get(code_of(error), remedy).format(seconds=self._busy_seconds)
             raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
 
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -99,16 +100,8 @@ class SqliteFile:
     @contextlib.contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """One write transaction: all of it is done, or nothing."""
-        connection = self._connected()
-        # IMMEDIATE waits for another writer here. Later in the transaction SQLite would fail instead of waiting.
-        connection.execute("BEGIN IMMEDIATE")
-        try:
+        with write_transaction(self._connected()) as connection:
             yield connection
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
     def shrink(self) -> None:
         """Give the space of deleted entries back to the disk."""
@@ -171,8 +164,7 @@ class SqliteFile:
             earlier.copy(self._connection)
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        # Invalid UTF-8 is damage of one row, which its reader finds, and no error of the whole database.
-        connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+        read_damaged_text(connection)
         self._check_schema(connection)
         self._enter_wal(connection)
         # With a write-ahead log, NORMAL syncs when the log is copied into the file, and not at each commit. A killed
@@ -207,7 +199,7 @@ class SqliteFile:
                 return
             except sqlite3.OperationalError as error:
                 # SQLite does not wait here by itself when two processes create the file at the same moment.
-                if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
+                if code_of(error) != sqlite3.SQLITE_BUSY or time.monotonic() >= deadline:
                     raise
                 time.sleep(0.01)
 
@@ -275,9 +267,3 @@ def _make_private(path: Path) -> None:
         with contextlib.suppress(FileNotFoundError, PermissionError):
             if stat.S_IMODE(file.stat().st_mode) != _OURS_ALONE:
                 file.chmod(_OURS_ALONE)
-
-
-def _code(error: sqlite3.Error) -> int:
-    """SQLite's primary result code; -1 for an error that Python's own layer found."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return -1 if code is None else code & 0xFF
