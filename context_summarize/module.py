@@ -17,6 +17,18 @@ logger = logging.getLogger(__name__)
 
 NAME = "context-summarize"
 _AFTER_OTHERS = 900
+_CAPABILITIES = (
+    "compact",
+    "preview",
+    "pause",
+    "resume",
+    "statistics",
+    "undo",
+    "pin",
+    "unpin",
+    "request_retention",
+)
+"""Methods of the manager that are registered as `context.…`."""
 
 
 async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Callable[[], Awaitable[None]]:
@@ -41,10 +53,7 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
         "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"
     )
     coordinator.cancellation.on_cancel(manager.stop_waiting)
-    for name in (
-        *("compact", "preview", "pause", "resume", "statistics", "undo", "pin", "unpin"),
-        "request_retention",
-    ):
+    for name in _CAPABILITIES:
         coordinator.register_capability(f"context.{name}", getattr(manager, name))
     coordinator.register_capability("context.foreground_usage", manager.claim_foreground_usage)
     coordinator.register_capability("context.compacting", lambda: manager.is_compacting)
