@@ -88,8 +88,7 @@ def build_parts(
     summarizer = Summarizer(services)
     providers = Providers(coordinator, config)
     host = _host(coordinator, config, counter, providers)
-    maker = SummaryMaker(services, summarizer)
-    tasks = SummaryTasks(maker, _show_by(services), is_cancelled=host.is_cancelled, redact=config.redact)
+    tasks = _tasks(services, summarizer, host)
     compactor = Compactor(services, tasks, Operations(coordinator))
     requests = Requests(services, tasks, compactor, host)
     return Parts(
@@ -107,6 +106,11 @@ def build_parts(
 
 def _store(config: Config) -> SummaryStore:
     return MemoryStore() if config.cache is None else open_store(config.cache)
+
+
+def _tasks(services: Services, summarizer: Summarizer, host: Host) -> SummaryTasks:
+    maker, redact = SummaryMaker(services, summarizer), services.config.redact
+    return SummaryTasks(maker, _show_by(services), is_cancelled=host.is_cancelled, redact=redact)
 
 
 def _host(coordinator: Any | None, config: Config, counter: TokenCounter, providers: Providers) -> Host:
