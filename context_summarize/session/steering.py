@@ -89,23 +89,7 @@ class Steering:
                 "nothing is taken back. A larger window makes room for it"
             )
         steered = replace(chat.steered, undone=self._resumption.undone(chat, view), held_at=grown)
-        told = Made(
-            reason="undo",
-            budget=limits.budget,
-            history_rows=len(chat.history),
-            before_tokens=used,
-            after_tokens=grown,
-            before_rows=len(before),
-            after_rows=len(after),
-            segments=0,
-            merged=0,
-            from_cache=0,
-            fallbacks=sum(item.summary.fallback for item in view.nodes),
-            waited=0.0,
-            rung=0,
-            new=[],
-            undo=True,
-        )
+        told = _told(limits, before, after, len(chat.history))
 
         def done() -> None:
             _cut_again(chat, view, self._services.config.fan_in)
@@ -152,6 +136,27 @@ class Steering:
             return _with_pins(chat, chat.steered.pins - gone)
 
         return act
+
+
+def _told(limits: RequestLimits, before: View, after: View, history_rows: int) -> Made:
+    """What the events of a compaction that is taken back say."""
+    return Made(
+        reason="undo",
+        budget=limits.budget,
+        history_rows=history_rows,
+        before_tokens=limits.used(before.tokens()),
+        after_tokens=limits.used(after.tokens()),
+        before_rows=len(before),
+        after_rows=len(after),
+        segments=0,
+        merged=0,
+        from_cache=0,
+        fallbacks=sum(item.summary.fallback for item in after.state.nodes),
+        waited=0.0,
+        rung=0,
+        new=[],
+        undo=True,
+    )
 
 
 def _cut_again(chat: Conversation, view: ViewState, fan_in: int) -> None:
