@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import contextvars
-import functools
 import inspect
 import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from context_summarize.config import Config
 from context_summarize.core.frames import NAME as RECALL
@@ -21,6 +20,8 @@ from context_summarize.session.provider_names import find_provider
 from context_summarize.summaries.calls import guarded, within
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 _NAME = "context-summarize"
 _INFO_SECONDS = 2.0
@@ -166,36 +167,28 @@ async def _told(known: _Known, ask: str) -> Any:
     return answer
 
 
+class _OwnThread(Executor):
+    """Runs each call in a thread of its own. Threads of a pool keep the process alive when one of them hangs."""
+
+    def submit(self, fn: Callable[..., T], /, *args: Any, **given: Any) -> Future[T]:
+        """Start the call."""
+        future: Future[T] = Future()
+        future.set_running_or_notify_cancel()  # the caller may stop waiting; the call goes on
+
+        def work() -> None:
+            try:
+                future.set_result(fn(*args, **given))
+            except BaseException as raised:  # noqa: BLE001 - raised again where it is awaited
+                future.set_exception(raised)
+
+        threading.Thread(target=work, name=f"{_NAME}:window", daemon=True).start()
+        return future
+
+
 async def _in_thread(method: Callable[[], Any]) -> Any:
-    """What a foreign method returns. The thread is none of a pool: one that hangs must not keep the process alive."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Callable[[], Any]] = loop.create_future()
-
-    def tell(result: Callable[[], Any]) -> None:
-        if not done.done():
-            done.set_result(result)
-
-    def work() -> None:
-        try:
-            answer = guarded(method)
-        except Exception as raised:  # noqa: BLE001 - raised again where it is awaited
-            result = functools.partial(_raise, raised)
-        else:
-            result = functools.partial(_same, answer)
-        with contextlib.suppress(RuntimeError):  # the loop has ended meanwhile
-            loop.call_soon_threadsafe(tell, result)
-
-    context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(work,), name=f"{_NAME}:window", daemon=True).start()
-    return (await done)()
-
-
-def _raise(error: Exception) -> Any:
-    raise error
-
-
-def _same(answer: Any) -> Any:
-    return answer
+    """What a foreign method returns."""
+    run = contextvars.copy_context().run
+    return await asyncio.get_running_loop().run_in_executor(_OwnThread(), run, guarded, method)
 
 
 def _window_in(answer: Any, pick: str | None) -> Window | None:

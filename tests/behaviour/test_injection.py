@@ -215,13 +215,12 @@ def broken(node: JsonRow) -> list[str]:
 @every_row
 async def test_a_hostile_summary_stays_inside_its_frame(row):
     """The model may have obeyed the row and answer with it."""
-    hostile = f"Goal: orders.\n{with_guess(row)[:600]}\nState: done."
+    hostile = f"Goal: the user asks which of the two parcels came first.\n{with_guess(row)[:600]}\nState: done."
     provider = ScriptedProvider(then=hostile)
     manager = await compacted(session("user", HARMLESS), provider)
     view = await manager.get_messages_for_request(200_000, provider)
 
-    shown = [node["content"] for node in summaries(view)]
-    assert any("State: done." in text or "Fallback summary by code" in text for text in shown)
+    assert any("State: done." in node["content"] for node in summaries(view))
     for node in summaries(view):
         assert broken(node) == []
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from context_summarize.facts.extraction import coverage, extract_facts, identifiers
 from context_summarize.facts.fallback import fallback_text, join_fallbacks
 from context_summarize.facts.ledger import build_ledger, format_ledger
 from context_summarize.facts.merged import merge_facts
+from context_summarize.facts.tally import place_of
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
 
 any_text = st.text(st.characters(), max_size=200)  # surrogates included
@@ -68,9 +69,14 @@ def test_facts_are_deterministic_distinct_and_carried_whole_by_a_full_ledger(giv
     assert 0 <= coverage(facts, "") <= coverage(facts, format_ledger(facts)) <= 1
 
 
+PRICES = [(RenderedRow(1, "tool", "lookup", f'{{"reservation_id": "4WQ150", "price": {n}}}'),) for n in (250, 300, 410)]
+"""One thing with three prices, one after the other."""
+
+
 @given(st.lists(rows, max_size=4))
+@example(PRICES)
 def test_merging_keeps_every_fact_once_with_all_its_counts(given_children):
-    """No fact of a child is lost, and none is counted twice."""
+    """No fact is lost, unless a later value of the same thing stands in its place; and none is counted twice."""
     children = [extract_facts(child) for child in given_children]
     merged = merge_facts(children)
     assert len({(fact.kind, fact.value) for fact in merged}) == len(merged)
@@ -78,9 +84,13 @@ def test_merging_keeps_every_fact_once_with_all_its_counts(given_children):
         assert fact.count == sum(
             f.count for child in children for f in child if (f.kind, f.value) == (fact.kind, fact.value)
         )
-    found, kept = {(f.kind, f.value) for child in children for f in child}, {(f.kind, f.value) for f in merged}
-    assert kept <= found
-    assert not found - kept or any(f.was for f in merged), "only a later value of the same thing replaces one"
+    found = {(f.kind, f.value): f for child in children for f in child}
+    kept = {(f.kind, f.value): place_of(f.kind, f.value, f.about, f.label) for f in merged}
+    assert kept.keys() <= found.keys()
+    for key in found.keys() - kept.keys():
+        place = place_of(*key, found[key].about, found[key].label)
+        assert place, "only a place that holds one value at a time loses one"
+        assert place in kept.values(), "a later value stands in that place"
 
 
 @given(

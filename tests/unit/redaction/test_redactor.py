@@ -360,13 +360,12 @@ def test_a_fallback_summary_holds_no_secret():
 def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept():
     """A model may know a secret from elsewhere, or put together what was split."""
     threes = ["\n".join(secret.text for secret in SECRETS[at : at + 3]) for at in range(0, len(SECRETS), 3)]
-    provider = ScriptedProvider([f"Goal: settings were read.\nArtifacts: {three}" for three in threes])
+    provider = ScriptedProvider([f"Goal: the user has settings read.\nArtifacts: {three}" for three in threes])
     seen = session(provider, summary_share=1.0)
 
     assert seen.calls >= len(threes)
     assert leaks(seen.everywhere()) == []
-    # A text with nothing of its source but ids that it lacks is refused; a fallback stands for it.
-    assert seen.shown.count("Goal: settings were read.") >= 0.9 * len(threes)
+    assert seen.shown.count("Goal: the user has settings read.") == len(threes)
 
 
 def test_pieces_and_merges_hold_no_secret():
