@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from context_summarize.core.finding import found_again, nearest, pins_in, places_of
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import CompactionRecord, Node, Span, leaves_of, regular_frontier
+from context_summarize.core.nodes import CompactionRecord, Node, Span, leaves_of, regular_frontier, with_children
 
 _AFTER = 4
 """Groups by which the end of the summarised part is found again."""
@@ -81,13 +81,9 @@ def carry(record: CompactionRecord, history: History, builder: NodeBuilder, fan_
         ahead=tuple(_renumbered(leaf, jumps, fan_in) for part in ahead_parts for leaf in part),
     )
     is_edit = (bool(leaves) and end is not None) or _is_edit(kept) or _is_edit([None, *kept_ahead])
-    return Carried(found, is_edit, bool({node.key for node in nodes} - {node.key for node in _all(record.nodes)}))
-
-
-def _all(nodes: Iterable[Node]) -> Iterator[Node]:
-    for node in nodes:
-        yield node
-        yield from _all(node.children)
+    return Carried(
+        found, is_edit, bool({node.key for node in nodes} - {node.key for node in with_children(record.nodes)})
+    )
 
 
 def _is_edit(kept: Sequence[int | None]) -> bool:

@@ -151,6 +151,13 @@ Place = tuple[str, int, int]
 """Key and range of a node; see `Node.place`."""
 
 
+def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
+    """The nodes and all that stand below them, each before its children."""
+    for node in nodes:
+        yield node
+        yield from with_children(node.children)
+
+
 def leaves_of(nodes: Iterable[Node]) -> Iterator[Node]:
     """The nodes of level 0 under these nodes, in order."""
     for node in nodes:

@@ -8,11 +8,11 @@ a fence or a summary's heading. They stand between two lines that no content can
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from context_summarize.core.frames import NAME, summary_id
 from context_summarize.core.history import History
-from context_summarize.core.nodes import Node
+from context_summarize.core.nodes import Node, with_children
 from context_summarize.errors import RecallError
 from context_summarize.recall.blocks import RECORD, WRAPPING, Blocks
 from context_summarize.recall.by_words import answer_words, no_cursor
@@ -97,7 +97,7 @@ class RecallReader:
 
     def _span(self, given: str) -> tuple[int, int]:
         """First and last number of the rows that the summary with this id replaces."""
-        found = {node.key: node for node in _with_children(self._nodes) if node.key.startswith(given)}
+        found = {node.key: node for node in with_children(self._nodes) if node.key.startswith(given)}
         if re.fullmatch(r"[0-9a-f]{8,64}", given) and len(found) == 1:
             node = next(iter(found.values()))
             return self._history.message_range(node.first_group, node.end_group)
@@ -145,9 +145,3 @@ class RecallReader:
         said = after_cut(text[:end], offset) if offset else text[:end]
         note = f"[… cut here: {len(text) - end:,} of {len(text):,} characters of this message follow …]"
         return self._blocks.block(shown, f"{said}\n{note}", since=0), end
-
-
-def _with_children(nodes: Sequence[Node]) -> Iterator[Node]:
-    for node in nodes:
-        yield node
-        yield from _with_children(node.children)

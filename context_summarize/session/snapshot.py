@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.history import History
-from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.nodes import Node, Summary, with_children
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.session.conversation import Conversation
 from context_summarize.stores.protocol import SummaryStore
@@ -58,7 +58,7 @@ class Snapshot:
 async def take_snapshot(chat: Conversation, store: SummaryStore, view: Sequence[JsonRow], count: Count) -> Snapshot:
     """The tree behind `view`, the rows served last; texts of merged summaries are looked up in the store."""
     shown = [item.node for item in chat.view.nodes]
-    below = [child.key for node in shown for child in _below(node)]
+    below = [child.key for node in shown for child in with_children(node.children)]
     texts = await store.get(list(dict.fromkeys(below)))
     texts |= {item.node.key: item.summary for item in chat.view.nodes}
     return Snapshot(
@@ -66,12 +66,6 @@ async def take_snapshot(chat: Conversation, store: SummaryStore, view: Sequence[
         messages=chat.history.messages(chat.view.frontier),
         origins=tuple(_origins(chat, view, count)),
     )
-
-
-def _below(node: Node) -> Iterator[Node]:
-    for child in node.children:
-        yield child
-        yield from _below(child)
 
 
 def _tree(history: History, node: Node, texts: dict[str, Summary]) -> SummaryNode:

@@ -75,12 +75,9 @@ class SystemPrompt:
             if self._blocks.setdefault(name, block) != block:
                 self._blocks[name] = block
                 self._changing.add(name)
+        steady = [block for name, block in blocks if name not in self._changing]
         changing = [block for name, block in blocks if name in self._changing]
-        if not changing:
-            return prompt, ""
-        return "".join([text, *(block for name, block in blocks if name not in self._changing)]), "".join(
-            changing
-        ).strip()
+        return "".join([text, *steady]), "".join(changing).strip()
 
     @property
     def text(self) -> str | None:

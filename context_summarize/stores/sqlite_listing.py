@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from context_summarize.core.nodes import CompactionRecord, Node, Summary, leaves_of
+from context_summarize.core.nodes import CompactionRecord, Node, Summary, leaves_of, with_children
 from context_summarize.stores.codec import DamagedEntry, decode_record, decode_summary
 
 _FIRST_WORDS = 200
@@ -65,7 +65,7 @@ class _Gathered:
 
     def add(self, record: CompactionRecord, created: float, size: int) -> None:
         self.newest, self.records, self.bytes = created, self.records + 1, self.bytes + size
-        self.keys.update(node.key for node in _every(record.nodes))
+        self.keys.update(node.key for node in with_children(record.nodes))
         self.first = record.nodes[0]
 
 
@@ -102,12 +102,6 @@ def _decoded(rows: Rows, kind: str, key: str, decode: Callable[[str], Any]) -> A
         return next((decode(entry) for (entry,) in rows(_ENTRY, kind, key)), None)
     except DamagedEntry:
         return None
-
-
-def _every(nodes: Iterable[Node]) -> Iterator[Node]:
-    for node in nodes:
-        yield node
-        yield from _every(node.children)
 
 
 def _words(summary: Summary) -> str:
