@@ -5,17 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from context_summarize.background import Steps, finished
+from context_summarize.background import Steps
 from context_summarize.tokens.stepwise import count_steps
 from context_summarize.transcript.escaping import after_cut
 
 _MOST = 9
 """Pieces of one part: with the call that joins them, at most ten calls."""
-
-
-def cut_pieces(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> list[str]:
-    """The parts in few runs of similar size; see `piece_steps`."""
-    return finished(piece_steps(parts, limit, count))
 
 
 def piece_steps(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> Steps[list[str]]:
