@@ -93,7 +93,8 @@ class Scale:
         self._saved: dict[int, tuple[Mapping[int, int], Saved]] = {}
         self._sizes: dict[tuple[str, int, int], int] = {}
         self._opening = measure(opening_row(), scene.count)
-        self.now = self.size(self.standing(), after=False) - self.nodes_size(self.standing())
+        standing = self.standing()
+        self.now = self.size(standing, after=False) - self.nodes_size(standing)
         # What is shown has a size, known or not: a fallback is to be made anew, and counts as unknown.
         self.now += sum(shown.tokens for shown in scene.view.nodes)
 
