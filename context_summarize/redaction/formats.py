@@ -204,7 +204,7 @@ FORMATS = (
         "authorization",
         "bearer",
         rf"{_START}(?i:bearer{_GAP})(?:{QUOTE})?(?P<secret>[\w.~+/-]{{16,}}+={{0,3}})",
-        lambda value: is_mixed(value) and is_real(value),
+        is_password,
         run=0,
     ),
     _format(
