@@ -13,7 +13,7 @@ from context_summarize.core.history import History
 from context_summarize.core.view_state import ShownActions
 from context_summarize.facts.action_ledger import ActionLedger, format_sections
 from context_summarize.facts.actions import Action, ActionReader, Answered
-from context_summarize.facts.outcomes import ends_job
+from context_summarize.facts.outcomes import is_running
 from context_summarize.messages.reading import blocks_of, is_result, result_block_id
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text, result_value
@@ -73,7 +73,7 @@ class ActionLog:
         given = answered.call.arguments
         named = {str(value) for value in given.values()} if isinstance(given, dict) else set()
         for job in sorted(self._running & named):
-            if ends_job(answered.result or ""):
+            if not is_running(answered.result or ""):
                 self._running.discard(job)
                 self._append(job)
 

@@ -12,7 +12,7 @@ from context_summarize.core.frames import one_line_size, opening_row
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node
+from context_summarize.core.nodes import Node, Place
 from context_summarize.core.short_rows import HARD_FLOOR
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
@@ -91,9 +91,10 @@ class Scale:
         self.scene = scene
         self.newest_user = scene.history.users[-1] if scene.history.users else None
         self._saved: dict[int, tuple[Mapping[int, int], Saved]] = {}
-        self._sizes: dict[tuple[str, int, int], int] = {}
+        self._sizes: dict[Place, int] = {}
         self._opening = measure(opening_row(), scene.count)
-        self.now = self.size(self.standing(), after=False) - self.nodes_size(self.standing())
+        standing = self.standing()
+        self.now = self.size(standing, after=False) - self.nodes_size(standing)
         # What is shown has a size, known or not: a fallback is to be made anew, and counts as unknown.
         self.now += sum(shown.tokens for shown in scene.view.nodes)
 

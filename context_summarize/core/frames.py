@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.facts.directives import format_directives
+from context_summarize.facts.fact import Fact
 from context_summarize.facts.ledger import format_ledger
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.tokens.measure import Count, measure
@@ -20,7 +22,12 @@ CONTINUES = "(The conversation so far is summarised in the notes above; it goes 
 
 def node_text(summary: Summary) -> str:
     """Text, standing rules and ledger as they are shown; what there is not takes no room."""
-    parts = (summary.text, format_directives(summary.directives, summary.text), format_ledger(summary.ledger))
+    return shown_text(summary.text, summary.directives, summary.ledger)
+
+
+def shown_text(text: str, directives: Sequence[str], ledger: Sequence[Fact]) -> str:
+    """The same of a summary that is still being made."""
+    parts = (text, format_directives(directives, text), format_ledger(ledger))
     return "\n\n".join(part for part in parts if part)
 
 

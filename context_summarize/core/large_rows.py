@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from context_summarize.background import Steps
 from context_summarize.redaction.redactor import Redact, redact_steps
+from context_summarize.transcript.escaping import left_out_note
 
 LARGE_SEGMENTS = 10
 """A row that is longer than so many segments is not read whole."""
@@ -53,7 +54,7 @@ def _joined(text: str, places: list[tuple[int, int]], redact: Redact | None) -> 
         piece = _cut_to(text[start : start + size], size, from_end=is_last)
         first = start + size - len(piece) if is_last else start
         if first > end:
-            out.append(f"[… {first - end:,} of {len(text):,} characters left out …]")
+            out.append(left_out_note(first - end, len(text)))
             left_out += first - end
         end = first + len(piece)
         out.append((yield from _clean(text, first, end, redact)))

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from context_summarize.core.keys import SCHEMA_VERSION, hash_parts
 from context_summarize.facts.fact import Fact
 
+Place = tuple[str, int, int]
+"""Key and range of a node; see `Node.place`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -27,7 +30,7 @@ class Node:
     focus: str | None = None
 
     @property
-    def place(self) -> tuple[str, int, int]:
+    def place(self) -> Place:
         """Key and range: segments of equal text share a key, and so a summary, but not a place in the view."""
         return self.key, self.first_group, self.end_group
 
@@ -145,10 +148,6 @@ def expanded(node: Node) -> list[Node]:
     if not (node.is_rest and node.children):
         return [node]
     return [inner for child in node.children for inner in expanded(child)]
-
-
-Place = tuple[str, int, int]
-"""Key and range of a node; see `Node.place`."""
 
 
 def with_children(nodes: Iterable[Node]) -> Iterator[Node]:

@@ -116,9 +116,9 @@ def next_compaction(scene: Scene) -> Plan:
 
 def _start(scale: Scale) -> Draft:
     """The view as it stands, with the newest user message of now, and long results shortened."""
-    view, limits = scale.scene.view, scale.scene.limits
-    nodes = tuple(shown.node for shown in view.nodes)
-    draft = scale.unshortened(Draft(nodes, view.frontier, scale.newest_user, view.shortened, scale.scene.pins))
+    limits = scale.scene.limits
+    draft = replace(scale.standing(), newest_user=scale.newest_user, pinned=scale.scene.pins)
+    draft = scale.unshortened(draft)
     return shorten_results(scale, draft, limits.keep_recent, limits.shorten_above)
 
 

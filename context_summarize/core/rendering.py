@@ -190,8 +190,3 @@ def hash_steps(rendered: Sequence[RenderedRow]) -> Steps[bytes]:
                 if len(pieces) > 1:
                     yield
     return digest.digest()
-
-
-def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
-    """The same as `hash_steps`, at once."""
-    return finished(hash_steps(rendered))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from context_summarize.background import Steps, finished
+from context_summarize.background import Steps
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.shortening import cut_to_note, shortened_to
-from context_summarize.tokens.measure import Count, measure, measure_steps
+from context_summarize.tokens.measure import Count, measure_steps
 
 HARD_FLOOR = 24
 """Tokens below which no row is shortened further."""
@@ -16,17 +16,12 @@ def short_length(longest: int) -> int:
     return max(HARD_FLOOR, longest // 4)
 
 
-def shorten_row(row: JsonRow, keep: int, count: Count, hint: str = "") -> JsonRow:
-    """A copy of a view row cut to about `keep` tokens: head and tail of its texts, with a note of what is gone.
+def shorten_steps(row: JsonRow, size: int, keep: int, count: Count, hint: str) -> Steps[tuple[JsonRow, int]]:
+    """A copy of a view row of `size` tokens cut to about `keep`, and its tokens: head and tail, a note of what is gone.
 
     `hint` ends the note. What cannot be cut to that size by halves (many short texts, arguments of many fields) is cut
     to a note alone.
     """
-    return finished(shorten_steps(row, measure(row, count), keep, count, hint))[0]
-
-
-def shorten_steps(row: JsonRow, size: int, keep: int, count: Count, hint: str) -> Steps[tuple[JsonRow, int]]:
-    """The same for a row of `size` tokens, in steps; with the tokens of what comes out."""
     if size <= keep:
         return row, size
     share = keep / size

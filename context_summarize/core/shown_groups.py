@@ -95,11 +95,15 @@ class ShownGroups:
     def _take(self, shown: ShownGroup) -> None:
         self._groups.append(shown)
         self._sums.append(self._sums[-1] + shown.tokens)
+        self._results.extend(row for row, _ in self._shortenable(shown))
+
+    def _shortenable(self, shown: ShownGroup) -> Iterator[tuple[int, int]]:
+        """(history row, tokens) of the results in a group that may be shortened."""
         for entry in shown.entries:
             if entry.origin is not None and entry.tokens > HARD_FLOOR:
                 row = self._history.rows[entry.origin]
                 if row.result_ids and not row.pinned:
-                    self._results.append(entry.origin)
+                    yield entry.origin, entry.tokens
 
     def _take_pin(self, index: int, group: Group, shown: ShownGroup) -> None:
         """Take in one pinned row."""
@@ -181,11 +185,8 @@ class ShownGroups:
         for at in range(bisect_left(rows, first), bisect_left(rows, end)):
             yield rows[at], self._history.tokens[rows[at]]
         shown = self.open_group()
-        for entry in shown.entries if shown else ():
-            if entry.origin is not None and first <= entry.origin < end and entry.tokens > HARD_FLOOR:
-                row = self._history.rows[entry.origin]
-                if row.result_ids and not row.pinned:
-                    yield entry.origin, entry.tokens
+        if shown:
+            yield from ((row, tokens) for row, tokens in self._shortenable(shown) if first <= row < end)
 
     def short_entry(self, index: int, keep: int) -> Entry | None:
         """A row of the history shortened to about `keep` tokens; None for a row that no view shows."""

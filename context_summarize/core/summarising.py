@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -42,9 +41,8 @@ def _steps(scale: Scale, draft: Draft, keep_recent: int, known_only: bool) -> It
     scene = scale.scene
     nodes, regular, reach = _base(draft)
     limit = scene.history.summarisable(keep_recent)
-    first = bisect_left(scene.builder.segments, regular, key=lambda segment: segment.first_group)
     count = 0
-    for leaf in scene.builder.leaves[first:]:
+    for leaf in scene.builder.ahead(regular):
         if leaf.end_group > limit or (known_only and scene.size_of(leaf) is None):
             return
         nodes = (*nodes, leaf)

@@ -74,11 +74,6 @@ class ActionLedger:
         """A job has come to its end."""
         self._open.pop(job, None)
 
-    @property
-    def open_jobs(self) -> Sequence[str]:
-        """Ids of what still runs."""
-        return tuple(self._open)
-
     def _ran(self, action: Action) -> None:
         found = self._commands.setdefault(action.what, _Command())
         found.runs += 1

@@ -43,11 +43,16 @@ def command_of(arguments: str) -> str | None:
     return command.strip() or None if isinstance(command, str) else None
 
 
+def exit_figure(result: str) -> str:
+    """The last exit status that a result tells, as it is written; "" where it tells none."""
+    found = list(_EXIT.finditer(result))
+    return found[-1][1] if found else ""
+
+
 def outcome_of(result: str) -> str | None:
     """The outcome that a shell result reports: `exit N`, else its last error line."""
-    ends = list(_EXIT.finditer(result))
-    if ends:
-        return f"exit {ends[-1][1]}"
+    if status := exit_figure(result):
+        return f"exit {status}"
     lines = error_lines(result, strict=False)
     return lines[-1][:100] if lines else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from context_summarize.facts.demands_abroad import demanded_abroad
 
@@ -246,7 +246,7 @@ def is_imperative(sentence: str) -> bool:
     """True if a clause of the sentence begins with a verb that tells the agent what to do, or speaks to the agent."""
     if _ADDRESSED.search(sentence, 0, SENTENCE):
         return True
-    return any(_IMPERATIVE.match(sentence, at, at + CLAUSE) for at in clauses(sentence))
+    return _orders(sentence, clauses(sentence))
 
 
 def lasts(sentence: str) -> bool:
@@ -282,7 +282,7 @@ def _belongs_to_report(found: str, sentence: str, narrative: bool) -> bool:
     return found.lower().startswith("no ") and not is_imperative(sentence)
 
 
-def _orders(sentence: str, starts: list[int]) -> bool:
+def _orders(sentence: str, starts: Iterable[int]) -> bool:
     return any(_IMPERATIVE.match(sentence, at, at + CLAUSE) for at in starts)
 
 

@@ -202,6 +202,7 @@ def _add_notes(tally: Tally, index: int, row: RenderedRow) -> Steps[None]:
 
 
 def head_and_tail(text: str) -> str:
+    """The text, or its start and its end with a mark between them."""
     if len(text) <= USER_HEAD + len(CUT) + USER_TAIL:
         return text
     return text[:USER_HEAD].rstrip() + CUT + text[-USER_TAIL:].lstrip()

@@ -9,7 +9,7 @@ from context_summarize.facts.extraction import IDENTIFIERS
 from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.facts.patterns import is_code, is_date, one_line
 from context_summarize.facts.prose import Prose
-from context_summarize.facts.short_forms import fewest_given_up, short_form
+from context_summarize.facts.short_forms import Forms, fewest_given_up, short_form
 from context_summarize.tokens.measure import Count
 
 LEDGER_LINE = "Exact values not to be paraphrased:"
@@ -81,7 +81,7 @@ def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
     return tuple(forms[fact] for fact in fresh if fact in forms)
 
 
-def _with_every_value(shelf: _Shelf, exact: Sequence[Fact]) -> dict[Fact, Fact]:
+def _with_every_value(shelf: _Shelf, exact: Sequence[Fact]) -> Forms:
     """What has been chosen, each fact in the form in which it is shown; with short forms of `exact` if they do not fit.
 
     Nothing changes without values of JSON, or if no code, amount or path is missing. Else facts are given up until all
@@ -95,7 +95,7 @@ def _with_every_value(shelf: _Shelf, exact: Sequence[Fact]) -> dict[Fact, Fact]:
         return {fact: fact for fact in shelf.chosen}
     groups = shelf.groups_to_give_up()
 
-    def ledger_after(given_up: int) -> dict[Fact, Fact]:
+    def ledger_after(given_up: int) -> Forms:
         gone = {fact for group in groups[:given_up] for fact in group}
         forms = {fact: fact for fact in shelf.chosen if fact not in gone}
         places = {_place_of(fact) for fact in forms}
@@ -151,7 +151,11 @@ class _Shelf:
 
     def fits(self, facts: Iterable[Fact]) -> bool:
         """True if these facts fit into the room when they are shown."""
-        return self._count(format_ledger([*facts])) - self._count(LEDGER_LINE) <= self._room
+        return self._weight_of([*facts]) <= self._room
+
+    def _weight_of(self, facts: Sequence[Fact]) -> int:
+        """Tokens that these facts take when they are shown, the first line aside."""
+        return self._count(format_ledger(facts)) - self._count(LEDGER_LINE)
 
     def groups_to_give_up(self) -> list[list[Fact]]:
         """What has been chosen and may be given up, the least important first; see `_with_every_value`."""
@@ -171,14 +175,14 @@ class _Shelf:
         kept = 0
         while kept < len(groups):
             together = [fact for group in groups[: kept + 1] for fact in group]
-            if self._count(format_ledger(together)) - self._count(LEDGER_LINE) > self._room * share:
+            if self._weight_of(together) > self._room * share:
                 break
             kept += 1
         return list(groups[kept:][::-1])
 
     def weigh(self) -> None:
         """What has been chosen weighs what it takes when it is shown."""
-        self._spent = self._count(format_ledger([*self.chosen])) - self._count(LEDGER_LINE) if self.chosen else 0
+        self._spent = self._weight_of([*self.chosen]) if self.chosen else 0
 
     def _price(self, fact: Fact) -> int:
         line, label = _place_of(fact)

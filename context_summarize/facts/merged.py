@@ -19,14 +19,16 @@ def merge_facts(children: Sequence[Sequence[Fact]]) -> tuple[Fact, ...]:
     places: dict[Key, float] = {}
     slots = Slots()
     for index, child in enumerate(children):
+        new: set[Key] = set()
         for rank, fact in enumerate(child):
             key = fact.kind, fact.value
+            new.add(key)
             facts[key] = _joined(facts[key], fact) if key in facts else fact
             places[key] = (index + 1 - rank / len(child)) / len(children)
             if place := place_of(fact.kind, fact.value, fact.about, fact.label):
                 slots.put(place, key)
         for before, after in slots.replaced():
-            if before in facts and not _is_new(before, child) and _same_place(facts[before], facts[after]):
+            if before in facts and before not in new and _same_place(facts[before], facts[after]):
                 del facts[before]
                 facts[after] = replace(facts[after], was=earlier_value(before, after))
     order = sorted(facts, key=lambda key: (-score(places[key], facts[key].count), -places[key], key))
@@ -45,10 +47,6 @@ def _joined(old: Fact, new: Fact) -> Fact:
         label=newer.label,
         was=new.was or old.was,
     )
-
-
-def _is_new(key: Key, child: Sequence[Fact]) -> bool:
-    return any((fact.kind, fact.value) == key for fact in child)
 
 
 def _same_place(old: Fact, new: Fact) -> bool:

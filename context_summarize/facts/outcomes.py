@@ -5,16 +5,11 @@ from __future__ import annotations
 import json
 import re
 
-from context_summarize.facts.commands import error_lines
+from context_summarize.facts.commands import error_lines, exit_figure
 
 END = 4_000
 """Characters of a command, and of each end of a result, that are looked at."""
 
-_EXIT = re.compile(
-    r"(?:\bexit(?:ed)?(?:[ _-]?(?:with|code|status)){0,3}|\breturn[ _]?code)"
-    r"[\"']?\s{0,2}[:=]?\s{0,2}(-?\d{1,5})(?!\w|\.\d)",
-    re.I,
-)
 _SHELL_ERROR = re.compile(
     r"(?:command not found|No such file or directory|Permission denied|Segmentation fault|not recognized as)"
     r"[^\n]{0,60}$",
@@ -72,8 +67,8 @@ def is_error(result: str) -> bool:
 
 def exit_status(result: str) -> int | None:
     """The exit status that a result tells; None where it tells none."""
-    found = list(_EXIT.finditer(result))
-    return int(found[-1][1]) if found else None
+    figure = exit_figure(result)
+    return int(figure) if figure else None
 
 
 def problem(result: str) -> str:
@@ -95,13 +90,13 @@ def test_figures(result: str) -> str:
 
 def running_job(result: str) -> str:
     """The id of a job that goes on when its call has returned; "" without one."""
-    found = _JOB.search(result) if _RUNNING.search(result) else None
+    found = _JOB.search(result) if is_running(result) else None
     return found[1] if found else ""
 
 
-def ends_job(result: str) -> bool:
-    """True for a result that says of a job that it runs no longer."""
-    return not _RUNNING.search(result)
+def is_running(result: str) -> bool:
+    """True for a result that says of a job that it is still under way."""
+    return _RUNNING.search(result) is not None
 
 
 def _output(result: str) -> str:

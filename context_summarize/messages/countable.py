@@ -12,17 +12,8 @@ from context_summarize.messages.rows import CALL_BLOCKS, JsonRow
 from context_summarize.messages.text import block_text, compact_json, content_text, result_value
 
 
-def countable(raw: JsonRow) -> tuple[list[str], list[Mapping[str, Any]]]:
-    """(texts, image blocks) of a row that a provider charges for; a call that is stored twice appears once."""
-    texts: list[str] = []
-    images: list[Mapping[str, Any]] = []
-    for item in countable_items(raw):
-        texts.append(item) if isinstance(item, str) else images.append(item)
-    return texts, images
-
-
 def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:
-    """The same, one after the other: a row may hold thousands of calls."""
+    """Texts and image blocks of a row that a provider charges for; a call that is stored twice appears once."""
     content = raw.get("content")
     if isinstance(content, str):
         yield content

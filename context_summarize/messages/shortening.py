@@ -91,6 +91,7 @@ def _entry_note(entry: Any) -> Any:
 
 
 def shortened_to(row: JsonRow, share: float, hint: str) -> JsonRow:
+    """The row with about this share of each of its long texts; `hint` ends the note of what is gone."""
     out = dict(row)
     content = row.get("content")
     if isinstance(content, str):

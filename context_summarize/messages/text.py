@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from context_summarize.messages.images import image_note, is_image
-from context_summarize.messages.reading import block_type, id_of, is_result, result_block_id
+from context_summarize.messages.reading import block_type, blocks_of, id_of, is_result, result_block_id
 from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, Row
 from context_summarize.transcript.calls import ORPHAN, call_line
 
@@ -68,11 +68,9 @@ def block_text(block: Any) -> str:
 
 def own_texts(row: Row) -> tuple[str, ...] | None:
     """The texts that a user row holds beside results and attachments; None where its whole content is such text."""
-    content = row.raw.get("content")
-    if isinstance(content, str):
+    if isinstance(row.raw.get("content"), str):
         return None
-    blocks = content if isinstance(content, list | tuple) else ()
-    return tuple(block_text(block) for block in blocks if _is_own(block))
+    return tuple(block_text(block) for block in blocks_of(row.raw) if _is_own(block))
 
 
 def _is_own(block: Any) -> bool:

@@ -36,7 +36,7 @@ def _across(word: str, edge: int) -> Span | None:
     for known in _WHOLE:
         if not any(need in (low if need.islower() else word) for need in known.needs):
             continue
-        for found in known.pattern.finditer(word):
-            if found.start() < edge < found.end() and is_mixed(found[0]) and (not known.check or known.check(found[0])):
-                return Span(*found.span(), known.kind)
+        for found in known.places(word):
+            if found.first < edge < found.end and is_mixed(word[found.first : found.end]):
+                return found
     return None

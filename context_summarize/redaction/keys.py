@@ -115,8 +115,9 @@ def tails(text: str) -> Iterator[Span]:
     at = 0
     for end in _END.finditer(text):
         start = max(at, end.start() - _MOST_TAIL)
-        starts = [start, *(found.end() for found in _BREAK.finditer(text, start, end.start()))]
-        ends = [*(found.start() for found in _BREAK.finditer(text, start, end.start())), end.start()]
+        breaks = list(_BREAK.finditer(text, start, end.start()))
+        starts = [start, *(found.end() for found in breaks)]
+        ends = [*(found.start() for found in breaks), end.start()]
         lines = [_line(text, *place) for place in zip(starts, ends, strict=True)]
         if len(lines) > 1 and not lines[-1].is_full:
             lines.pop()  # what stands before the end mark itself

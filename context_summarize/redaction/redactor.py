@@ -14,7 +14,7 @@ from functools import lru_cache
 from context_summarize.background import Steps, finished
 from context_summarize.redaction.assigned import NAMES, assigned
 from context_summarize.redaction.cookies import SESSIONS, cookies, sessions
-from context_summarize.redaction.formats import FORMATS, Format
+from context_summarize.redaction.formats import FORMATS
 from context_summarize.redaction.halves import halves
 from context_summarize.redaction.keys import blocks, encoded, middles, tails
 from context_summarize.redaction.own import OwnPatterns
@@ -30,13 +30,6 @@ _AROUND = 8_000
 _NEAR = 1_000
 """A secret that ends so near to the end of a window may go on after it."""
 _MOST_AFTER = 64_000
-
-
-def _places(known: Format, text: str) -> Iterator[Span]:
-    group = "secret" if "secret" in known.pattern.groupindex else 0
-    for found in known.pattern.finditer(text):
-        if known.check is None or known.check(found[group]):
-            yield Span(*found.span(group), known.kind)
 
 
 _WORDS = sorted(
@@ -56,7 +49,7 @@ def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
         yield encoded
     found = {at for word, at in _WORDS[: bisect_right(_RUNS, longest)] if word in (low if word.islower() else text)}
     for at in sorted(found):
-        yield lambda text, known=FORMATS[at]: _places(known, text)  # type: ignore[misc]
+        yield FORMATS[at].places
     if "-----end" in low:
         yield tails
     if longest >= 64:

@@ -57,4 +57,5 @@ _SAYS_SO = re.compile(
 
 
 def is_real(value: str) -> bool:
+    """True if the value is no placeholder, and does not say that it is an example."""
     return _PLACEHOLDER.fullmatch(value) is None and _SAYS_SO.search(value) is None

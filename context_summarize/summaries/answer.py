@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from context_summarize.messages.rows import CALL_BLOCKS, PRIVATE_BLOCKS
-from context_summarize.summaries.calls import ProviderStopped
+from context_summarize.summaries.calls import guarded
 from context_summarize.summaries.usage import Run, Totals, amount, tokens_used
 from context_summarize.transcript.surrogates import without_surrogates
 
@@ -37,12 +37,7 @@ def read_answer(response: Any) -> Answer:
         ProviderStopped: a part of it raised something that is no `Exception` while it was read.
         Exception: whatever else it raised.
     """
-    try:
-        return _read(response)
-    except (Exception, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        raise ProviderStopped.of(error) from error
+    return guarded(lambda: _read(response))
 
 
 def _read(response: Any) -> Answer:

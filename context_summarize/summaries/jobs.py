@@ -6,19 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from context_summarize.background import Steps
+from context_summarize.core.frames import shown_text
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.facts.directive_sentences import directive_steps
-from context_summarize.facts.directives import (
-    directives_room,
-    fitting_directives,
-    format_directives,
-    merge_directives,
-)
+from context_summarize.facts.directives import directives_room, fitting_directives, merge_directives
 from context_summarize.facts.extraction import IDENTIFIERS, coverage, extract_facts, fact_steps
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.fallback import FALLBACK_LINE, fallback_parts, joining_steps
-from context_summarize.facts.ledger import build_ledger, format_ledger
+from context_summarize.facts.ledger import build_ledger
 from context_summarize.facts.merged import merge_facts
 from context_summarize.summaries.job import Job
 from context_summarize.tokens.measure import Count
@@ -124,8 +120,7 @@ def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Steps
 
 
 def _fallback(job: Job, text: str, ledger: tuple[Fact, ...], count: Count) -> Summary:
-    parts = (text, format_directives(job.directives, text), format_ledger(ledger))
-    shown = "\n\n".join(part for part in parts if part)
+    shown = shown_text(text, job.directives, ledger)
     return Summary(
         key=job.key,
         level=job.level,

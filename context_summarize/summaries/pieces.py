@@ -5,17 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from context_summarize.background import Steps, finished
+from context_summarize.background import Steps
 from context_summarize.tokens.stepwise import count_steps
-from context_summarize.transcript.escaping import after_cut
+from context_summarize.transcript.escaping import after_cut, left_out_note
 
 _MOST = 9
 """Pieces of one part: with the call that joins them, at most ten calls."""
-
-
-def cut_pieces(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> list[str]:
-    """The parts in few runs of similar size; see `piece_steps`."""
-    return finished(piece_steps(parts, limit, count))
 
 
 def piece_steps(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> Steps[list[str]]:
@@ -53,7 +48,7 @@ def evenly_cut(text: str, size: int) -> str:
     for at in range(_MOST - 1):
         start = at * (len(text) - size) // (_MOST - 2)
         if start > end:
-            out.append(f"[… {start - end:,} of {len(text):,} characters left out …]")
+            out.append(left_out_note(start - end, len(text)))
         first = max(start, end)
         end = start + size
         out.append(after_cut(text[:end], first) if first else text[:end])

@@ -9,11 +9,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from context_summarize.background import in_slices
+from context_summarize.core.frames import shown_text
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.facts.directives import format_directives
 from context_summarize.facts.extraction import coverage
-from context_summarize.facts.ledger import build_ledger, format_ledger, ledger_tokens, prose_tokens
+from context_summarize.facts.ledger import build_ledger, ledger_tokens, prose_tokens
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.summaries.answer import Answer
 from context_summarize.summaries.breaker import Open
@@ -155,7 +156,7 @@ class Summarizer:
         # What the rules take, the ledger of a segment leaves, up to a quarter: so its summary keeps its length.
         room -= min(self._count(rules), room // 4) if rules and job.level == 0 else 0
         ledger = build_ledger(job.facts, said, room, self._count)
-        shown = "\n\n".join(part for part in (text, rules, format_ledger(ledger)) if part)
+        shown = shown_text(text, job.directives, ledger)
         return Summary(
             key=job.key,
             level=job.level,

@@ -8,7 +8,7 @@ from context_summarize.background import finished
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
 from context_summarize.core.large_rows import evenly_cut, head_and_tail
-from context_summarize.core.rendering import group_hash, hash_steps, render_group, render_steps
+from context_summarize.core.rendering import hash_steps, render_group, render_steps
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.facts.extraction import extract_facts, fact_steps
 from context_summarize.messages.reading import analyse
@@ -162,7 +162,7 @@ class TestRendering:
         assert sum(1 for _ in steps) > 20
         rendered = render_group(history.rows, history.groups[0], number=1, segment_tokens=None)
         assert sum(1 for _ in hash_steps(rendered)) >= 8
-        assert len(group_hash(rendered)) == 32
+        assert len(finished(hash_steps(rendered))) == 32
 
     @pytest.mark.parametrize("shift", range(0, 60, 5))
     def test_no_half_of_a_secret_is_left_at_a_cut(self, shift: int) -> None:

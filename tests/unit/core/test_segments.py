@@ -15,7 +15,7 @@ from context_summarize.core.history import History
 from context_summarize.core.keys import segment_key
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, merge_key, merge_node
-from context_summarize.core.rendering import cut_length, group_hash, render_group
+from context_summarize.core.rendering import cut_length, hash_steps, render_group
 from context_summarize.core.segments import Segment, Segmenter, derive_segment_tokens, derive_summary_tokens
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -560,10 +560,10 @@ class TestKeys:
     def test_a_groups_hash_follows_role_name_and_text(self) -> None:
         """The running hash finds a boundary again; numbers are no part of it."""
         row = RenderedRow(1, "tool", "ls", "x")
-        assert group_hash([row]) == group_hash([replace(row, number=9)])
+        assert finished(hash_steps([row])) == finished(hash_steps([replace(row, number=9)]))
         others = [replace(row, role="user"), replace(row, name="cat"), replace(row, text="y\ud800")]
-        assert len({group_hash([other]) for other in (row, *others)}) == 4
-        assert group_hash([row, row]) != group_hash([row])
+        assert len({finished(hash_steps([other])) for other in (row, *others)}) == 4
+        assert finished(hash_steps([row, row])) != finished(hash_steps([row]))
 
 
 class TestSegmentsOfAHistory:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import Message
 
+from context_summarize.background import finished
 from context_summarize.core.frames import CONTINUES, node_text, one_line, show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.short_rows import shorten_row
+from context_summarize.core.short_rows import shorten_steps
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
@@ -23,7 +24,7 @@ from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import NO_RESULT, JsonRow
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import assistant, call, calls, hook, result, user
-from context_summarize.tokens.measure import measure
+from context_summarize.tokens.measure import Count, measure
 
 FRAME = load_prompts("default").frame.fill
 IMAGE: JsonRow = {
@@ -38,6 +39,11 @@ REASONING = {"type": "reasoning", "content": ["deep " * 200], "summary": [{"type
 def count(text: str) -> int:
     """A token is a word."""
     return len(text.split())
+
+
+def shorten_row(row: JsonRow, keep: int, count: Count) -> JsonRow:
+    """The row cut to about `keep` tokens, without a hint."""
+    return finished(shorten_steps(row, measure(row, count), keep, count, ""))[0]
 
 
 def system(text: str) -> JsonRow:

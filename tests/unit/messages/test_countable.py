@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from context_summarize.messages.countable import countable
+from collections.abc import Mapping
+from typing import Any
+
+from context_summarize.messages.countable import countable_items
+from context_summarize.messages.rows import JsonRow
 from context_summarize.testing import assistant, user
 from tests.unit.messages.shapes import (
     IMAGE,
@@ -10,6 +14,13 @@ from tests.unit.messages.shapes import (
     OPENAI_CALL,
     SIGNED,
 )
+
+
+def countable(raw: JsonRow) -> tuple[list[str], list[Mapping[str, Any]]]:
+    """(texts, image blocks) of a row."""
+    items = list(countable_items(raw))
+    texts = [item for item in items if isinstance(item, str)]
+    return texts, [item for item in items if not isinstance(item, str)]
 
 
 class TestCountable:

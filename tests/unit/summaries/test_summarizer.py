@@ -29,6 +29,7 @@ from amplifier_core.llm_errors import (
 )
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
+from context_summarize.background import finished
 from context_summarize.config import Config
 from context_summarize.core.frames import node_text
 from context_summarize.errors import SummaryUnavailable
@@ -37,7 +38,7 @@ from context_summarize.facts.fact import Fact
 from context_summarize.summaries.allowance import LEAST_ROOM
 from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large
 from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.pieces import cut_pieces
+from context_summarize.summaries.pieces import piece_steps
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.summarizer import TOTAL_DEADLINE, Summarizer, own_call
 from context_summarize.summaries.validation import REASONS
@@ -607,16 +608,16 @@ class TestPieces:
 
     def test_odd_parts_make_odd_pieces(self) -> None:
         """Nothing, little, and nothing but blanks."""
-        assert cut_pieces([], 2, len) == []
-        assert cut_pieces(["a"], 3, len) == ["a"]
-        assert cut_pieces(["", ""], 4, len) == ["\n\n"]
+        assert finished(piece_steps([], 2, len)) == []
+        assert finished(piece_steps(["a"], 3, len)) == ["a"]
+        assert finished(piece_steps(["", ""], 4, len)) == ["\n\n"]
 
     @pytest.mark.parametrize("pieces", [1, 2, 3, 7])
     def test_pieces_are_of_like_length_and_lose_nothing(self, pieces: int) -> None:
         """Joined again they are the text."""
         parts = ["x" * n for n in (10, 500, 3, 80, 90, 100, 4, 4, 4, 700, 1)]
         limit = sum(len(part) + 2 for part in parts) // pieces
-        cut = cut_pieces(parts, limit, len)
+        cut = finished(piece_steps(parts, limit, len))
         assert "".join("".join(cut).split()) == "".join(parts)
         assert pieces <= len(cut) <= 2 * pieces
         assert max(len(piece) for piece in cut) <= limit
