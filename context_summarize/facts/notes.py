@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -144,14 +145,17 @@ def _most(words: list[str], values: tuple[str, ...], most: int) -> list[str]:
     places = [
         at for at, word in enumerate(words) if any(map(str.isdigit, word)) or any(value in word for value in values)
     ]
-    near = sorted(range(len(words)), key=lambda at: (min((_far(at, place) for place in places), default=at), at))
+    near = sorted(range(len(words)), key=lambda at: (_far(at, places), at))
     kept = sorted(near[:most])
     return [words[at] for at in kept]
 
 
-def _far(at: int, place: int) -> int:
-    """Distance of a word from a value; what stands behind it counts double."""
-    return place - at if at <= place else 2 * (at - place)
+def _far(at: int, places: list[int]) -> int:
+    """Distance of a word from the nearest value; what stands behind a value counts double. Without values its place."""
+    after = bisect_left(places, at)
+    distances = [place - at for place in places[after : after + 1]]
+    distances += [2 * (at - place) for place in places[max(0, after - 1) : after]]
+    return min(distances, default=at)
 
 
 _CHANGES_TEXT = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from context_summarize.redaction.formats import FORMATS
+from context_summarize.redaction.needed import formats_in
 from context_summarize.redaction.spans import Span
 from context_summarize.redaction.values import is_mixed
 
@@ -13,8 +13,6 @@ _TORN = re.compile(
     r"(?<![\w+/=.~:-])(?P<left>[\w+/=.~:-]{3,200}+)(?:\r?\n|\\{1,4}n){1,2}(?=(?P<right>[\w+/=.~:-]{4,400}+))"
 )
 """The last word of a line and the first one of the next; between two blocks there may be an empty line."""
-_WHOLE = tuple(known for known in FORMATS if "secret" not in known.pattern.groupindex)
-"""Formats that need no word before them."""
 
 
 def halves(text: str) -> Iterator[Span]:
@@ -32,10 +30,9 @@ def halves(text: str) -> Iterator[Span]:
 
 def _across(word: str, edge: int) -> Span | None:
     """The token that begins before the edge of a word and ends after it."""
-    low = word.lower()
-    for known in _WHOLE:
-        if not any(need in (low if need.islower() else word) for need in known.needs):
-            continue
+    for known in formats_in(word, len(word)):
+        if "secret" in known.pattern.groupindex:
+            continue  # it needs a word before it
         for found in known.places(word):
             if found.first < edge < found.end and is_mixed(word[found.first : found.end]):
                 return found

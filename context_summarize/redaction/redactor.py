@@ -7,16 +7,15 @@ with colour codes, escapes or continued lines is also searched without them.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 
 from context_summarize.background import Steps, finished
 from context_summarize.redaction.assigned import NAMES, assigned
 from context_summarize.redaction.cookies import SESSIONS, cookies, sessions
-from context_summarize.redaction.formats import FORMATS
 from context_summarize.redaction.halves import halves
 from context_summarize.redaction.keys import blocks, encoded, middles, tails
+from context_summarize.redaction.needed import formats_in
 from context_summarize.redaction.own import OwnPatterns
 from context_summarize.redaction.spans import Span, added, in_order, replaced
 from context_summarize.redaction.views import view_of
@@ -32,13 +31,6 @@ _NEAR = 1_000
 _MOST_AFTER = 64_000
 
 
-_WORDS = sorted(
-    ((word, at) for at, known in enumerate(FORMATS) for word in known.needs), key=lambda w: FORMATS[w[1]].run
-)
-"""The needed words of all formats, each with the index of its format; formats with short runs first."""
-_RUNS = [FORMATS[at].run for _, at in _WORDS]
-
-
 def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
     """The rules that may find something in the text, in their order."""
     low = text.lower()
@@ -47,9 +39,8 @@ def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
     longest = max(map(len, text.split()), default=0)
     if longest >= 60:
         yield encoded
-    found = {at for word, at in _WORDS[: bisect_right(_RUNS, longest)] if word in (low if word.islower() else text)}
-    for at in sorted(found):
-        yield FORMATS[at].places
+    for known in formats_in(text, longest):
+        yield known.places
     if "-----end" in low:
         yield tails
     if longest >= 64:
