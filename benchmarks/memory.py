@@ -116,7 +116,7 @@ async def run_session(rows: Sequence[Row], *, provider: Any, manager: Summarizin
             run.over_budget += run.view_tokens[-1] > BUDGET
             shown = summaries(view)
             run.summary_tokens.append(sum(map(size, shown)))
-            run.depth = max([run.depth, *(row["metadata"]["level"] for row in shown)])
+            run.depth = max([run.depth, *(row["metadata"].get("level", 0) for row in shown)])
         await manager.add_message(row)
         await asyncio.sleep(0)
         if at * PARTS // len(rows) > len(run.cpu_ms):

@@ -13,41 +13,9 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
-
-from amplifier_core.llm_errors import (
-    AbortError,
-    AuthenticationError,
-    ContentFilterError,
-    ContextLengthError,
-    InvalidRequestError,
-    LLMError,
-    LLMTimeoutError,
-    NotFoundError,
-    ProviderUnavailableError,
-    QuotaExceededError,
-    RateLimitError,
-)
 
 from benchmarks.field.virtual import run_virtually
-from benchmarks.unreliable import (
-    DEAF,
-    GOOD,
-    HANGS,
-    ROOM,
-    SECONDS,
-    SIZE,
-    SLOW,
-    UNASKED,
-    Hostile,
-    Odd,
-    Stored,
-    Unreadable,
-    cut,
-    used,
-    used_calls,
-)
+from benchmarks.unreliable import FAULTS, SECONDS, Fault, Hostile, Stored, used_calls
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.pairs import broken_pairs
 from context_summarize.testing import tool_session
@@ -59,63 +27,6 @@ WASTED, PER_SUMMARY = 60, 2
 """Calls without a usable summary in any 300 requests, and what each stored summary adds."""
 SHARED_WAIT = 60.0
 """Seconds that one request may wait: the setting `wait_seconds`, as it comes."""
-WORDY = "It was looked up. " * 60
-CHAT = "I'm glad to assist you with your request. Can you please tell me more?"
-ABOUT_ELSE = (
-    "The recipe begins with butter, flour, sugar and cinnamon; the oven warms slowly while apples are peeled, sliced "
-    "and arranged in circles over pastry, brushed with apricot jam, sprinkled with almonds and baked until golden."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """One behaviour of a provider."""
-
-    name: str
-    ways: tuple[Any, ...]
-    """What it does at each call, again and again; see `Hostile`."""
-
-
-FAULTS = (
-    Fault("none", (GOOD,)),
-    Fault("503 or a lost connection", (ProviderUnavailableError("503"), ConnectionResetError("reset"))),
-    Fault("429, without and with a time to wait", (RateLimitError("slow"), RateLimitError("slow", retry_after=5))),
-    Fault("429 with an absurd time to wait", (RateLimitError("slow", retry_after=float("nan")),)),
-    Fault("its own timeout", (LLMTimeoutError("late"),)),
-    Fault("401", (AuthenticationError("401"),)),
-    Fault("a spent quota", (QuotaExceededError("spent"),)),
-    Fault("404, an unknown model", (NotFoundError("no such model"),)),
-    Fault("400, a wrong request", (InvalidRequestError("bad schema"),)),
-    Fault("a blocked input", (ContentFilterError("blocked"),)),
-    Fault("an abort", (AbortError("aborted"),)),
-    Fault("an error without a class of its own", (LLMError("odd", retryable=True), ValueError("no JSON"))),
-    Fault("an error whose text cannot be read", (Unreadable(),)),
-    Fault("input too large, always", (ContextLengthError("too many tokens"),)),
-    Fault("input too large above 3,000 characters", (SIZE,)),
-    Fault("the length of every answer is refused", (InvalidRequestError("max_output_tokens must be less than 8"),)),
-    Fault("answers above 40 tokens are refused, no limit named", (ROOM,)),
-    Fault("raises CancelledError", (asyncio.CancelledError(),)),
-    Fault("raises SystemExit or GeneratorExit", (SystemExit(1), GeneratorExit())),
-    Fault("an answer that raises when it is read", (Odd(ValueError("x")), Odd(asyncio.CancelledError()))),
-    Fault("an answer of a wrong type", (None, 5, b"bytes", {"content": "text"})),
-    Fault("empty answers", ("", SimpleNamespace(content=[]))),
-    Fault("chat", (CHAT, "I'm sorry, I can't.")),
-    Fault("summaries of something else", (ABOUT_ELSE,)),
-    Fault("lone surrogates", ("bad \ud800 text about orders",)),
-    Fault("two million characters", ("x" * 2_000_000,)),
-    Fault("rambling, always cut off", (cut(WORDY),)),
-    Fault("cut off before the first sentence", (cut("Goal"),)),
-    Fault("absurd usage", (used(cost_usd="1e999999", input_tokens=10**400), used(output_tokens=-5, cost_usd="nan"))),
-    Fault("slow: 20 s for each answer", (SLOW,)),
-    Fault("hangs", (HANGS,)),
-    Fault("hangs and ignores that it is cancelled", (DEAF,)),
-    Fault("get_model_info hangs", (UNASKED,)),
-    Fault("four errors, then a good answer", (*[ProviderUnavailableError("503")] * 4, GOOD)),
-    Fault("two empty answers, then a good one", ("", "", GOOD)),
-    Fault("a good answer, then an error", (GOOD, ProviderUnavailableError("503"))),
-    Fault("one fault after the other", ("", ValueError("x"), CHAT, HANGS, None, cut(WORDY), asyncio.CancelledError())),
-)
-"""Every fault of the table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,14 +1,27 @@
-"""A provider that misbehaves in given ways, and a store that knows which of its calls were of use."""
+"""The faults of a provider, a provider that has them, and a store that knows which of its calls were of use."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
-from amplifier_core.llm_errors import InvalidRequestError
+from amplifier_core.llm_errors import (
+    AbortError,
+    AuthenticationError,
+    ContentFilterError,
+    ContextLengthError,
+    InvalidRequestError,
+    LLMError,
+    LLMTimeoutError,
+    NotFoundError,
+    ProviderUnavailableError,
+    QuotaExceededError,
+    RateLimitError,
+)
 
 from context_summarize.core.nodes import Summary
 from context_summarize.stores.memory import MemoryStore
@@ -18,6 +31,12 @@ LABEL = re.compile(r"call(\d{6})x")
 GOOD = "Goal: orders were looked up. State: found."
 HANGS, DEAF, ROOM, SIZE, SLOW, UNASKED = object(), object(), object(), object(), object(), object()
 """Behaviours that take more than a value: see `Hostile.complete`."""
+WORDY = "It was looked up. " * 60
+CHAT = "I'm glad to assist you with your request. Can you please tell me more?"
+ABOUT_ELSE = (
+    "The recipe begins with butter, flour, sugar and cinnamon; the oven warms slowly while apples are peeled, sliced "
+    "and arranged in circles over pastry, brushed with apricot jam, sprinkled with almonds and baked until golden."
+)
 SECONDS = 20.0
 """What a slow answer takes."""
 
@@ -49,6 +68,61 @@ def used(**usage: Any) -> Any:
 def cut(text: str) -> Any:
     """An answer that was cut off."""
     return SimpleNamespace(content=text, finish_reason="length")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One behaviour of a provider."""
+
+    name: str
+    ways: tuple[Any, ...]
+    """What it does at each call, again and again; see `Hostile`."""
+
+
+LASTING = (
+    Fault("none", (GOOD,)),
+    Fault("503 or a lost connection", (ProviderUnavailableError("503"), ConnectionResetError("reset"))),
+    Fault("429, without and with a time to wait", (RateLimitError("slow"), RateLimitError("slow", retry_after=5))),
+    Fault("429 with an absurd time to wait", (RateLimitError("slow", retry_after=float("nan")),)),
+    Fault("its own timeout", (LLMTimeoutError("late"),)),
+    Fault("401", (AuthenticationError("401"),)),
+    Fault("a spent quota", (QuotaExceededError("spent"),)),
+    Fault("404, an unknown model", (NotFoundError("no such model"),)),
+    Fault("400, a wrong request", (InvalidRequestError("bad schema"),)),
+    Fault("a blocked input", (ContentFilterError("blocked"),)),
+    Fault("an abort", (AbortError("aborted"),)),
+    Fault("an error without a class of its own", (LLMError("odd", retryable=True), ValueError("no JSON"))),
+    Fault("an error whose text cannot be read", (Unreadable(),)),
+    Fault("input too large, always", (ContextLengthError("too many tokens"),)),
+    Fault("input too large above 3,000 characters", (SIZE,)),
+    Fault("the length of every answer is refused", (InvalidRequestError("max_output_tokens must be less than 8"),)),
+    Fault("answers above 40 tokens are refused, no limit named", (ROOM,)),
+    Fault("raises CancelledError", (asyncio.CancelledError(),)),
+    Fault("raises SystemExit or GeneratorExit", (SystemExit(1), GeneratorExit())),
+    Fault("an answer that raises when it is read", (Odd(ValueError("x")), Odd(asyncio.CancelledError()))),
+    Fault("an answer of a wrong type", (None, 5, b"bytes", {"content": "text"})),
+    Fault("empty answers", ("", SimpleNamespace(content=[]))),
+    Fault("chat", (CHAT, "I'm sorry, I can't.")),
+    Fault("summaries of something else", (ABOUT_ELSE,)),
+    Fault("lone surrogates", ("bad \ud800 text about orders",)),
+    Fault("two million characters", ("x" * 2_000_000,)),
+    Fault("rambling, always cut off", (cut(WORDY),)),
+    Fault("cut off before the first sentence", (cut("Goal"),)),
+    Fault("absurd usage", (used(cost_usd="1e999999", input_tokens=10**400), used(output_tokens=-5, cost_usd="nan"))),
+    Fault("slow: 20 s for each answer", (SLOW,)),
+    Fault("hangs", (HANGS,)),
+    Fault("hangs and ignores that it is cancelled", (DEAF,)),
+    Fault("get_model_info hangs", (UNASKED,)),
+)
+"""Faults that last: a provider has one of them from the first call to the last."""
+CHANGING = (
+    Fault("four errors, then a good answer", (*[ProviderUnavailableError("503")] * 4, GOOD)),
+    Fault("two empty answers, then a good one", ("", "", GOOD)),
+    Fault("a good answer, then an error", (GOOD, ProviderUnavailableError("503"))),
+    Fault("one fault after the other", ("", ValueError("x"), CHAT, HANGS, None, cut(WORDY), asyncio.CancelledError())),
+)
+"""Providers whose calls do not all go alike."""
+FAULTS = LASTING + CHANGING
 
 
 class Hostile(ScriptedProvider):

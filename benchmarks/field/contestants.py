@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -71,3 +71,16 @@ def entries() -> dict[str, Entry]:
     made += [Entry(one.__name__, one, "tuned") for one in TUNED]
     made.append(Entry(KeepLast.__name__, KeepLast, "plain"))
     return {one.name: one for one in made}
+
+
+def who_is_who(names: Iterable[str]) -> list[str]:
+    """A Markdown table of what these contestants are, and their settings."""
+    known = entries()
+    made = [(name, known[name].make) for name in names]
+    return [
+        "## Contestants",
+        "",
+        "| | what | settings |",
+        "| --- | --- | --- |",
+        *(f"| {name} | {one.title} | {one.settings} |" for name, one in made),
+    ]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-from benchmarks.field.contestants import FRUGAL, entries
+from benchmarks.field.contestants import FRUGAL, entries, who_is_who
 from benchmarks.field.grid import MAIN, SLOW, Grid
 from benchmarks.field.measure import EQUAL, Prices, Result
 from benchmarks.field.model import CODE, PROSE, Traits
@@ -252,24 +252,26 @@ def markdown(grid: Grid, pictures: Sequence[str], command: str, prices: Prices, 
             grid.faults,
             "",
         ]
-    lines += [_reading(scenario.facts, prices, traits), "## Contestants", "", *_contestants(grid), *_missing(grid)]
+    lines += [_reading(scenario.facts, prices, traits), *_contestants(grid), *_missing(grid)]
     return "\n".join(lines).rstrip() + "\n"
 
 
 def _reading(facts: int, prices: Prices, traits: Traits) -> str:
-    return READING.format(
-        facts=facts,
-        equal=EQUAL,
-        read=prices.read,
-        write=prices.write,
-        output=prices.output,
-        keep=traits.keep,
-        share=traits.share,
-        max_output=traits.max_output,
-        start=traits.start_seconds,
-        read_s=traits.read_seconds,
-        write_s=traits.write_seconds,
-    )
+    return READING.format(facts=facts, equal=EQUAL, keep=traits.keep, **units(prices, traits))
+
+
+def units(prices: Prices, traits: Traits) -> dict[str, float]:
+    """Prices and the stand-in's traits, by the names that a page's text has for them."""
+    return {
+        "read": prices.read,
+        "write": prices.write,
+        "output": prices.output,
+        "share": traits.share,
+        "max_output": traits.max_output,
+        "start": traits.start_seconds,
+        "read_s": traits.read_seconds,
+        "write_s": traits.write_seconds,
+    }
 
 
 def _forgetful(grid: Grid) -> list[str]:
@@ -298,13 +300,9 @@ def _errors(grid: Grid) -> list[str]:
 
 
 def _contestants(grid: Grid) -> list[str]:
-    lines = ["| | what | settings |", "| --- | --- | --- |"]
-    for name in grid.names():
-        one = entries()[name].make
-        lines.append(f"| {name} | {one.title} | {one.settings} |")
     versions = {name: version for one in grid.results for name, version in one.versions.items()}
     told = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
-    return [*lines, "", f"Python {platform.python_version()}; {told}.", ""]
+    return [*who_is_who(grid.names()), "", f"Python {platform.python_version()}; {told}.", ""]
 
 
 def _missing(grid: Grid) -> list[str]:

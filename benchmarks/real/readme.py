@@ -13,7 +13,7 @@ COMMAND = "`make bench-real`"
 TOLD = {
     "near": "values of the conversation near the words that say what they are",
     "instructions kept": "standing instructions kept",
-    "price": "price, in millions of uncached input tokens",
+    "price": "price, in uncached input tokens for each token of the session",
     "waiting": "share of the time that is waiting",
 }
 """Rows of the page's comparison that the README shows, and its words for them."""

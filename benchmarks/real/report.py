@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import date
 from importlib import metadata
 
-from benchmarks.field.contestants import entries
+from benchmarks.field.contestants import entries, who_is_who
 from benchmarks.field.measure import Prices
 from benchmarks.field.model import Traits
+from benchmarks.field.report import units
 from benchmarks.real.figures import OURS, Figures
 from benchmarks.real.judge import Judged
 from benchmarks.real.results import Key
@@ -53,7 +54,7 @@ READING = """\
   of the model's own latency ({start:g} s an answer, {read_s:g} s a token read, {write_s:g} s a token written); users
   answer at once. **over budget**, **broken pairs**: number of requests; a chat without tools has no pairs to break.
 * One summariser for everyone: the sentences with the most frequent words (Luhn 1958), no model. It writes as much
-  as the prompt asks for, or {share:.0%} of what it reads, at most {output_max:,} tokens. The trigger is 70 % and the
+  as the prompt asks for, or {share:.0%} of what it reads, at most {max_output:,} tokens. The trigger is 70 % and the
   newest 10 rows are kept, if the library can set that. Summariser, contestants and clock are deterministic, so each
   cell is run once: seeds would change nothing.
 """
@@ -164,20 +165,8 @@ def _made(terms: Terms) -> str:
 
 
 def _reading(terms: Terms) -> str:
-    traits, prices = terms.traits, terms.prices
-    return READING.format(
-        near=NEAR,
-        together=TOGETHER,
-        recall=terms.recall_limit,
-        read=prices.read,
-        write=prices.write,
-        output=prices.output,
-        start=traits.start_seconds,
-        read_s=traits.read_seconds,
-        write_s=traits.write_seconds,
-        share=traits.share,
-        output_max=traits.max_output,
-    )
+    given = units(terms.prices, terms.traits)
+    return READING.format(near=NEAR, together=TOGETHER, recall=terms.recall_limit, **given)
 
 
 def _missing(terms: Terms) -> list[str]:
@@ -193,8 +182,6 @@ def _missing(terms: Terms) -> list[str]:
 
 def _contestants(found: Figures) -> list[str]:
     names = [one for one in entries() if any(one in found.contestants(name) for name in found.sets())]
-    lines = ["## Contestants", "", "| | what | settings |", "| --- | --- | --- |"]
-    lines += [f"| {name} | {entries()[name].make.title} | {entries()[name].make.settings} |" for name in names]
     packages = sorted({package for name in names for package in entries()[name].make.packages})
     told = ", ".join(f"{package} {metadata.version(package)}" for package in packages)
-    return [*lines, "", f"{told}.", ""]
+    return [*who_is_who(names), "", f"{told}.", ""]

@@ -13,7 +13,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
-from context_summarize.cli.options import json_option
+from context_summarize.cli.options import json_option, limit_option
 from context_summarize.cli.terminal import (
     Refused,
     facts,
@@ -32,8 +32,6 @@ from context_summarize.stores.sqlite_entries import StoreStatistics
 from context_summarize.stores.sqlite_listing import KeptSession, Listing
 
 T = TypeVar("T")
-_MOST = 20
-"""Sessions that are listed."""
 
 cache_option = click.option(
     "--cache",
@@ -76,14 +74,7 @@ def stats(cache: str | None, as_json: bool) -> None:
 
 @cache_group.command("list", short_help="List what is stored, by session.")
 @cache_option
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=_MOST,
-    metavar="NUMBER",
-    show_default=True,
-    help="The newest so many sessions.",
-)
+@limit_option
 @json_option
 def list_command(cache: str | None, limit: int, as_json: bool) -> None:
     """List what the cache file holds, by session: when, compactions, summaries, size, first words.

@@ -63,6 +63,14 @@ class SessionName(click.ParamType[str]):
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+limit_option = click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    default=20,
+    metavar="NUMBER",
+    show_default=True,
+    help="The newest so many sessions.",
+)
 
 
 session_argument = click.argument("session", type=SessionName(), metavar="SESSION")

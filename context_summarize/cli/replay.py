@@ -53,12 +53,12 @@ def replay_command(
     Exit status: 0 all checks passed, 1 a check failed, 2 if the session or an option cannot be used, 3 if the provider
     was asked for summaries and every one failed, 130 interrupted.
     """
-    recording, result = _replayed(session, settings, prompts, html, Asked(**asked))
+    result = _replayed(session, settings, prompts, html, Asked(**asked))
     if as_json:
-        print_json(as_data(recording.name, result, show_view=show_view))
+        print_json(as_data(result, show_view=show_view))
     else:
         with printing() as out:
-            print_result(out, recording.name, result, show_view=show_view)
+            print_result(out, result, show_view=show_view)
     end(result)
 
 
@@ -81,15 +81,15 @@ def report_command(session: str, settings: tuple[str, ...], prompts: str | None,
 
     Exit status: as for `replay`.
     """
-    recording, result = _replayed(session, settings, prompts, output, Asked(**asked))
+    result = _replayed(session, settings, prompts, output, Asked(**asked))
     with printing() as out:
-        print_verdict(out, recording.name, result, output)
+        print_verdict(out, result, output)
     end(result)
 
 
 def _replayed(
     session: str, settings: tuple[str, ...], prompts: str | None, html: Path | None, asked: Asked
-) -> tuple[Recording, ReplayResult]:
+) -> ReplayResult:
     with guarded():
         asked.check()
         if html is not None:
@@ -101,7 +101,7 @@ def _replayed(
             from context_summarize.replay.report import write_report  # only this path needs the page's parts
 
             write_report(result, html)
-    return recording, result
+    return result
 
 
 def play(recording: Recording, config: Config, asked: Asked, verb: str = "Replaying") -> ReplayResult:

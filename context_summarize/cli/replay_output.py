@@ -40,9 +40,9 @@ _FIGURES = (
 )
 
 
-def as_data(name: str, result: ReplayResult, *, show_view: bool) -> dict[str, Any]:
+def as_data(result: ReplayResult, *, show_view: bool) -> dict[str, Any]:
     """A replay as the object that `--json` prints."""
-    data = {"file": name, **{key: getattr(result, key) for key in _FIGURES}, "ok": result.failed is None}
+    data = {"file": result.source, **{key: getattr(result, key) for key in _FIGURES}, "ok": result.failed is None}
     data["boundaries"] = [asdict(line) for line in result.boundaries]
     data["checks"] = [{**asdict(check), "ok": check.ok} for check in result.checks]
     return {**data, "last_view": result.last_view} if show_view else data
@@ -73,7 +73,7 @@ _LESS = ("Cached", "Merged", "Fallbacks", "Waited")
 """Table columns that a narrow terminal leaves out, in this order."""
 
 
-def print_result(out: Console, name: str, result: ReplayResult, *, show_view: bool = False) -> None:
+def print_result(out: Console, result: ReplayResult, *, show_view: bool = False) -> None:
     """Print a replay: what was replayed, the last view if asked for, compactions, totals, checks."""
     out.print()
     through = f"requests of at most {result.budget:,} tokens"
@@ -81,8 +81,8 @@ def print_result(out: Console, name: str, result: ReplayResult, *, show_view: bo
         through = f"a window of {result.window:,} tokens, {result.budget:,} of them for a request"
     sentence(
         out,
-        f"{plain(name)}: {result.messages:,} messages, {result.history_tokens:,} tokens in total, replayed with "
-        f"{through}.",
+        f"{plain(result.source)}: {result.messages:,} messages, {result.history_tokens:,} tokens in total, replayed "
+        f"with {through}.",
     )
     sentence(out, _who(result))
     if show_view and result.last_view:
@@ -104,14 +104,14 @@ def print_result(out: Console, name: str, result: ReplayResult, *, show_view: bo
     out.print(_check_table(result))
 
 
-def print_verdict(out: Console, name: str, result: ReplayResult, page: Path) -> None:
+def print_verdict(out: Console, result: ReplayResult, page: Path) -> None:
     """Print one paragraph: where the report is, and what it tells."""
     what = "All checks passed." if result.failed is None else "A check failed."
     found = (
         f"{_counted(result.requests, 'request')}, {_counted(len(result.boundaries), 'compaction')}, "
         f"{_counted(result.provider_calls, 'call')} for summaries"
     )
-    sentence(out, f"{plain(str(page))}: the report of {plain(name)} ({found}). {what}")
+    sentence(out, f"{plain(str(page))}: the report of {plain(result.source)} ({found}). {what}")
 
 
 def _counted(number: int, noun: str) -> str:

@@ -10,7 +10,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from context_summarize.cli.options import json_option
+from context_summarize.cli.options import json_option, limit_option
 from context_summarize.cli.terminal import guarded, one_line, plain, print_json, printing, sentence, table
 from context_summarize.errors import SessionFileError
 from context_summarize.replay.stored_sessions import (
@@ -23,7 +23,6 @@ from context_summarize.replay.stored_sessions import (
     stored_sessions,
 )
 
-_MOST = 20
 _LEAST_WORDS = 20
 """Terminal columns that first words need to say something."""
 
@@ -44,14 +43,7 @@ class _Listed:
     show_default=True,
     help="The program that has stored them.",
 )
-@click.option(
-    "--limit",
-    type=click.IntRange(min=1),
-    default=_MOST,
-    metavar="NUMBER",
-    show_default=True,
-    help="The newest so many sessions.",
-)
+@limit_option
 @json_option
 def sessions_command(program: Program, limit: int, as_json: bool) -> None:
     """List the stored sessions, newest first: id, when, messages, first words.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
 
@@ -60,11 +60,7 @@ async def inspect_rows(
     store = MemoryStore()
     manager = SummarizingContextManager(config=config, store=store)
     try:
-        for number, row in enumerate(rows, 1):
-            if row["role"] == "assistant":
-                await manager.get_messages_for_request(provider=provider)
-            await manager.add_message(row)
-            await asyncio.sleep(0)  # else Ctrl-C waits for the next call
+        async for number in _fed(rows, manager, provider):
             progress(number, manager.conversation.view.compactions)
         view = await manager.get_messages_for_request(provider=provider)
         budget = await request_budget(config, None, provider)
@@ -73,6 +69,18 @@ async def inspect_rows(
         return look.inspect_rows(view, window, await _totals(manager))
     finally:
         await manager.close()
+
+
+async def _fed(
+    rows: Sequence[JsonRow], manager: SummarizingContextManager, provider: OfflineProvider
+) -> AsyncIterator[int]:
+    """The number of each row once it has been fed; a view is asked for before every assistant row."""
+    for number, row in enumerate(rows, 1):
+        if row["role"] == "assistant":
+            await manager.get_messages_for_request(provider=provider)
+        await manager.add_message(row)
+        await asyncio.sleep(0)  # else Ctrl-C waits for the next call
+        yield number
 
 
 async def _totals(manager: SummarizingContextManager) -> dict[str, int]:

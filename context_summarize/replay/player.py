@@ -65,20 +65,12 @@ async def replay(
     counter = TokenCounter()
     await counter.load()
     counted = CountedProvider(setup.provider)
-    window = await provider_window(counted) if setup.token_budget is None else None
-    budget = await request_budget(config, setup.token_budget, counted)
-    result = _blank(config, budget, provider=setup.name, source=setup.source, window=window.context if window else None)
-    numbers = message_numbers(rows)
-    session = _Session({setup.name: counted}, numbers)
-    recorder = ViewRecorder(numbers, counter.count)
+    result = await _blank(config, setup, counted)
+    session = _Session({setup.name: counted}, message_numbers(rows))
+    recorder = ViewRecorder(session.numbers, counter.count)
     audit = Audit(copy_json(list(rows)), result, counter.count)
-    manager = SummarizingContextManager(
-        session,
-        config=config,
-        store=MemoryStore() if config.cache in (None, "memory") else None,
-        clock=clock,
-        sleep=sleep,
-    )
+    store = MemoryStore() if config.cache in (None, "memory") else None
+    manager = SummarizingContextManager(session, config=config, store=store, clock=clock, sleep=sleep)
     manager.check_providers()
     started = clock()
     try:
@@ -86,16 +78,26 @@ async def replay(
             progress(number, len(session.boundaries))
         result.seconds = clock() - started
         audit.history(await manager.get_messages())
-        result.snapshot = await manager.snapshot(result.last_view)
-        statistics = await manager.statistics()
-        result.failed_summaries, result.coverage = statistics.failed, statistics.coverage
+        await _add_state(result, manager)
     finally:
         await manager.close()
+    _add_observed(result, counted, session, recorder)
+    return result
+
+
+async def _add_state(result: ReplayResult, manager: SummarizingContextManager) -> None:
+    """Write into the result what the manager holds at the end."""
+    result.snapshot = await manager.snapshot(result.last_view)
+    statistics = await manager.statistics()
+    result.failed_summaries, result.coverage = statistics.failed, statistics.coverage
+
+
+def _add_observed(result: ReplayResult, provider: CountedProvider, session: _Session, recorder: ViewRecorder) -> None:
+    """Write into the result what was seen from outside the manager: its events, its views and the provider's calls."""
     result.boundaries, result.views = session.boundaries, recorder.views()
     session.summaries.tell(result)
-    result.provider_calls, result.failed_calls = counted.calls, counted.failed
-    result.provider_input_tokens, result.provider_output_tokens = counted.input_tokens, counted.output_tokens
-    return result
+    result.provider_calls, result.failed_calls = provider.calls, provider.failed
+    result.provider_input_tokens, result.provider_output_tokens = provider.input_tokens, provider.output_tokens
 
 
 async def _played(
@@ -121,17 +123,19 @@ async def _played(
         yield number
 
 
-def _blank(config: Config, budget: int, *, provider: str, source: str, window: int | None) -> ReplayResult:
+async def _blank(config: Config, setup: Setup, provider: CountedProvider) -> ReplayResult:
     """The result before the first row."""
+    window = await provider_window(provider) if setup.token_budget is None else None
+    budget = await request_budget(config, setup.token_budget, provider)
     return ReplayResult(
-        provider=provider,
+        provider=setup.name,
         budget=budget,
-        source=source,
+        source=setup.source,
         settings=changed_settings(config),
         redact=config.redact,
         threshold_tokens=int(config.compact_threshold * budget) if config.auto_compact else None,
         target_tokens=int(config.target_usage * budget),
-        window=window,
+        window=window.context if window else None,
     )
 
 
@@ -148,7 +152,7 @@ class _Session:
 
     def __init__(self, providers: dict[str, Any], numbers: Sequence[int | None]) -> None:
         self._providers = providers
-        self._numbers = numbers
+        self.numbers = numbers
         self._reason = ""
         self.row = 0
         self.boundaries: list[CompactionLine] = []
@@ -178,6 +182,6 @@ class _Session:
                     digests=data["digests"],
                     wait_ms=data["wait_ms"],
                     reason=self._reason,
-                    message=self._numbers[self.row - 1],
+                    message=self.numbers[self.row - 1],
                 )
             )
