@@ -81,9 +81,13 @@ def carry(record: CompactionRecord, history: History, builder: NodeBuilder, fan_
         ahead=tuple(_renumbered(leaf, jumps, fan_in) for part in ahead_parts for leaf in part),
     )
     is_edit = (bool(leaves) and end is not None) or _is_edit(kept) or _is_edit([None, *kept_ahead])
-    return Carried(
-        found, is_edit, bool({node.key for node in nodes} - {node.key for node in with_children(record.nodes)})
-    )
+    return Carried(found, is_edit, _are_new(nodes, record))
+
+
+def _are_new(nodes: Iterable[Node], record: CompactionRecord) -> bool:
+    """True if one of the nodes does not stand in the record."""
+    known = {node.key for node in with_children(record.nodes)}
+    return any(node.key not in known for node in nodes)
 
 
 def _is_edit(kept: Sequence[int | None]) -> bool:
