@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from context_summarize.background import Steps, finished
 from context_summarize.config import ToolKind
 from context_summarize.core.frames import actions_row
-from context_summarize.core.groups import Group
+from context_summarize.core.groups import Group, answered_calls
 from context_summarize.core.history import History
 from context_summarize.core.view_state import ShownActions
 from context_summarize.facts.action_ledger import ActionLedger, format_sections
@@ -115,12 +115,14 @@ class ActionLog:
 
 def _answered(history: History, group: Group) -> Iterator[Answered]:
     """The calls of a group, each with its result."""
-    results: dict[str, list[tuple[str, bool]]] = {}
-    for index, call_id in group.answers:
-        results.setdefault(call_id, []).append(_result(history.rows[index].raw, call_id))
-    for call in history.rows[group.start].calls:
-        found = results.get(call.id)
-        text, failed = found.pop(0) if found else (None, False)
+    rows = history.rows
+    told = {
+        id(call): _result(rows[index].raw, call.id)
+        for index, calls in answered_calls(rows, group).items()
+        for call in calls
+    }
+    for call in rows[group.start].calls:
+        text, failed = told.get(id(call), (None, False))
         yield Answered(call, text, failed)
 
 
