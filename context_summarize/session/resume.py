@@ -115,7 +115,7 @@ class Resumption:
         history = chat.history
         if not _is_sound(record, history):
             return None
-        await self._tasks.get(record.nodes, chat.builder, None, None)
+        await self._tasks.find(record.nodes, chat.builder)
         found = self._tasks.rows(record.nodes)
         shown = self._compactor.share_directives(
             chat.builder, found, directives_most(own_budget, record.summary_tokens)

@@ -45,7 +45,7 @@ class SummaryTasks:
     ) -> None:
         self._maker = maker
         self._redact = redact
-        self._show = show
+        self.row_of = show
         self._is_cancelled = is_cancelled
         self._entries: dict[str, Entry] = {}
         self._stopped = asyncio.Event()
@@ -123,7 +123,7 @@ class SummaryTasks:
         entry.from_store = found is not None
         summary = found or await self._asked(node, builder, target, entry)
         if placed:
-            entry.rows[node.place] = self._show(builder, node, summary)
+            entry.rows[node.place] = self.row_of(builder, node, summary)
         return summary
 
     async def _asked(self, node: Node, builder: NodeBuilder, target: Target | None, entry: Entry) -> Summary:
@@ -181,18 +181,20 @@ class SummaryTasks:
                 await asyncio.sleep(0)  # making a row takes a few milliseconds
         return late
 
+    async def find(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
+        """Have the rows of these nodes from what is known or stored, else fallbacks. No provider is waited for."""
+        idle = [node for node in nodes if self.status(node.key) not in (Status.UNDER_WAY, Status.LATE)]
+        await self.get(idle, builder, None, None)
+        await self.stand_in([node for node in nodes if self.shown(node) is None], builder)
+
     async def _place(self, node: Node, builder: NodeBuilder) -> None:
         """Make the row of a node whose work has ended."""
         summary = self._known(node)
         if summary is None:
             await self.stand_in([node], builder)
         else:
-            self._entries[node.key].rows[node.place] = self._show(builder, node, summary)
+            self._entries[node.key].rows[node.place] = self.row_of(builder, node, summary)
             self.version += 1
-
-    def row_of(self, builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
-        """The row that would stand for a node with this summary."""
-        return self._show(builder, node, summary)
 
     async def _wait(self, keys: Iterable[str], seconds: float | None) -> None:
         entries = [entry for key in keys if (entry := self._entries[key]).task is not None and not entry.late]
@@ -226,7 +228,7 @@ class SummaryTasks:
             entry = self._entries.setdefault(node.key, Entry())
             if entry.summary is None:  # it may have come meanwhile
                 entry.fallback, entry.stands_in = fallback, True
-            entry.rows[node.place] = self._show(builder, node, entry.summary or fallback)
+            entry.rows[node.place] = self.row_of(builder, node, entry.summary or fallback)
             self.version += 1
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:

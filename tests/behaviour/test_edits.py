@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,7 +15,7 @@ from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, tool_session, user
-from tests.support.gated import answer
+from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
 from tests.support.views import nodes
 
@@ -237,4 +238,22 @@ async def test_a_history_that_is_cut_back_or_another_one_takes_nothing_over() ->
     await session.manager.set_messages(tool_session(3, size=600, start=7_000))
     assert nodes(await session.view()) == []
     assert session.provider.calls == calls
+    await session.manager.close()
+
+
+async def test_an_edit_waits_for_no_provider_that_hangs() -> None:
+    """What is still asked for shows its fallback; a request and a status line come at once."""
+    provider = Gated()
+    session = Session(provider=provider, settings={"wait_seconds": 0.01})
+    for row in tool_session(60, size=600):
+        await session.manager.add_message(row)
+    shown = nodes(await session.view())
+    assert shown
+    assert provider.asked.is_set()
+    rows = await session.manager.get_messages()
+    await session.manager.set_messages([*rows[:-1], {"role": "assistant", "content": "put in by the host"}])
+    async with asyncio.timeout(10):
+        await session.manager.get_token_count()
+        assert await session.manager.unpin() == ()
+        assert nodes(await session.view()) == shown
     await session.manager.close()
