@@ -69,7 +69,7 @@ def renumbered(rows: list[dict[str, Any]], turn: int) -> list[dict[str, Any]]:
     return [{**row, "content": f"{turn} {row['content']}"} if isinstance(row["content"], str) else row for row in rows]
 
 
-@pytest.mark.parametrize("minutes", [10, 25] if LONG else [10])
+@pytest.mark.parametrize("minutes", [10, 15] if LONG else [10])
 async def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_boundary(minutes: float) -> None:
     """Ten minutes: at most 12 calls. However long: the first boundary after it shows no digest any more."""
     _, provider, times, digests = await session(minutes, ProviderUnavailableError("down"))

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from itertools import chain
 
 LONG = os.environ.get("CONTEXT_SUMMARIZE_LONG") == "1"
 """True in CI: every property runs over many examples, and rows and sessions have their full size."""
 
-EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "300" if LONG else "50"))
+EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "150" if LONG else "50"))
 """Histories that each property of the whole manager runs over."""
 
-RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "150" if LONG else "25"))
+RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "100" if LONG else "25"))
 """Lives of a manager that the state machine runs, 50 steps each."""
 
 SMALL_EXAMPLES = 100 if LONG else 20
@@ -25,9 +24,9 @@ def full(long: int, short: int) -> int:
 
 
 def turns(most: int = 2_000) -> Iterator[int]:
-    """Turns of the event loop after which a test cancels: each one in CI; on a desk the first ten, then every ninth."""
-    return iter(range(most)) if LONG else chain(range(10), range(10, most, 9))
+    """Turns of the event loop after which a test cancels: the first, then every third in CI, every ninth elsewhere."""
+    return iter([*range(full(40, 10)), *range(full(40, 10), most, full(3, 9))])
 
 
-HUGE = full(1_000_000, 100_000)
+HUGE = full(500_000, 100_000)
 """Characters of a text that must hang nothing; on a desk too above every threshold of the package."""
