@@ -31,7 +31,7 @@ def _remarks(unanswered: Sequence[tuple[Call, str]], without_call: int) -> Itera
         more = f" and {len(unanswered) - _NAMED:,} more" if len(unanswered) > _NAMED else ""
         yield (
             f"{_count(len(unanswered), 'tool call')} had no result: {first}{more}; "
-            "the requests hold a result by code that says so"
+            "the requests hold a result that says so, added by code"
         )
     if without_call > 0:
         it = "it" if without_call == 1 else "them"

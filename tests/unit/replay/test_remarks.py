@@ -14,7 +14,7 @@ def test_calls_that_were_passed_over_are_counted_and_named():
     rows = [user("a"), calls(("1", "look", {}), ("2", "run", {})), result("1"), user("b"), assistant("c")]
 
     assert remarks_on(rows) == (
-        "1 tool call had no result: run in message 2; the requests hold a result by code that says so",
+        "1 tool call had no result: run in message 2; the requests hold a result that says so, added by code",
     )
 
 
