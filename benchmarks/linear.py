@@ -64,7 +64,7 @@ LISTED = (
     "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search",
     "redaction.assigned", "redaction.cookies",
     "redaction.keys", "redaction.marks",
-    "redaction.values", "redaction.views", "replay.inspection_page",
+    "redaction.values", "redaction.views", "replay.cut_lines", "replay.inspection_page",
     "session.system_prompt", "summaries.allowance", "summaries.failures",
     "summaries.substance",
     "summaries.validation", "tokens.counter", "transcript.escaping", "transcript.fences", "transcript.forged",
@@ -99,7 +99,8 @@ MATCHED = frozenset([
     "redaction.assigned._VARIABLE", "redaction.assigned._VAULT", "redaction.keys._BASE64_AFTER",
     "redaction.keys._BASE64_BEFORE", "redaction.keys._CHECKSUM", "redaction.keys._RUN",
     "redaction.values._PLACEHOLDER", "redaction.views._GOES_ON", "recall.reader._RANGE",
-    "recall.reader._RANGE_CURSOR", "recall.query._WORDS_CURSOR", "summaries.substance._CHAT",
+    "recall.reader._RANGE_CURSOR", "recall.query._WORDS_CURSOR", "replay.cut_lines._BEGUN",
+    "replay.cut_lines._ESCAPE", "summaries.substance._CHAT",
     "summaries.substance._COPIED", "summaries.validation._ERROR_TEXT", "summaries.validation._REFUSAL",
     "transcript.forged._ROLE_LINE", "transcript.rows._HEADER",
 ])  # fmt: skip

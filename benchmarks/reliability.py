@@ -10,8 +10,8 @@ import argparse
 import asyncio
 import logging
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.field.virtual import run_virtually
@@ -95,11 +95,15 @@ async def _session(fault: Fault) -> Cost:
         longest=max(times),
         broken=(),
     )
+    return replace(cost, broken=tuple(dict.fromkeys([*broken, *_over(cost)])))
+
+
+def _over(cost: Cost) -> Iterator[str]:
+    """What a session took above its bounds."""
     if cost.wasted > cost.bound:
-        broken.append(f"{cost.wasted} calls without a summary, the bound is {cost.bound}")
+        yield f"{cost.wasted} calls without a summary, the bound is {cost.bound}"
     if cost.longest > SHARED_WAIT + SECONDS / 2:
-        broken.append(f"a request waited {cost.longest:.0f} s")
-    return Cost(**{name: getattr(cost, name) for name in Cost.__slots__} | {"broken": tuple(dict.fromkeys(broken))})
+        yield f"a request waited {cost.longest:.0f} s"
 
 
 def cost_of(fault: Fault) -> Cost:

@@ -4,125 +4,29 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
+from benchmarks.field.columns import (
+    BREAKS,
+    COST,
+    MEMORY,
+    OTHERS,
+    RESTART,
+    TIME,
+    Show,
+    millions,
+    percent,
+    share,
+    table,
+    two,
+)
 from benchmarks.field.contestants import FRUGAL, entries, who_is_who
 from benchmarks.field.grid import MAIN, SLOW, Grid
-from benchmarks.field.measure import EQUAL, Prices, Result
-from benchmarks.field.model import CODE, PROSE, Traits
+from benchmarks.field.measure import EQUAL, Prices
+from benchmarks.field.model import Traits
 from benchmarks.field.scenarios import scenarios
-
-Show = Callable[[float], str]
-
-
-def _percent(value: float) -> str:
-    return f"{value:.0%}"
-
-
-def _millions(value: float) -> str:
-    return f"{value / 1e6:.2f}"
-
-
-def _whole(value: float) -> str:
-    return f"{value:,.0f}"
-
-
-def _share(value: float) -> str:
-    return f"{value:.1%}"
-
-
-def _two(value: float) -> str:
-    return f"{value:.2f}"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column of a table."""
-
-    head: str
-    value: Callable[[Result], float]
-    show: Show
-    spread: bool = False
-    """Show lowest and highest where the seeds differ."""
-
-    def cell(self, results: Sequence[Result]) -> str:
-        """Mean over the seeds, and their range."""
-        values = [self.value(one) for one in results]
-        mean = self.show(sum(values) / len(values))
-        low, high = self.show(min(values)), self.show(max(values))
-        return f"{mean} ({low} … {high})" if self.spread and low != high else mean
-
-
-def _by(name: str) -> Callable[[Result], float]:
-    return lambda one: one.facts_by[name]
-
-
-MEMORY = (
-    Column("end", lambda one: one.facts_end, _percent, spread=True),
-    Column("mean", lambda one: one.facts_mean, _percent),
-    Column("equal size", lambda one: one.facts_equal, _percent),
-    Column("user rows", _by("user"), _percent),
-    Column("assistant", _by("assistant"), _percent),
-    Column("tool", _by("tool"), _percent),
-    Column("codes", _by(CODE), _percent),
-    Column("prose", _by(PROSE), _percent),
-)
-COST = (
-    Column("price, M", lambda one: one.price, _millions, spread=True),
-    Column("requests, M", lambda one: one.price_main, _millions),
-    Column("summaries, M", lambda one: one.price_summaries, _millions),
-    Column("mean view", lambda one: one.view_mean, _whole),
-    Column("byte-stable", lambda one: one.stable, _share),
-    Column("calls", lambda one: one.calls, _whole),
-    Column("tokens in", lambda one: one.read, _whole),
-    Column("out", lambda one: one.wrote, _whole),
-    Column("largest input", lambda one: one.largest_input, _whole),
-)
-TIME = (
-    Column("waiting", lambda one: one.waited, _share, spread=True),
-    Column("worst, s", lambda one: one.waited_worst, _whole),
-    Column("compactions", lambda one: one.boundaries, _whole),
-    Column("CPU mean, ms", lambda one: one.cpu_mean, _two, spread=True),
-    Column("p50", lambda one: one.cpu_p50, _two),
-    Column("p99", lambda one: one.cpu_p99, _two),
-    Column("counting", lambda one: one.cpu_counting, _two),
-    Column("growth", lambda one: one.cpu_growth, _two),
-    Column("memory, MB", lambda one: one.memory, _whole),
-)
-BREAKS = (
-    Column("turns lost", lambda one: one.lost_turns, _whole),
-    Column("over budget", lambda one: one.over_budget, _whole),
-    Column("broken pairs", lambda one: one.broken_pairs, _whole),
-    Column("not a user's row first", lambda one: one.not_user_first, _whole),
-    Column("inputs refused", lambda one: one.refused, _whole),
-)
-OTHERS = (
-    MEMORY[0],
-    MEMORY[2],
-    COST[0],
-    TIME[0],
-    TIME[3],
-    COST[5],
-    *BREAKS[:4],
-)
-RESTART = (
-    Column("calls after the restart", lambda one: one.calls_after_restart or 0, _whole),
-    Column("facts kept over it", lambda one: one.facts_after_restart or 0.0, _percent),
-)
-
-
-def table(grid: Grid, names: Sequence[str], columns: Sequence[Column], scenario: str = MAIN) -> list[str]:
-    """A Markdown table, a line for each contestant that has results."""
-    lines = [f"| | {' | '.join(column.head for column in columns)} |", "| --- |" + " ---: |" * len(columns)]
-    for name in names:
-        results = grid.of(name, scenario)
-        if results:
-            lines.append(f"| {name} | {' | '.join(column.cell(results) for column in columns)} |")
-    return [*lines, ""]
-
 
 AGAINST = (
     ("facts at the end", "facts_end", max, "≥ 1.7"),
@@ -155,8 +59,8 @@ def against(grid: Grid) -> list[str]:
 
 
 def _figure(column: str, value: float) -> str:
-    show: dict[str, Show] = {"facts_end": _percent, "price": _millions, "waited": _share}
-    return show.get(column, _two)(value)
+    show: dict[str, Show] = {"facts_end": percent, "price": millions, "waited": share}
+    return show.get(column, two)(value)
 
 
 INTRO = """\
@@ -206,24 +110,8 @@ READING = """\
 def markdown(grid: Grid, pictures: Sequence[str], command: str, prices: Prices, traits: Traits) -> str:
     """The whole page."""
     names, scenario = grid.names(), scenarios()[MAIN]
-    first = grid.of(names[0])
-    seeds = sorted({one.seed for one in grid.results})
-    lines = [
-        INTRO,
-        f"{date.today().isoformat()}, `{command}`, {machine()}. The budget is"
-        f" {scenario.budget:,} tokens. The trigger is 70 % and the newest 10 rows are kept, if the library can set that"
-        f" and the setting is not the one under test; profiles have their own."
-        f" The session has {first[0].tokens:,} tokens in"
-        f" {first[0].requests:,} requests. Figures are means over the seeds {', '.join(map(str, seeds))},"
-        f" with the range if they differ (only"
-        f" seed {seeds[0]} for a library that takes more than {SLOW} s of real time for one session).",
-        "",
-        "## Compared with the best peer",
-        "",
-        *against(grid),
-    ]
-    if "frontier.svg" in pictures:
-        lines += ["![facts in the last view against the price of the session](benchmarks/frontier.svg)", ""]
+    lines = [INTRO, _conditions(grid, command), "", "## Compared with the best peer", "", *against(grid)]
+    lines += _picture("frontier.svg", "facts in the last view against the price of the session", pictures)
     lines += [
         f"## {scenario.title}: facts in the view",
         "",
@@ -233,16 +121,11 @@ def markdown(grid: Grid, pictures: Sequence[str], command: str, prices: Prices, 
         "",
     ]
     lines += [*table(grid, names, COST), "## Waiting, CPU, memory", "", *table(grid, names, TIME)]
-    if "waiting.svg" in pictures:
-        lines += ["![waiting](benchmarks/waiting.svg)", ""]
-    if "views.svg" in pictures:
-        lines += ["![tokens of the view over the session](benchmarks/views.svg)", ""]
+    lines += _picture("waiting.svg", "waiting", pictures)
+    lines += _picture("views.svg", "tokens of the view over the session", pictures)
     lines += ["## What broke", "", *table(grid, names, BREAKS), *_errors(grid)]
     lines += ["## Other sessions", "", "This module and the two peers that hold the most facts above.", ""]
-    for name, other in scenarios().items():
-        if name != MAIN and any(grid.of(one, name) for one in names):
-            columns = (*OTHERS, *RESTART) if other.restart is not None else OTHERS
-            lines += [f"### {other.title}", "", *table(grid, names, columns, name)]
+    lines += _others(grid, names)
     if grid.faults:
         lines += [
             "## A failing summariser",
@@ -254,6 +137,33 @@ def markdown(grid: Grid, pictures: Sequence[str], command: str, prices: Prices, 
         ]
     lines += [_reading(scenario.facts, prices, traits), *_contestants(grid), *_missing(grid)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _conditions(grid: Grid, command: str) -> str:
+    """When, how and on what was measured."""
+    first = grid.of(grid.names()[0])
+    seeds = sorted({one.seed for one in grid.results})
+    return (
+        f"{date.today().isoformat()}, `{command}`, {machine()}. The budget is"
+        f" {scenarios()[MAIN].budget:,} tokens. The trigger is 70 % and the newest 10 rows are kept, if the library can"
+        f" set that and the setting is not the one under test; profiles have their own."
+        f" The session has {first[0].tokens:,} tokens in"
+        f" {first[0].requests:,} requests. Figures are means over the seeds {', '.join(map(str, seeds))},"
+        f" with the range if they differ (only"
+        f" seed {seeds[0]} for a library that takes more than {SLOW} s of real time for one session)."
+    )
+
+
+def _picture(name: str, about: str, pictures: Sequence[str]) -> list[str]:
+    return [f"![{about}](benchmarks/{name})", ""] if name in pictures else []
+
+
+def _others(grid: Grid, names: Sequence[str]) -> Iterator[str]:
+    """The tables of all sessions but the main one."""
+    for name, other in scenarios().items():
+        if name != MAIN and any(grid.of(one, name) for one in names):
+            columns = (*OTHERS, *RESTART) if other.restart is not None else OTHERS
+            yield from (f"### {other.title}", "", *table(grid, names, columns, name))
 
 
 def _reading(facts: int, prices: Prices, traits: Traits) -> str:
@@ -286,7 +196,7 @@ def _forgetful(grid: Grid) -> list[str]:
     for name in dict.fromkeys(one.name for one in grid.forgetful):
         found = {one.keep: one.facts_end for one in grid.forgetful if one.name == name}
         found[usual] = grid.of(name)[0].facts_end
-        lines.append(f"| {name} | {' | '.join(_percent(found[k]) if k in found else '–' for k in [usual, *keeps])} |")
+        lines.append(f"| {name} | {' | '.join(percent(found[k]) if k in found else '–' for k in [usual, *keeps])} |")
     return [*lines, ""]
 
 

@@ -140,13 +140,7 @@ def scenarios(recording: Path = RECORDING) -> dict[str, Scenario]:
             name="airline-120k", title="airline desk, 0.12 million tokens", rows=lambda: recorded(recording), facts=100
         ),
         Scenario(name="one-turn", title="one turn of 400 tool calls", rows=endless_turn, facts=100),
-        Scenario(
-            name="coding",
-            title="coding, tool results of 30,000 tokens",
-            rows=coding,
-            facts=100,
-            budget=60_000,
-        ),
+        Scenario(name="coding", title="coding, tool results of 30,000 tokens", rows=coding, facts=100, budget=60_000),
         Scenario(name="chat", title="chat without tools", rows=chat, facts=100),
         Scenario(
             name="two-models",

@@ -106,26 +106,31 @@ async def _mount_tool(coordinator: Any, config: dict[str, Any]) -> None:
     await coordinator.mount("tools", Lookup(), name="lookup")
 
 
+def _window(loop: str) -> int:
+    # loop-events sends the whole history, which no context manager can change: its server needs room for it
+    return 1_000_000 if loop == "loop-events" else BUDGET
+
+
+def _config(loop: str, provider: str, options: dict[str, Any]) -> dict[str, Any]:
+    settings = {"max_tokens": BUDGET, "cache": "memory", "elide_tool_results": None}
+    return {
+        "session": {
+            "orchestrator": {"module": loop, "config": {"stream_delay": 0}},
+            "context": {"module": "context-summarize", "config": settings},
+        },
+        "providers": [{"module": provider, "config": options}],
+        "tools": [{"module": "tool-lookup"}],
+    }
+
+
 async def run(loop: str, provider: str, *, chained: bool, turns: int) -> Outcome:
     """One session of so many turns; each takes two requests."""
-    # loop-events sends the whole history, which no context manager can change: its server needs room for it
-    window = 1_000_000 if loop == "loop-events" else BUDGET
     heard, compactions = Warnings(), 0
     logging.getLogger("context_summarize").addHandler(heard)
     _install("tool-lookup", _mount_tool)
-    with Server(window) as server:
+    with Server(_window(loop)) as server:
         options = {"base_url": server.address, "api_key": "none", "default_model": "gpt-5.5", "use_streaming": False}
-        settings = {"max_tokens": BUDGET, "cache": "memory", "elide_tool_results": None}
-        session = AmplifierSession(
-            {
-                "session": {
-                    "orchestrator": {"module": loop, "config": {"stream_delay": 0}},
-                    "context": {"module": "context-summarize", "config": settings},
-                },
-                "providers": [{"module": provider, "config": {**options, PROVIDERS[provider]: chained}}],
-                "tools": [{"module": "tool-lookup"}],
-            }
-        )
+        session = AmplifierSession(_config(loop, provider, {**options, PROVIDERS[provider]: chained}))
         await session.initialize()
         context, hooks = session.coordinator.get("context"), session.coordinator.hooks
 
@@ -146,15 +151,14 @@ async def run(loop: str, provider: str, *, chained: bool, turns: int) -> Outcome
         statistics = await context.statistics()
         await session.cleanup()
     logging.getLogger("context_summarize").removeHandler(heard)
-    state = server.state
-    tokens, cached = sum(sent.tokens for sent in state.sent), sum(sent.cached for sent in state.sent)
+    sent = server.state.sent
     return Outcome(
-        requests=len(state.sent),
-        faults=state.faults,
+        requests=len(sent),
+        faults=server.state.faults,
         compactions=compactions,
-        breaks=sum(not _continues(*pair) for pair in itertools.pairwise(state.sent)),
-        cached=cached / max(1, tokens),
-        chained=sum(sent.chained for sent in state.sent),
+        breaks=sum(not _continues(*pair) for pair in itertools.pairwise(sent)),
+        cached=sum(one.cached for one in sent) / max(1, sum(one.tokens for one in sent)),
+        chained=sum(one.chained for one in sent),
         waits=heard.lines,
         coverage=statistics.coverage or 0.0,
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from context_summarize.cli.options import MAX_OUTPUT, WINDOW, Command, decorated
+from context_summarize.cli.options import MAX_OUTPUT, WINDOW, Command, decorated, given, lowered_output
 from context_summarize.cli.terminal import Refused
 from context_summarize.config import Config
 from context_summarize.providers.installed import mounted_provider
@@ -17,7 +17,7 @@ from context_summarize.providers.offline import OfflineProvider
 from context_summarize.providers.openai_compatible import KEY_ENV, NAME, make_provider
 from context_summarize.replay.player import Setup
 from context_summarize.session.host import Window, provider_window
-from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.counter import loaded_counter
 
 OFFLINE = OfflineProvider.name
 
@@ -77,20 +77,33 @@ class Asked:
             source: what is replayed, as a report names it.
         """
         async with _provider(self) as (name, provider):
-            budget = None
-            if self.provider not in (OFFLINE, NAME):  # these two already know the window
-                budget = await _explicit_budget(provider, config, self.window, self.max_output)
-            yield Setup(provider=provider, name=name, source=source, config=config, token_budget=budget)
+            window = await self._window(provider)
+            is_told = self.provider in (OFFLINE, NAME) or (self.window is None and self.max_output is None)
+            yield Setup(
+                provider=provider,
+                name=name,
+                source=source,
+                config=config,
+                token_budget=window.budget(config.safety_margin) if window and not is_told else None,
+                window=window,
+                notes=lowered_output(window, config.safety_margin) if window else (),
+            )
+
+    async def _window(self, provider: Any) -> Window | None:
+        """The window, by the options and what the provider says; None if neither gives one."""
+        known = await provider_window(provider)
+        if self.provider in (OFFLINE, NAME) or (self.window is None and self.max_output is None):
+            return known  # the first two were given the options
+        context = self.window or (known.context if known else None)
+        return Window(context, given(self.max_output, MAX_OUTPUT)) if context else None
 
 
 @asynccontextmanager
 async def _provider(asked: Asked) -> AsyncIterator[tuple[str, Any]]:
     """(name, provider); closed at the end."""
     if asked.provider == OFFLINE:
-        counter = TokenCounter()
-        await counter.load()
-        output = MAX_OUTPUT if asked.max_output is None else asked.max_output
-        yield OFFLINE, OfflineProvider(counter.count, context_window=asked.window or WINDOW, max_output_tokens=output)
+        count, output = (await loaded_counter()).count, given(asked.max_output, MAX_OUTPUT)
+        yield OFFLINE, OfflineProvider(count, context_window=given(asked.window, WINDOW), max_output_tokens=output)
     elif asked.provider == NAME:
         provider = make_provider(
             asked.base_url or "",
@@ -106,13 +119,3 @@ async def _provider(asked: Asked) -> AsyncIterator[tuple[str, Any]]:
     else:
         async with mounted_provider(asked.provider) as (name, mounted):
             yield name, mounted
-
-
-async def _explicit_budget(provider: Any, config: Config, window: int | None, max_output: int | None) -> int | None:
-    """Tokens for a request, from the given options; None if the provider's window decides."""
-    if window is None and max_output is not None:
-        known = await provider_window(provider)
-        window = known.context if known else None
-    if window is None:
-        return None
-    return Window(window, MAX_OUTPUT if max_output is None else max_output).budget(config.safety_margin)

@@ -11,13 +11,12 @@ import click
 from context_summarize.cli.asking import Asked, provider_options
 from context_summarize.cli.compare_output import as_data, print_comparison
 from context_summarize.cli.config_sets import DEFAULTS, read_set
-from context_summarize.cli.options import SESSION_HELP, json_option, session_argument, window_options
+from context_summarize.cli.options import SESSION_HELP, json_option, opened, session_argument, window_options
 from context_summarize.cli.replay import end, play
-from context_summarize.cli.terminal import Refused, guarded, print_json, printing
+from context_summarize.cli.terminal import Refused, guarded, notes, print_json, printing
 from context_summarize.config import Config
-from context_summarize.replay.comparison import Column, Prices
+from context_summarize.replay.comparison import Column, Prices, kept_at_end
 from context_summarize.replay.session_files import Recording
-from context_summarize.replay.stored_sessions import open_recording
 
 _MOST = 8
 
@@ -64,41 +63,49 @@ def compare_command(
 ) -> None:
     """Replay a recorded session with several settings, and show what each takes and costs.
 
-    The columns show calls, tokens, price, coverage, the mean size of a request and the compactions. The better config
-    is the one with the lowest price; it is printed, ready to paste. The price is measured. The quality of the summaries
-    is not: a model's judgement is needed for that. Summaries are kept in memory, so that no column finds those of
-    another.
+    The columns show calls, tokens, price, the exact values kept, the mean size of a request and the compactions. The
+    better config is the one with the lowest price; it is printed, ready to paste, unless nothing compacted. The price
+    is measured. The quality of the summaries is not: a model's judgement is needed for that. Summaries are kept in
+    memory, so that no column finds those of another.
 
     The agent's requests cost --price-in for what is new in them and --price-cached for what repeats the start of the
     previous request. The default prices are an example: give those of your model.
 
     --json prints an object with file, provider, prices, columns (a list of objects with label, source, config, ok,
     requests, compactions, mean_view, largest_view, read, cached_share, provider_calls, provider_input_tokens,
-    provider_output_tokens, unused_summaries, coverage, price_agent, price_summaries and price) and best (a label, or
-    null).
+    provider_output_tokens, unused_summaries, coverage (what the summaries hold of their sources, on average), values
+    and values_kept (of the messages), price_agent, price_summaries and price) and best (a label, or null).
 
     Exit status: as for `replay`, of the first column that fails.
     """
     prices = Prices(input=more.pop("price_in"), cached=more.pop("price_cached"), output=more.pop("price_out"))
     asked = Asked(**more)
     with guarded():
-        asked.check()
         if prices.cached > prices.input:
             raise Refused(
                 f"--price-cached {prices.cached:g} is above --price-in {prices.input:g}; cached input costs less"
             )
-        configs = _configs(sets)
-        recording = open_recording(session)
-        columns = [
-            _column(label, source, settings, recording, asked)
-            for label, (source, settings) in zip(ascii_uppercase, configs, strict=False)
-        ]
+        name, columns = _replayed(session, sets, asked)
     if as_json:
-        print_json(as_data(recording.name, columns, prices))
+        print_json(as_data(name, columns, prices))
     else:
         with printing() as out:
-            print_comparison(out, recording.name, columns, prices)
+            print_comparison(out, name, columns, prices)
     end(*(column.result for column in columns))
+
+
+def _replayed(session: str, sets: tuple[str, ...], asked: Asked) -> tuple[str, list[Column]]:
+    """The name of the recording, and its columns."""
+    asked.check()
+    configs = _configs(sets)
+    recording = opened(session)
+    if len(sets) == 1:
+        notes([f"only one --config is given; column A shows the {DEFAULTS}"])
+    columns = [
+        _column(label, source, settings, recording, asked)
+        for label, (source, settings) in zip(ascii_uppercase, configs, strict=False)
+    ]
+    return recording.name, columns
 
 
 def _configs(sets: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
@@ -106,6 +113,8 @@ def _configs(sets: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
     named = sets if len(sets) > 1 else (DEFAULTS, *sets)
     if len(named) > _MOST:
         raise Refused(f"{len(named)} times --config; at most {_MOST} columns are compared")
+    if len(sets) == 1 and sets[0].strip() in ("", DEFAULTS):
+        raise Refused(f"--config {DEFAULTS} alone is compared with nothing; add another --config")
     configs = [(given.strip() or DEFAULTS, dict(read_set(given))) for given in named]
     for _, settings in configs:
         Config.from_mapping(settings)
@@ -114,4 +123,5 @@ def _configs(sets: tuple[str, ...]) -> list[tuple[str, dict[str, Any]]]:
 
 def _column(label: str, source: str, settings: dict[str, Any], recording: Recording, asked: Asked) -> Column:
     config = replace(Config.from_mapping(settings), cache="memory")
-    return Column(label, source, settings, play(recording, config, asked, f"{label}: replaying"))
+    result = play(recording, config, asked, f"{label}: replaying")
+    return Column(label, source, settings, result, kept_at_end(result))

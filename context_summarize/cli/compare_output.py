@@ -11,9 +11,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from context_summarize.cli.replay_output import NO_ASSISTANT, window_to_see_some
 from context_summarize.cli.terminal import heading, one_line, plain, sentence, table
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay.comparison import Column, Prices, cheapest
+from context_summarize.replay.comparison import Column, Prices, cheapest, nothing_compacted
 
 _ENOUGH = 1_000
 """Terminal columns that are enough for any table."""
@@ -52,7 +53,7 @@ def _figures(prices: Prices) -> Iterator[_Figure]:
     yield _Figure("  tokens in", lambda column: column.result.provider_input_tokens, _whole)
     yield _Figure("  tokens out", lambda column: column.result.provider_output_tokens, _whole)
     yield _Figure("  made, not shown", lambda column: column.result.unused_summaries, _whole)
-    yield _Figure("Coverage", lambda column: column.result.coverage, _share, "more")
+    yield _Figure("Values kept", lambda column: column.kept.share if column.kept else None, _share, "more")
     yield _Figure("Price of requests", lambda column: column.agent_price(prices), _dollars)
     yield _Figure("Price of summaries", lambda column: column.summaries_price(prices), _dollars)
     yield _Figure("Price together", lambda column: column.price(prices), _dollars)
@@ -60,7 +61,7 @@ def _figures(prices: Prices) -> Iterator[_Figure]:
 
 def as_data(name: str, columns: Sequence[Column], prices: Prices) -> dict[str, Any]:
     """A comparison as the object that `--json` prints."""
-    best = cheapest(columns, prices)
+    best = recommended(columns, prices)
     return {
         "file": name,
         "provider": columns[0].result.provider,
@@ -85,6 +86,8 @@ def _column_data(column: Column, prices: Prices) -> dict[str, Any]:
         "read": column.read,
         "cached_share": round(column.cached_share, 4),
         **{key: getattr(result, key) for key in named},
+        "values": column.kept.values if column.kept else 0,
+        "values_kept": column.kept.kept if column.kept else 0,
         "price_agent": round(column.agent_price(prices), 6),
         "price_summaries": round(column.summaries_price(prices), 6),
         "price": round(column.price(prices), 6),
@@ -159,8 +162,9 @@ def _cell(figure: _Figure, value: float | None, values: Sequence[float | None], 
 
 def _caveat(columns: Sequence[Column]) -> str:
     text = (
-        "The price is measured, the quality is not: coverage is the share of exact values (ids, amounts, paths) that "
-        "the summaries hold at the end, and nobody has judged what else they say. A cheaper config may remember less."
+        "The price is measured, the quality is not. Values kept: of the exact values (ids, amounts, paths) of all "
+        "messages that are summarised at the end, the share that the summaries still hold. Nobody has judged what else "
+        "they say. A cheaper config may remember less."
     )
     if columns[0].result.provider == OfflineProvider.name:
         text += " Code wrote the summaries (offline); a model's have other lengths, which moves all figures a little."
@@ -168,11 +172,10 @@ def _caveat(columns: Sequence[Column]) -> str:
 
 
 def _print_better(out: Console, columns: Sequence[Column], prices: Prices) -> None:
-    best = cheapest(columns, prices)
+    best = recommended(columns, prices)
     out.print()
     if best is None:
-        same = any(column.is_sound for column in columns)
-        sentence(out, "No config costs less than the others." if same else "No config passed: none is recommended.")
+        sentence(out, _why_none(columns))
         return
     others = [column for column in columns if column.is_sound and column is not best]
     text = f"{best.label} costs least: {_dollars(best.price(prices))}"
@@ -184,6 +187,22 @@ def _print_better(out: Console, columns: Sequence[Column], prices: Prices) -> No
     out.print()
     for line in pasted(best.settings):
         out.print(Text(line), soft_wrap=True)
+
+
+def recommended(columns: Sequence[Column], prices: Prices) -> Column | None:
+    """The cheapest column; None if there is none, or if nothing compacted, so that the settings made no difference."""
+    return None if nothing_compacted(columns) else cheapest(columns, prices)
+
+
+def _why_none(columns: Sequence[Column]) -> str:
+    if not any(column.is_sound for column in columns):
+        return "No config passed: none is recommended."
+    if not columns[0].result.requests:
+        return f"No config costs less than the others. The reason: {NO_ASSISTANT}"
+    if nothing_compacted(columns):
+        largest = max((column.result for column in columns), key=lambda result: result.largest_view)
+        return f"Nothing compacted in any column: none is recommended. {window_to_see_some(largest)}"
+    return "No config costs less than the others."
 
 
 def pasted(settings: Mapping[str, Any]) -> list[str]:

@@ -8,12 +8,25 @@ from pathlib import Path
 import click
 
 from context_summarize.cli.inspect_output import as_data, print_inspection
-from context_summarize.cli.options import MAX_OUTPUT, SESSION_HELP, WINDOW, json_option, read_config, session_options
+from context_summarize.cli.options import (
+    MAX_OUTPUT,
+    SESSION_HELP,
+    WINDOW,
+    given,
+    json_option,
+    lowered_output,
+    opened,
+    read_config,
+    session_options,
+)
 from context_summarize.cli.replay import check_page
-from context_summarize.cli.terminal import guarded, print_json, printing, working
+from context_summarize.cli.terminal import guarded, notes, print_json, printing, working
+from context_summarize.config import Config
+from context_summarize.replay.inspected import Inspection
 from context_summarize.replay.inspection import inspect_rows
 from context_summarize.replay.inspection_page import write_inspection
-from context_summarize.replay.stored_sessions import open_recording
+from context_summarize.replay.session_files import Recording
+from context_summarize.session.host import Window
 
 
 @click.command("inspect", short_help="Show a recording's segments and what a window holds of it.", epilog=SESSION_HELP)
@@ -37,7 +50,9 @@ def inspect_command(
     --json prints an object with file, rows, messages, groups, largest_group, pins, tokens, segment_tokens,
     summary_tokens, segments (a list), unsegmented, largest (a list), use (an object), next (an object), requests,
     boundaries, calls, input_tokens, output_tokens and tree (a list of summaries, each with its children). Sizes are in
-    tokens; messages are numbered from 1, as in the frames of summaries.
+    tokens; messages are numbered from 1, as in the frames of summaries. In the tree, coverage counts the exact values
+    of what a summary was made from, which for a merged one are other summaries; values and values_kept count those of
+    its messages.
 
     Exit status: 0, 2 if the session or an option cannot be used, 130 interrupted.
     """
@@ -45,17 +60,8 @@ def inspect_command(
         if html is not None:
             check_page(html)
         config = read_config(settings, prompts)
-        recording = open_recording(session)
-        with working("Inspecting", recording.name, len(recording.rows)) as progress:
-            found = asyncio.run(
-                inspect_rows(
-                    recording.rows,
-                    window=_given(sizes["window"], WINDOW),
-                    max_output=_given(sizes["max_output"], MAX_OUTPUT),
-                    config=config,
-                    progress=progress,
-                )
-            )
+        recording = opened(session)
+        found = _inspected(recording, config, **sizes)
         if html is not None:
             write_inspection(found, recording.name, html, config.redact)
     if as_json:
@@ -65,5 +71,12 @@ def inspect_command(
         print_inspection(out, recording.name, found)
 
 
-def _given(value: int | None, default: int) -> int:
-    return default if value is None else value
+def _inspected(recording: Recording, config: Config, *, window: int | None, max_output: int | None) -> Inspection:
+    sizes = Window(given(window, WINDOW), given(max_output, MAX_OUTPUT))
+    notes(lowered_output(sizes, config.safety_margin))
+    with working("Inspecting", recording.name, len(recording.rows)) as progress:
+        return asyncio.run(
+            inspect_rows(
+                recording.rows, window=sizes.context, max_output=sizes.output, config=config, progress=progress
+            )
+        )

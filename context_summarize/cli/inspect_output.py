@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,7 +12,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from context_summarize.cli.terminal import WIDTH, facts, heading, one_line, plain, sentence, table
-from context_summarize.replay.inspected import Inspection, RowLine, SegmentLine, WindowUse
+from context_summarize.replay.inspected import Inspection, Original, RowLine, SegmentLine, WindowUse, told_when
 from context_summarize.session.snapshot import SummaryNode
 
 _MOST_SEGMENTS = 40
@@ -34,12 +34,12 @@ _PARTS = (
 
 def as_data(name: str, found: Inspection) -> dict[str, Any]:
     """An inspection as the object that `--json` prints."""
-    figures = {key: value for key, value in asdict(found).items() if key != "tree"}
-    return {"file": name, **figures, "tree": [_node_data(node) for node in found.tree]}
+    figures = {key: value for key, value in asdict(found).items() if key not in ("tree", "originals")}
+    return {"file": name, **figures, "tree": [_node_data(node, found.originals) for node in found.tree]}
 
 
-def _node_data(node: SummaryNode) -> dict[str, Any]:
-    made = node.summary
+def _node_data(node: SummaryNode, originals: Mapping[str, Original]) -> dict[str, Any]:
+    made, original = node.summary, originals.get(node.key)
     return {
         "key": node.key,
         "level": node.level,
@@ -49,8 +49,11 @@ def _node_data(node: SummaryNode) -> dict[str, Any]:
         "source_tokens": made.source_tokens if made else None,
         "tokens": made.tokens if made else None,
         "coverage": round(made.coverage, 4) if made else None,
+        "original_tokens": original.tokens if original else None,
+        "values": original.values.values if original else None,
+        "values_kept": original.values.kept if original else None,
         "digest": made is None or made.fallback,
-        "children": [_node_data(child) for child in node.children],
+        "children": [_node_data(child, originals) for child in node.children],
     }
 
 
@@ -68,7 +71,7 @@ def print_inspection(out: Console, name: str, found: Inspection) -> None:
     heading(
         out,
         "Next compaction",
-        "What the next compaction will summarise when the request reaches the threshold, as far as it is known now.",
+        "What the next compaction will summarise, as far as it is known now.",
     )
     _print_next(out, found)
     heading(out, "Recording", "Messages are the rows that can be summarised. The other rows belong to the host.")
@@ -80,8 +83,10 @@ def print_inspection(out: Console, name: str, found: Inspection) -> None:
     heading(
         out,
         "Summaries",
-        "Level, messages, tokens before → after, and the share of exact values (ids, amounts, paths) that is kept. "
-        "The offline provider wrote the texts; it is not a model.",
+        "Level, messages, their tokens → tokens of the summary, and the share of the exact values (ids, amounts, "
+        "paths) of these messages that the summary holds. A merged summary (level 1 and above) is measured against its "
+        "messages too, not against the summaries that it was made from. The offline provider wrote the texts; it is "
+        "not a model.",
     )
     _print_tree(out, found)
     heading(
@@ -126,13 +131,8 @@ def shared_cells(sizes: Sequence[int], width: int) -> list[int]:
 
 
 def _print_next(out: Console, found: Inspection) -> None:
-    coming, use = found.next, found.use
-    used = use.budget - use.free
-    if use.threshold is None:
-        when = f"when a request does not fit {use.budget:,} tokens (auto_compact is off)"
-    else:
-        when = f"at {use.threshold:,} tokens"
-    lines = [("When", f"{used:,}", f"tokens now; the compaction runs {when}")]
+    coming = found.next
+    lines = [("When", f"{found.used:,}", told_when(found))]
     if coming.first is not None:
         lines.append(
             ("Summarised", f"{coming.first:,} to {coming.last:,}", f"messages, {_count(coming.segments, 'segment')}")
@@ -214,7 +214,7 @@ def _print_tree(out: Console, found: Inspection) -> None:
     whole = sum(map(_nodes_in, found.tree)) <= _MOST_NODES
     root = Tree(Text(f"messages 1 to {found.tree[-1].last:,}", style="bold"), guide_style="dim")
     for node in found.tree:
-        _grow(root, node, whole=whole)
+        _grow(root, node, found.originals, whole=whole)
     out.print(root)
 
 
@@ -222,24 +222,24 @@ def _nodes_in(node: SummaryNode) -> int:
     return 1 + sum(map(_nodes_in, node.children))
 
 
-def _grow(parent: Tree, node: SummaryNode, *, whole: bool) -> None:
-    branch = parent.add(_node_label(node))
+def _grow(parent: Tree, node: SummaryNode, originals: Mapping[str, Original], *, whole: bool) -> None:
+    branch = parent.add(_node_label(node, originals.get(node.key)))
     leaves = sum(child.level == 0 for child in node.children)
     for child in node.children:
         if whole or child.level:
-            _grow(branch, child, whole=whole)
+            _grow(branch, child, originals, whole=whole)
     if leaves and not whole:
         branch.add(Text(f"{_count(leaves, 'summary', 'summaries')} of level 0", style="dim"))
 
 
-def _node_label(node: SummaryNode) -> Text:
+def _node_label(node: SummaryNode, original: Original | None) -> Text:
     label = Text(f"level {node.level}", style="magenta", no_wrap=True, overflow="ellipsis")
     label.append(f"  {node.first:,} to {node.last:,}  ", style="default")
     made = node.summary
-    if made is None:
+    if made is None or original is None:
         return label.append("fallback, not stored", style="yellow")
-    label.append(f"{made.source_tokens:,} → {made.tokens:,}", style="bold default")
-    label.append(f"  {made.coverage:.0%}", style="default")
+    label.append(f"{original.tokens:,} → {made.tokens:,}", style="bold default")
+    label.append(f"  {original.values.share:.0%}", style="default")
     if made.fallback:
         label.append("  fallback", style="yellow")
     return label.append("  rest", style="dim") if node.rest else label

@@ -10,10 +10,12 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-from context_summarize.cli.terminal import Refused
+from context_summarize.cli.terminal import Refused, notes
 from context_summarize.config import Config
 from context_summarize.errors import SessionFileError
-from context_summarize.replay.stored_sessions import PROGRAMS, stored_sessions
+from context_summarize.replay.session_files import Recording
+from context_summarize.replay.stored_sessions import PROGRAMS, open_recording, stored_sessions
+from context_summarize.session.host import Window
 
 WINDOW = 40_000
 MAX_OUTPUT = 4_000
@@ -121,6 +123,38 @@ def session_options(unless: str = "") -> Callable[[Command], Command]:
             "valid JSON, else as text. `none` means no value.",
         ),
     )
+
+
+def given(value: int | None, default: int) -> int:
+    """The value of an option; the default if it is not given. 0 is a value."""
+    return default if value is None else value
+
+
+def lowered_output(window: Window, margin: int) -> tuple[str, ...]:
+    """What to say if less of the window is kept free for the answer than was asked for; nothing otherwise.
+
+    Args:
+        window: as asked for. margin: the setting `safety_margin`, in tokens.
+    """
+    budget = window.budget(margin)
+    kept = max(0, window.context - budget - margin)
+    if kept >= window.output:
+        return ()
+    return (
+        f"--max-output is lowered from {window.output:,} to {kept:,} tokens: with the safety margin of {margin:,} it "
+        f"would leave too little of a window of {window.context:,}; a request may hold {budget:,}",
+    )
+
+
+def opened(session: str) -> Recording:
+    """The recording that the argument names; what was mended in it is said on stderr.
+
+    Raises:
+        SessionFileError: there is none, or it holds no session.
+    """
+    recording = open_recording(session)
+    notes(recording.remarks)
+    return recording
 
 
 def decorated(*decorators: Callable[[Command], Command]) -> Callable[[Command], Command]:

@@ -11,14 +11,13 @@ import click
 from rich.text import Text
 
 from context_summarize.cli.asking import Asked, provider_options
-from context_summarize.cli.options import SESSION_HELP, json_option, read_config, session_options
+from context_summarize.cli.options import SESSION_HELP, json_option, opened, read_config, session_options
 from context_summarize.cli.replay_output import as_data, print_result, print_verdict
-from context_summarize.cli.terminal import Refused, guarded, plain, print_json, printing, stderr, working
+from context_summarize.cli.terminal import Refused, guarded, notes, plain, print_json, printing, stderr, working
 from context_summarize.config import Config
 from context_summarize.replay.player import replay
 from context_summarize.replay.result import ReplayResult
 from context_summarize.replay.session_files import Recording
-from context_summarize.replay.stored_sessions import open_recording
 
 NO_SUMMARY = 3
 """Exit status where the provider was asked and wrote no summary."""
@@ -95,7 +94,7 @@ def _replayed(
         if html is not None:
             check_page(html)
         config = read_config(settings, prompts)
-        recording = open_recording(session)
+        recording = opened(session)
         result = play(recording, config, asked)
         if html is not None:
             from context_summarize.replay.report import write_report  # only this path needs the page's parts
@@ -122,7 +121,8 @@ async def _play(
 
 
 def end(*results: ReplayResult) -> None:
-    """Say on stderr what went wrong, and exit with its status."""
+    """Say on stderr what was chosen and what went wrong, each once, and exit with the status."""
+    notes(dict.fromkeys(note for result in results for note in result.notes))
     for result in results:
         if result.failed is not None:
             _shout(f"FAILED: {result.failed.name}: {result.failed.first}")

@@ -17,6 +17,7 @@ from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.messages.text import render_parts
 from context_summarize.providers.offline import OfflineProvider
+from context_summarize.replay.comparison import smaller_window
 from context_summarize.replay.result import ReplayResult
 
 _LINES = {False: 3, True: 6}
@@ -67,6 +68,10 @@ _COLUMNS = {
     "Waited": "milliseconds that the request waited for its summaries",
     "Why": "filling: the request passed the threshold; must fit: it would not fit the budget",
 }
+NO_ASSISTANT = (
+    "the recording holds no assistant message, and a request is made before each of them. Record a session with the "
+    "agent's answers."
+)
 _ENOUGH = 1_000
 """Terminal columns that are enough for any table."""
 _LESS = ("Cached", "Merged", "Fallbacks", "Waited")
@@ -120,11 +125,20 @@ def _counted(number: int, noun: str) -> str:
 
 def _why_none(result: ReplayResult) -> str:
     if result.requests:
-        return "None: no request became that large. Use a smaller --window to see some."
-    return (
-        "None: the recording holds no assistant message, and a request is made before each of them. Record a session "
-        "with the agent's answers. `inspect` shows what a request after the last message would hold."
+        return f"None: no request became that large. {window_to_see_some(result)}"
+    return f"None: {NO_ASSISTANT} `inspect` shows what a request after the last message would hold."
+
+
+def window_to_see_some(result: ReplayResult) -> str:
+    """What would make a replay without a compaction show some."""
+    if result.threshold_tokens is None:
+        return f"Automatic compactions are off (auto_compact), and every request fits {result.budget:,} tokens."
+    text = (
+        f"The largest request holds {result.largest_view:,} tokens; a compaction runs from "
+        f"{result.threshold_tokens:,} tokens on. "
     )
+    window = smaller_window(result)
+    return text + (f"Use --window {window} to see some." if window else "The recording is too short to show any.")
 
 
 def _who(result: ReplayResult) -> str:

@@ -7,7 +7,7 @@ import logging
 import os
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -96,6 +96,12 @@ def print_json(value: Any) -> None:
     """Print one JSON document and nothing else, in ASCII, which every terminal and pipe can carry."""
     with printing():
         sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
+
+
+def notes(texts: Iterable[str]) -> None:
+    """Lines on stderr that say what was mended or chosen for the user."""
+    for text in texts:
+        stderr().print(Text(one_line(f"note: {text}"), style="yellow"), soft_wrap=True)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from context_summarize.messages.reading import ids_of_results
 from context_summarize.messages.rows import JsonRow
 
 _NOT_SPOKEN = ("isSidechain", "isMeta", "isCompactSummary", "isVisibleInTranscriptOnly", "isApiErrorMessage")
@@ -42,25 +43,40 @@ def read_line(value: dict[str, Any]) -> Line | None:
     return Line({"role": role, "content": content}, answer if isinstance(answer, str) and answer else None)
 
 
-def joined(rows: Iterable[tuple[JsonRow, str | None]]) -> list[JsonRow]:
+def joined(rows: Iterable[tuple[JsonRow, str | None]]) -> tuple[list[JsonRow], list[int]]:
     """The rows in order, with the blocks of each answer in one row, where its first block stood.
 
-    An answer with several calls is stored as a line for each call, and results stand between them.
+    An answer with several calls is stored as a line for each call, and results stand between them. Where another
+    message stands between them, the parts stay rows of their own: joining them would change the order.
 
     Args:
         rows: (message, id of the answer that it is a part of).
+
+    Returns:
+        The rows, and the positions among them of the parts that stand apart from the answer's earlier part.
     """
     found: list[JsonRow] = []
-    answers: dict[str, JsonRow] = {}
+    apart: list[int] = []
+    known: set[str] = set()
+    current: str | None = None
+    begun: JsonRow = {}
     for row, answer in rows:
-        begun = answers.get(answer) if answer is not None else None
-        if begun is not None:
+        if answer is not None and answer == current:
             begun["content"] = [*_blocks(begun["content"]), *_blocks(row["content"])]
             continue
         if answer is not None:
-            answers[answer] = row
+            if answer in known:
+                apart.append(len(found))
+            known.add(answer)
+            current, begun = answer, row
+        elif not _holds_results(row):
+            current = None
         found.append(row)
-    return found
+    return found, apart
+
+
+def _holds_results(row: JsonRow) -> bool:
+    return row["role"] in ("tool", "user") and any(True for _ in ids_of_results(row))
 
 
 def _blocks(content: Any) -> list[Any]:

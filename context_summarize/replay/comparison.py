@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import floor
 from typing import Any
 
+from context_summarize.redaction.redactor import build_redactor
+from context_summarize.replay.kept_values import Kept, KeptValues
 from context_summarize.replay.result import ReplayResult
 
 _MILLION = 1_000_000
 _SAME = 1e-9
 """Dollars below which two prices are the same."""
+_SHORT = 2_000
+"""Tokens: requests below this hold too little for segments."""
+_SOONER = 0.6
+"""Share of the largest request at which the suggested window would compact: early enough for some compactions."""
+_STEP = 100
+"""Tokens to which it is rounded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +43,8 @@ class Column:
     settings: Mapping[str, Any]
     """As they were given."""
     result: ReplayResult
+    kept: Kept | None = None
+    """Exact values of all summarised messages, and those that the summaries of the last request hold."""
 
     @property
     def is_sound(self) -> bool:
@@ -67,6 +78,29 @@ class Column:
     def price(self, prices: Prices) -> float:
         """Dollars for both together."""
         return self.agent_price(prices) + self.summaries_price(prices)
+
+
+def kept_at_end(result: ReplayResult) -> Kept | None:
+    """How many exact values of the summarised messages the summaries hold at the end; None if none was summarised."""
+    snapshot = result.snapshot
+    if snapshot is None or not snapshot.nodes:
+        return None
+    return KeptValues(snapshot.nodes, snapshot.messages, build_redactor(result.redact) or str).together().kept
+
+
+def nothing_compacted(columns: Sequence[Column]) -> bool:
+    """True if no column made a compaction: the settings then say nothing about this recording."""
+    return not any(column.result.boundaries for column in columns)
+
+
+def smaller_window(result: ReplayResult) -> int | None:
+    """A window in which a replay without a compaction would have made some; None if no window is known to do so."""
+    if result.threshold_tokens is None or result.largest_view < _SHORT:
+        return None
+    share = result.threshold_tokens / result.budget
+    budget = int(_SOONER * result.largest_view / share)
+    window = budget + result.kept_free if budget >= result.kept_free / 2 else 2 * budget
+    return floor(window / _STEP) * _STEP
 
 
 def cheapest(columns: Sequence[Column], prices: Prices) -> Column | None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from context_summarize.replay.kept_values import Kept
 from context_summarize.session.snapshot import SummaryNode
 
 
@@ -70,11 +72,23 @@ class NextCompaction:
     """Long rows that are reduced to head and tail."""
     freed: int
     """Tokens that it would save now. Summaries that are not written yet count with their estimated size."""
+    least: int
+    """Tokens that a compaction at the threshold must save, by the setting `min_fold`."""
     calls: int
     """Summaries to write."""
     input_tokens: int
     output_tokens: int
     """Estimated tokens of those calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Original:
+    """The messages that one summary stands for, also those behind the summaries that it was merged from."""
+
+    tokens: int
+    """Size of the texts that the summariser reads of them."""
+    values: Kept
+    """Their exact values, and how many the summary holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +122,25 @@ class Inspection:
     reads the same rows, but its summaries have other lengths, which changes the merges."""
     tree: tuple[SummaryNode, ...]
     """The summaries at the end of the session, oldest first, written by the offline provider."""
+    originals: Mapping[str, Original]
+    """What each summary of the tree stands for, by its key; those alone whose text is kept."""
+
+    @property
+    def used(self) -> int:
+        """Tokens of the next request."""
+        return self.use.budget - self.use.free
+
+
+def told_when(found: Inspection) -> str:
+    """When the next compaction runs, as the rest of a sentence that begins with the size of the request now."""
+    use = found.use
+    if found.used > use.budget:
+        return f"tokens now, above the budget of {use.budget:,}: no compaction can make the request smaller yet"
+    if use.threshold is None:
+        return f"tokens now; a compaction runs when a request does not fit {use.budget:,} tokens (auto_compact is off)"
+    if found.used < use.threshold:
+        return f"tokens now; the compaction runs at {use.threshold:,} tokens"
+    return (
+        f"tokens now, the threshold is {use.threshold:,}: a compaction runs as soon as it frees at least "
+        f"{found.next.least:,} tokens (min_fold)"
+    )

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
+from math import ceil
 
 from context_summarize.background import finished
 from context_summarize.config import Config
@@ -16,16 +17,18 @@ from context_summarize.facts.ledger import prose_tokens
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay.inspected import Inspection, NextCompaction, RowLine, SegmentLine, WindowUse
+from context_summarize.redaction.redactor import build_redactor
+from context_summarize.replay.inspected import Inspection, NextCompaction, Original, RowLine, SegmentLine, WindowUse
+from context_summarize.replay.kept_values import KeptValues, all_nodes
 from context_summarize.session.host import request_budget
 from context_summarize.session.limits import own_limits
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.snapshot import SummaryNode, take_snapshot, view_entries
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.counter import loaded_counter
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.rows import render_rows
+from context_summarize.transcript.rows import RenderedRow, render_rows
 
 _LARGEST = 5
 _WRAPPING = 60
@@ -54,8 +57,7 @@ async def inspect_rows(
         TemplateError: the prompt set of `config` is incomplete.
     """
     config = replace(config or Config(), cache=None, persistence=None, prefetch_threshold=None)
-    counter = TokenCounter()
-    await counter.load()
+    counter = await loaded_counter()
     provider = OfflineProvider(counter.count, context_window=window, max_output_tokens=max_output)
     store = MemoryStore()
     manager = SummarizingContextManager(config=config, store=store)
@@ -105,12 +107,20 @@ class _Look:
         self._known: dict[str, int] = {}
         """Tokens of the existing summaries, by key."""
         self._tree: tuple[SummaryNode, ...] = ()
+        self._originals: dict[str, Original] = {}
+        self._sizes = {leaf.key: self._source_tokens(leaf) for leaf in self._chat.builder.leaves}
+        """Tokens of the text of each segment, by the key of its summary."""
 
     async def read_texts(self, store: MemoryStore) -> None:
         """Find out which summaries there are."""
         texts = await store.get([leaf.key for leaf in self._chat.builder.leaves])
         self._known = {key: summary.tokens for key, summary in texts.items()}
-        self._tree = (await take_snapshot(self._chat, store, (), self._count)).nodes
+        snapshot = await take_snapshot(self._chat, store, (), self._count)
+        self._tree = snapshot.nodes
+        kept = KeptValues(snapshot.nodes, snapshot.messages, build_redactor(self._config.redact) or str)
+        for node in all_nodes(snapshot.nodes):
+            if node.summary is not None:
+                self._originals[node.key] = Original(self._original_tokens(node, snapshot.messages), kept.kept(node))
         self._known |= {shown.node.key: shown.summary.tokens for shown in self._chat.view.nodes}
 
     def inspect_rows(self, view: Sequence[JsonRow], window: int, totals: dict[str, int]) -> Inspection:
@@ -134,6 +144,7 @@ class _Look:
             use=self._use(view, window),
             next=self._next(),
             tree=self._tree,
+            originals=self._originals,
             **totals,
         )
 
@@ -142,7 +153,13 @@ class _Look:
             first, last = self._chat.history.message_range(segment.first_group, segment.end_group)
             size = self._known.get(leaf.key, segment.summary_tokens)
             folded = segment.end_group <= self._chat.view.frontier
-            yield SegmentLine(segment.index, first, last, self._source_tokens(leaf), size, folded)
+            yield SegmentLine(segment.index, first, last, self._sizes[leaf.key], size, folded)
+
+    def _original_tokens(self, node: SummaryNode, messages: Sequence[RenderedRow]) -> int:
+        if node.children:
+            return sum(self._original_tokens(child, messages) for child in node.children)
+        known = self._sizes.get(node.key)
+        return self._count(render_rows(messages[node.first - 1 : node.last])) if known is None else known
 
     def _source_tokens(self, leaf: Node) -> int:
         return self._count(render_rows(finished(self._chat.builder.source(leaf))))
@@ -224,6 +241,7 @@ class _Look:
             merged=plan.merged,
             shortened=len(plan.shortened.keys() - view.shortened.keys()),
             freed=max(0, plan.freed),
+            least=ceil(self._config.min_fold * self._budget),
             calls=len(asked),
             input_tokens=sum(sizes),
             output_tokens=sum(prose_tokens(node.summary_tokens, node.level) for node in asked),
@@ -239,5 +257,6 @@ class _Look:
         if node.children:
             source = sum(self._known.get(child.key, child.summary_tokens) for child in node.children)
         else:
-            source = self._source_tokens(node)
+            known = self._sizes.get(node.key)
+            source = self._source_tokens(node) if known is None else known
         return self._count(template.body) + _WRAPPING + source

@@ -18,10 +18,10 @@ from context_summarize.replay.made_summaries import MadeSummaries
 from context_summarize.replay.numbering import message_numbers
 from context_summarize.replay.result import CompactionLine, ReplayResult
 from context_summarize.replay.views import ViewRecorder
-from context_summarize.session.host import provider_window, request_budget
+from context_summarize.session.host import Window, provider_window, request_budget
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores.memory import MemoryStore
-from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.counter import loaded_counter
 
 _PRIVATE = ("cache", "persistence")
 
@@ -39,6 +39,10 @@ class Setup:
     config: Config = field(default_factory=Config)
     token_budget: int | None = None
     """Tokens that a request may hold; None = what the provider's window gives."""
+    window: Window | None = None
+    """The window that gives `token_budget`, where one does."""
+    notes: tuple[str, ...] = ()
+    """What was chosen for the user because an option could not be met: a sentence each."""
 
 
 async def replay(
@@ -62,8 +66,7 @@ async def replay(
         TemplateError: the prompt set of the settings is incomplete.
     """
     config = replace(setup.config, persistence=None)  # a replay does not write a session's history
-    counter = TokenCounter()
-    await counter.load()
+    counter = await loaded_counter()
     counted = CountedProvider(setup.provider)
     result = await _blank(config, setup, counted)
     session = _Session({setup.name: counted}, message_numbers(rows))
@@ -77,16 +80,16 @@ async def replay(
         async for number in _played(rows, manager, setup.token_budget, counted, (session, audit, recorder)):
             progress(number, len(session.boundaries))
         result.seconds = clock() - started
-        audit.history(await manager.get_messages())
-        await _add_state(result, manager)
+        await _add_state(result, manager, audit)
     finally:
         await manager.close()
     _add_observed(result, counted, session, recorder)
     return result
 
 
-async def _add_state(result: ReplayResult, manager: SummarizingContextManager) -> None:
-    """Write into the result what the manager holds at the end."""
+async def _add_state(result: ReplayResult, manager: SummarizingContextManager, audit: Audit) -> None:
+    """Write into the result what the manager holds at the end, and check its history."""
+    audit.history(await manager.get_messages())
     result.snapshot = await manager.snapshot(result.last_view)
     statistics = await manager.statistics()
     result.failed_summaries, result.coverage = statistics.failed, statistics.coverage
@@ -126,16 +129,19 @@ async def _played(
 async def _blank(config: Config, setup: Setup, provider: CountedProvider) -> ReplayResult:
     """The result before the first row."""
     window = await provider_window(provider) if setup.token_budget is None else None
+    sizes = window or setup.window
     budget = await request_budget(config, setup.token_budget, provider)
     return ReplayResult(
         provider=setup.name,
         budget=budget,
         source=setup.source,
+        notes=setup.notes,
         settings=changed_settings(config),
         redact=config.redact,
         threshold_tokens=int(config.compact_threshold * budget) if config.auto_compact else None,
         target_tokens=int(config.target_usage * budget),
         window=window.context if window else None,
+        kept_free=sizes.output + config.safety_margin if sizes else 0,
     )
 
 

@@ -10,10 +10,11 @@ from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import compact_json, render_parts
 from context_summarize.replay.excerpts import common_limit, cut, ends
+from context_summarize.replay.kept_values import all_nodes
 from context_summarize.replay.numbering import message_numbers
 from context_summarize.replay.result import CompactionLine, ReplayResult
 from context_summarize.replay.views import ViewChange
-from context_summarize.session.snapshot import Snapshot, SummaryNode
+from context_summarize.session.snapshot import Snapshot
 
 Clean: TypeAlias = Callable[[str], str]
 """Removes secrets from a text."""
@@ -26,13 +27,6 @@ _ROW_CHARS = 500_000
 _MESSAGES = 6_000
 _REQUESTS = 2_000
 """Entries that are shown. If there are more, the page leaves some out and says so."""
-
-
-def all_nodes(nodes: Iterable[SummaryNode]) -> Iterator[SummaryNode]:
-    """The summaries of a tree, each before those that it was merged from."""
-    for node in nodes:
-        yield node
-        yield from all_nodes(node.children)
 
 
 class ReportRows:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from context_summarize.core.nodes import Summary
-from context_summarize.facts.fact import Fact, FactKind
-from context_summarize.replay.exact_values import Haystack, HeldValues, held_values, values_of_nodes
+from context_summarize.facts.fact import Fact
+from context_summarize.replay.exact_values import Haystack, HeldValues
 from context_summarize.replay.excerpts import common_limit, cut
-from context_summarize.replay.report_rows import Clean, ReportRows, all_nodes
+from context_summarize.replay.kept_values import KeptValues, all_nodes
+from context_summarize.replay.report_rows import Clean, ReportRows
 from context_summarize.session.snapshot import Snapshot, SummaryNode
 
 _CHARS = 400_000
@@ -37,8 +38,7 @@ class ReportSummaries:
         self._source_tokens = rows.source_tokens()
         self._last = Haystack(rows.last_texts())
         found = list(all_nodes(snapshot.nodes))
-        self._values = values_of_nodes(snapshot.nodes, snapshot.messages, clean)
-        self._held = {id(node): held_values(self._values[id(node)], node.summary) for node in found if node.summary}
+        self._values = KeptValues(snapshot.nodes, snapshot.messages, clean)
         self._limits = _Limits(
             common_limit([len(node.summary.text) for node in found if node.summary], _CHARS),
             max(5, _VALUES // max(1, len(found))),
@@ -54,20 +54,13 @@ class ReportSummaries:
 
         A value counts once: as held by a text before a ledger, by a ledger before another row of the request.
         """
-        in_text: set[tuple[FactKind, str]] = set()
-        in_ledger: set[tuple[FactKind, str]] = set()
-        every: set[tuple[FactKind, str]] = set()
-        for node in self._nodes:
-            held = self._held.get(id(node), HeldValues((), (), ()))
-            every |= {(fact.kind, fact.value) for fact in self._values[id(node)]}
-            in_text |= {(fact.kind, fact.value) for fact in held.in_text}
-            in_ledger |= {(fact.kind, fact.value) for fact in held.in_ledger}
-        lost = every - in_text - in_ledger
+        found = self._values.together()
+        lost = found.every - found.in_text - found.in_ledger
         elsewhere = sum(value in self._last for _, value in lost)
         return {
-            "all": len(every),
-            "in_text": len(in_text),
-            "in_ledger": len(in_ledger - in_text),
+            "all": len(found.every),
+            "in_text": len(found.in_text),
+            "in_ledger": len(found.in_ledger - found.in_text),
             "elsewhere": elsewhere,
             "lost": len(lost) - elsewhere,
         }
@@ -84,7 +77,7 @@ class ReportSummaries:
             "source_tokens": self._size(node.last) - self._size(node.first - 1),
         }
         if node.summary is not None:
-            told |= self._summary(node.summary) | self._told_values(self._held[id(node)])
+            told |= self._summary(node.summary) | self._told_values(self._values.held(node))
         return {**told, "children": [self._node(child, numbers) for child in node.children]}
 
     def _size(self, number: int) -> int:

@@ -82,6 +82,8 @@ class ReplayResult:
     """Tokens that one request may hold."""
     source: str = ""
     """Name of the recording, such as a file name."""
+    notes: tuple[str, ...] = ()
+    """What was chosen for the user because an option could not be met: a sentence each."""
     settings: dict[str, Any] = field(default_factory=dict)
     """Settings that differ from the defaults. A value that may be an address or a path is hidden."""
     redact: bool | tuple[str, ...] = True
@@ -92,6 +94,8 @@ class ReplayResult:
     """Request size that a compaction aims at."""
     window: int | None = None
     """Tokens of the context window that gives the budget; None if the budget is set directly."""
+    kept_free: int = 0
+    """Tokens of the window that the answer and the safety margin ask for; 0 if the budget is set directly."""
     messages: int = 0
     history_tokens: int = 0
     requests: int = 0
@@ -113,7 +117,8 @@ class ReplayResult:
     unused_output_tokens: int = 0
     """Tokens of the calls for unused summaries, as the provider reported them."""
     coverage: float | None = None
-    """Share of exact values that the summaries shown at the end hold, 0…1, on average; None without any."""
+    """Share of the exact values of their sources that the summaries shown at the end hold, 0…1, on average; None if
+    there are none. The sources of a merged summary are summaries: `kept_at_end` counts the messages behind them."""
     provider_input_tokens: int = 0
     provider_output_tokens: int = 0
     seconds: float = 0.0

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,10 +14,15 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.rows import JsonRow
 from context_summarize.persistence.lines import is_header
 from context_summarize.replay.claude_code import is_line, joined, read_line
+from context_summarize.replay.cut_lines import is_cut
+from context_summarize.replay.numbering import message_numbers, named
+from context_summarize.replay.remarks import remarks_on
 
 EXPECTED = (
     'one JSON message per line, a JSON array of messages, an object {"messages": […]}, or a session file of Claude Code'
 )
+_KEYS = 120
+"""Characters of an object's keys that an error names."""
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -27,13 +33,15 @@ class Recording:
     name: str
     """What outputs call it, such as the name of its file."""
     rows: list[JsonRow]
+    remarks: tuple[str, ...] = ()
+    """What was mended while it was read, and what requests show otherwise than the recording: a sentence each."""
 
 
-def read_session(path: Path) -> list[JsonRow]:
-    """The messages of a file.
+def read_recording(path: Path, name: str) -> Recording:
+    """The recording in a file, under this name.
 
     Raises:
-        SessionFileError: the file cannot be read, or `parse_session` refuses what it holds.
+        SessionFileError: the file cannot be read, or `parse_recording` refuses what it holds.
     """
     try:
         data = path.read_bytes()
@@ -42,51 +50,88 @@ def read_session(path: Path) -> list[JsonRow]:
     except (OSError, ValueError) as error:  # a ValueError: the name holds a NUL
         reason = getattr(error, "strerror", None) or error
         raise SessionFileError(f"{path} cannot be read: {reason}") from None
-    return parse_session(data, str(path))
+    return parse_recording(data, str(path), name)
 
 
-def parse_session(data: bytes, source: str) -> list[JsonRow]:
-    """The messages of a file's bytes, in UTF-8.
+def read_session(path: Path) -> list[JsonRow]:
+    """The messages of a file, without the remarks; errors as `read_recording`."""
+    return read_recording(path, path.name).rows
+
+
+def parse_recording(data: bytes, source: str, name: str) -> Recording:
+    """The recording in a file's bytes, in UTF-8.
 
     The bytes are JSONL (one message per line; blank lines and the header of a `persistence` file are skipped), one JSON
-    array of messages, one object `{"messages": […], "system"?: …}`, or a session file of Claude Code.
+    array of messages, one object `{"messages": […], "system"?: …}`, or a session file of Claude Code. The last line of
+    JSONL may be cut off, as in a file that is still being written: it is left out, and a remark names it.
 
     Args:
-        source: what errors call the file.
+        source: what errors and remarks call the file.
 
     Raises:
         SessionFileError: there is no message, or a line is not UTF-8, not JSON or not a message.
     """
     data = data.removeprefix(_BOM)
     document = _document(data, source)
-    rows = _from_lines(data, source) if document is None else _from_document(document, source)
+    rows, mended = _from_lines(data, source) if document is None else (_from_document(document, source), ())
     if not rows:
         raise SessionFileError(f"{source} holds no messages; expected {EXPECTED}")
-    return rows
+    return Recording(name, rows, (*mended, *remarks_on(rows)))
+
+
+def parse_session(data: bytes, source: str) -> list[JsonRow]:
+    """The messages of a file's bytes, without the remarks; arguments and errors as `parse_recording`."""
+    return parse_recording(data, source, source).rows
 
 
 # --- one message per line ---------------------------------------------------------------------------------------------
 
 
-def _from_lines(data: bytes, source: str) -> list[JsonRow]:
+def _from_lines(data: bytes, source: str) -> tuple[list[JsonRow], tuple[str, ...]]:
+    """The messages, and what was mended."""
     found: list[tuple[JsonRow, str | None]] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
+    mended: list[str] = []
+    lines = data.split(b"\n")
+    for number, line in enumerate(lines, 1):
         if not line.strip() or (number == 1 and is_header(line)):
             continue
         where = f"{source}, line {number}"
+        if number == len(lines) and found and is_cut(line):
+            mended.append(f"{where} is cut off, as in a file that is still being written; the lines before it are read")
+            break
         value = _json(line, where)
         if not is_line(value):
             found.append((_message(value, where), None))
         elif (read := read_line(value)) is not None:
             found.append((_message(read.message, where), read.id))
-    return joined(found)
+    rows, apart = joined(found)
+    return rows, (*mended, *_told_apart(rows, apart))
+
+
+def _told_apart(rows: Sequence[JsonRow], apart: Sequence[int]) -> Iterator[str]:
+    if apart:
+        numbers = message_numbers(rows)
+        parts = "1 part of an answer stands" if len(apart) == 1 else f"{len(apart):,} parts of answers stand"
+        yield (
+            f"{parts} apart from the earlier parts, other messages between them (the first is "
+            f"{named(numbers, apart[0] + 1)}); each is kept where it stands, as a message of its own"
+        )
 
 
 def _message(value: Any, where: str) -> JsonRow:
     try:
         return normalise(value)
     except MessageError as error:
-        raise SessionFileError(f"{where} is not a message: {error}; expected {EXPECTED}") from None
+        raise SessionFileError(f"{where} is not a message: {error}{_seen(value)}; expected {EXPECTED}") from None
+
+
+def _seen(value: Any) -> str:
+    """The keys of an object that is no message, and those that it would need."""
+    if not isinstance(value, dict) or "role" in value:
+        return ""
+    keys = ", ".join(map(str, value))
+    seen = textwrap.shorten(keys, _KEYS, placeholder=" …") if keys else "no keys"
+    return f"; this object has {seen}, not role and content (one message) or messages (a list of them)"
 
 
 def _json(text: bytes, where: str) -> Any:
@@ -146,8 +191,9 @@ def _values(document: Any, source: str) -> Iterator[tuple[Any, str]]:
     if isinstance(document, dict):
         messages, system = document.get("messages"), document.get("system")
         if not isinstance(messages, list):
-            keys = ", ".join(sorted(map(str, document)))[:80]
-            raise SessionFileError(f"{source} is an object of {keys or 'nothing'}; expected {EXPECTED}")
+            keys = ", ".join(sorted(map(str, document)))[:_KEYS]
+            got = f"; messages is a {type(messages).__name__}, not a list" if "messages" in document else ""
+            raise SessionFileError(f"{source} is an object of {keys or 'nothing'}; expected {EXPECTED}{got}")
         if system:
             yield {"role": "system", "content": system}, f"{source}, system"
     for number, value in enumerate(messages, 1):

@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from context_summarize.errors import SessionFileError
-from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text
 from context_summarize.replay.claude_code import is_line, read_line
-from context_summarize.replay.session_files import Recording, parse_session, read_session
+from context_summarize.replay.session_files import Recording, parse_recording, read_recording
 
 Program = Literal["amplifier", "claude-code"]
 PROGRAMS: tuple[Program, ...] = get_args(Program)
@@ -141,14 +140,14 @@ def open_recording(given: str) -> Recording:
         SessionFileError: nothing has this name, several sessions have it, or the file holds no session.
     """
     if given == "-":
-        return Recording("standard input", _from_stdin())
+        return _from_stdin()
     path = Path(given)
     if _is_there(path) or _looks_like_a_path(given):
         path = _in_folder(path) if _is_folder(path) else path
         name = path.parent.name if path.name == _TRANSCRIPT and path.parent.name else path.name
-        return Recording(name, read_session(path))
+        return read_recording(path, name)
     session = find_session(given)
-    return Recording(session.id, read_session(session.path))
+    return read_recording(session.path, session.id)
 
 
 def find_session(beginning: str) -> StoredSession:
@@ -170,12 +169,12 @@ def find_session(beginning: str) -> StoredSession:
     return found[0]
 
 
-def _from_stdin() -> list[JsonRow]:
+def _from_stdin() -> Recording:
     try:
         data = sys.stdin.buffer.read()
     except OSError as error:
         raise SessionFileError(f"standard input cannot be read: {error.strerror or error}") from None
-    return parse_session(data, "standard input")
+    return parse_recording(data, "standard input", "standard input")
 
 
 def _in_folder(folder: Path) -> Path:

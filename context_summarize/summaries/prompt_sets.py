@@ -11,11 +11,11 @@ from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import available_sets, find_problems, find_set, load_prompts
 
 _ABOUT: Mapping[str, str] = {
-    "brief": "Few headings, few words: the cheapest instructions and frames.",
+    "brief": "Few headings, few words: short instructions for any model.",
     "coding": "Programming sessions: branch, files, commands, tests, errors.",
     "conversation": "Conversations with people: who they are, wishes, promises, open questions.",
     "default": "Any agent with tools: goal, rules, decisions, artifacts, errors, state.",
-    "small": "Models of few billion parameters or less: three headings, the shortest instructions.",
+    "small": "Models of a few billion parameters or less: three headings, the shortest instructions.",
 }
 
 

@@ -11,10 +11,12 @@ import pytest
 from context_summarize.cli.compare_output import pasted
 from context_summarize.cli.config_sets import read_set
 from context_summarize.config import Config
-from context_summarize.replay.comparison import Column, Prices, cheapest
+from context_summarize.replay.comparison import Column, Prices, cheapest, kept_at_end
+from context_summarize.replay.report import report_data
 from context_summarize.replay.result import Check, ReplayResult, RequestLine
 from context_summarize.testing import user
 from tests.support.cli import NARROW, call, plain_terminal, recorded, refusal, store  # noqa: F401
+from tests.support.replayed import demo  # noqa: F401
 
 yaml = importlib.import_module("yaml")  # comes with amplifier-core, without types
 SMALL = "compact_threshold=0.5 target_usage=0.2 prefetch_threshold=none"
@@ -34,7 +36,7 @@ def test_two_configs_stand_side_by_side_and_the_cheaper_one_is_ready_to_paste(se
     assert told.exit_code == 0, told.output
     lines = told.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    for name in ("Compactions", "Mean request", "Calls for summaries", "Coverage", "Price together"):
+    for name in ("Compactions", "Mean request", "Calls for summaries", "Values kept", "Price together"):
         assert re.search(rf"^{name} +\S+ +\S+", told.stdout, re.MULTILINE), name
     said = " ".join(told.stdout.split())
     assert "The price is measured, the quality is not" in said
@@ -111,6 +113,39 @@ def test_a_recording_without_an_assistant_costs_nothing(tmp_path):
 
     assert told.exit_code == 0, told.output
     assert "No config costs less than the others." in told.stdout
+
+
+def test_where_nothing_compacts_no_config_is_recommended_and_a_window_is_named_that_would(session):
+    """Its prices differ by what is prefetched alone; the named window holds what is said of it."""
+    options = ("--config", "keep_recent=3", "--config", "prefetch_threshold=none keep_recent=2")
+    told = call("compare", session, *options)
+
+    said = " ".join(told.stdout.split())
+    assert "Nothing compacted in any column: none is recommended. The largest request holds" in said
+    assert "costs least" not in said
+    window = re.search(r"a compaction runs from 24,500 tokens on\. Use --window (\d+) to see some\.", said)
+    assert window, said
+    assert json.loads(call("compare", session, *options, "--json").stdout)["best"] is None
+    there = json.loads(call("compare", session, *options, "--window", window[1], "--json").stdout)
+    assert all(column["compactions"] > 0 for column in there["columns"])
+    assert there["best"]
+
+
+def test_the_values_kept_are_those_that_the_report_finds_in_the_summaries(demo):  # noqa: F811
+    """Of all summarised messages, also behind a merge: less than what the summaries hold of their sources."""
+    told = report_data(demo)["values"]
+
+    kept = kept_at_end(demo)
+
+    assert kept is not None
+    assert (kept.values, kept.kept) == (told["all"], told["in_text"] + told["in_ledger"])
+    assert kept.share < demo.coverage
+    assert kept_at_end(ReplayResult(provider="p", budget=1)) is None
+
+
+def test_the_defaults_alone_are_compared_with_nothing(session):
+    assert "--config defaults alone is compared with nothing" in refusal("compare", session, "--config", "defaults")
+    assert "column A shows the defaults" in call("compare", session, *NARROW, "--config", SMALL).stderr
 
 
 # --- which is better --------------------------------------------------------------------------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -14,6 +16,8 @@ from context_summarize.cli import inspect as cli_inspect
 from context_summarize.cli import inspect_output
 from context_summarize.cli.inspect_output import shared_cells
 from context_summarize.cli.main import main
+from context_summarize.replay.inspected import told_when
+from context_summarize.replay.inspection import inspect_rows
 from context_summarize.testing import assistant, result, tool_session, user
 from context_summarize.testing import call as made_call
 from tests.support.cli import EXAMPLE, NARROW, call, plain_terminal, recorded, refusal, store  # noqa: F401
@@ -98,6 +102,56 @@ def test_without_automatic_compactions_it_says_when_one_runs(session):
     told = call("inspect", session, "--config", "auto_compact=false")
 
     assert "auto_compact is off" in " ".join(told.stdout.split())
+
+
+def told_at(used: int, threshold: int | None, budget: int = 2_000) -> str:
+    found = asyncio.run(inspect_rows(tool_session(3), window=6_000, max_output=1_000))
+    use = replace(found.use, budget=budget, free=budget - used, threshold=threshold)
+    return f"{used:,} {told_when(replace(found, use=use))}"
+
+
+@pytest.mark.parametrize(
+    ("used", "threshold", "says"),
+    [
+        (1_399, 1_400, "1,399 tokens now; the compaction runs at 1,400 tokens"),
+        (1_400, 1_400, "1,400 tokens now, the threshold is 1,400: a compaction runs as soon as it frees at least 4"),
+        (1_503, 1_400, "1,503 tokens now, the threshold is 1,400: a compaction runs as soon as it frees at least 4"),
+        (1_503, None, "1,503 tokens now; a compaction runs when a request does not fit 2,000 tokens (auto_compact is"),
+        (2_001, 1_400, "2,001 tokens now, above the budget of 2,000: no compaction can make the request smaller yet"),
+        (2_001, None, "2,001 tokens now, above the budget of 2,000: no compaction can make the request smaller yet"),
+    ],
+)
+def test_when_the_next_compaction_runs_is_right_whatever_the_size_is(used, threshold, says):
+    assert told_at(used, threshold).startswith(says)
+
+
+def test_a_session_that_stands_above_the_threshold_is_not_told_that_it_will_compact_there(tmp_path):
+    """Its newest group alone is above it."""
+    rows = [user("Read it."), made_call("1", "read"), result("1", "word " * 3_000)]
+
+    shown = " ".join(call("inspect", store(tmp_path / "a.jsonl", rows), *NARROW).stdout.split())
+
+    assert re.search(r"When 3,\d+ tokens now, the threshold is 2,800: a compaction runs as soon as it frees", shown)
+
+
+def test_a_merged_summary_is_measured_against_its_messages(session):
+    """Their size, and their exact values, whatever the summaries between them and it have lost."""
+    data = json.loads(call("inspect", session, *NARROW, "--json").stdout)
+
+    merged = next(node for node in data["tree"] if node["level"] > 0)
+    leaves = leaves_of(merged)
+    sizes = {line["first"]: line["tokens"] for line in data["segments"]}
+    assert merged["original_tokens"] == sum(leaf["original_tokens"] for leaf in leaves) > merged["source_tokens"]
+    assert all(leaf["original_tokens"] == sizes[leaf["first"]] for leaf in leaves)
+    assert merged["values"] >= max(leaf["values"] for leaf in leaves)
+    assert merged["values"] <= sum(leaf["values"] for leaf in leaves)
+    shown = call("inspect", session, *NARROW).stdout
+    share = f"{merged['values_kept'] / merged['values']:.0%}"
+    assert re.search(rf"level {merged['level']}  1 to {merged['last']}  [\d,]+ → {merged['tokens']:,}  {share}", shown)
+
+
+def leaves_of(node: dict) -> list[dict]:
+    return [node] if not node["children"] else [leaf for child in node["children"] for leaf in leaves_of(child)]
 
 
 def test_fallback_summaries_are_marked_and_cost_nothing(session):

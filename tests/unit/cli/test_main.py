@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
@@ -360,3 +361,69 @@ def test_version_and_help_are_told():
     told = run("--help").output
     for word in ("FILE.jsonl", "--window", "--max-output", "--provider", "--config", "--show-view", "Exit status"):
         assert word in told
+
+
+# --- what was mended or chosen for the user ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", ["inspect", "replay"])
+def test_an_output_that_leaves_too_little_is_lowered_in_one_line(session, command):
+    told = call(command, session, "--window", 6_000, "--max-output", 50_000)
+
+    assert told.stderr.splitlines() == [
+        "note: --max-output is lowered from 50,000 to 2,000 tokens: with the safety margin of 1,000 it would leave too "
+        "little of a window of 6,000; a request may hold 3,000"
+    ]
+    assert call(command, session, "--window", 9_000).stderr == ""
+
+
+def test_columns_that_lower_the_output_alike_say_so_once(session):
+    told = call("compare", session, "--window", 6_000, "--max-output", 5_500, "--config", "keep_recent=2")
+
+    assert told.stderr.count("--max-output is lowered from 5,500 to 2,000 tokens") == 1
+
+
+def test_the_output_of_an_installed_provider_is_told_too(session, tmp_path, monkeypatch):
+    name = install(tmp_path, monkeypatch, "lowered", PROVIDER.format(window=7_000))
+
+    told = run(session, "--provider", name, "--max-output", 7_000)
+
+    assert "note: --max-output is lowered from 7,000 to 2,500 tokens" in told.stderr
+    assert "--max-output" not in run(session, "--provider", name).stderr
+
+
+@pytest.mark.parametrize("command", ["inspect", "replay"])
+def test_a_file_that_is_still_being_written_is_read_to_its_last_whole_line(session, command):
+    rows = session.read_text("utf-8").splitlines(keepends=True)
+    session.write_text("".join(rows[:20]) + rows[20][:15], "utf-8")
+
+    told = call(command, session, *NARROW, "--json")
+
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout)["messages"] == 20
+    [line] = told.stderr.splitlines()
+    assert line.startswith(f"note: {session}, line 21 is cut off")
+
+
+def test_calls_without_a_result_are_counted_on_stderr(tmp_path):
+    made = calls(("1", "look", {}), ("2", "look", {}))
+
+    told = run(store(tmp_path / "a.jsonl", [user("a"), made, user("b"), assistant("c")]))
+
+    assert told.exit_code == 0, told.output
+    assert told.stderr.startswith("note: 2 tool calls had no result: look in message 2, look in message 2; ")
+
+
+def test_a_provider_that_is_none_is_answered_with_what_the_option_takes(session, tmp_path, monkeypatch):
+    line = refused(session, "--provider", "anthropic")
+
+    for part in (
+        "offline (code, no model)",
+        "openai-compatible (a server",
+        "such as provider-anthropic;",
+        "Install the",
+    ):
+        assert part in line
+    assert "'ofline' (did you mean offline?); expected" in refused(session, "--provider", "ofline")
+    name = install(tmp_path, monkeypatch, "mine", PROVIDER.format(window=7_000))
+    assert f"no provider module 'mine' (did you mean {name}?)" in refused(session, "--provider", "mine")

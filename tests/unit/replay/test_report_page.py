@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from dataclasses import replace
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from context_summarize.core.frames import node_text
+from context_summarize.replay.inspection import inspect_rows
+from context_summarize.replay.inspection_page import render_inspection, write_inspection
 from context_summarize.replay.report import write_report
 from context_summarize.replay.result import ReplayResult
 from context_summarize.testing import assistant, tool_session, user
@@ -318,3 +324,38 @@ def test_a_very_long_session_opens_and_says_what_is_left_out(browser, page_of):
     assert "messages left out of this page" in text
     assert "of 60,000 requests." in text
     assert page.problems() == []
+
+
+# --- the page of an inspection ----------------------------------------------------------------------------------------
+
+
+@browser_tests
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 380])
+def test_the_page_of_an_inspection_fits_its_window_and_shows_every_part_of_it(browser, tmp_path, width, dark):
+    """A legend stands on the line of its colour, a part of a few tokens is seen, and no word is broken."""
+    found = asyncio.run(inspect_rows(tool_session(60, size=800), window=20_000, max_output=1_000))
+    found = replace(found, use=replace(found.use, pins=3))
+    write_inspection(found, "a recording", tmp_path / "i.html")
+
+    page = browser.open(tmp_path / "i.html", width=width, dark=dark)
+
+    assert (overflow(page), page.problems()) == (0, [])
+    widths = "[...document.querySelectorAll('.window rect')].map((each) => each.getBoundingClientRect().width)"
+    assert [size > 1 for size in page.evaluate(widths)] == [False, True, True, True, True, True]
+    lines = "[...document.querySelectorAll('td.name')].filter((each) => each.textContent === 'summary')"
+    assert page.evaluate(f"new Set({lines}.map((each) => each.getBoundingClientRect().height)).size") == 1
+
+
+def test_the_page_of_an_inspection_shows_what_a_request_shows_of_a_summary_and_the_share_of_its_messages():
+    """With the exact values beside the text; a merged summary is measured against its messages."""
+    found = asyncio.run(inspect_rows(tool_session(60, size=800), window=6_000, max_output=1_000))
+
+    text = render_inspection(found, "a recording")
+
+    for node in found.tree:
+        original, made = found.originals[node.key], node.summary
+        assert made is not None
+        share = f"{original.values.share:.0%}"
+        assert f"{original.tokens:,} → {made.tokens:,} tokens, {share}" in text
+        assert escape(node_text(made)) in text

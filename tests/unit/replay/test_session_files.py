@@ -14,7 +14,7 @@ from context_summarize.errors import SessionFileError
 from context_summarize.messages.reading import analyse
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.player import Setup, replay
-from context_summarize.replay.session_files import parse_session, read_session
+from context_summarize.replay.session_files import parse_recording, parse_session, read_session
 from context_summarize.testing import assistant, call, result, tool_session, user
 
 ROWS = [user("Fix the build."), call("c1"), result("c1"), assistant("Done.")]
@@ -86,6 +86,58 @@ def test_a_name_that_no_disk_can_hold_is_one_error():
         read_session(Path("a\0b"))
 
 
+def test_an_object_of_other_keys_is_refused_with_those_that_it_has_and_those_that_it_needs():
+    with pytest.raises(SessionFileError, match=r"this object has msgs, not role and content .* or messages"):
+        read('{"msgs": []}')
+    with pytest.raises(SessionFileError, match=r"this object has no keys, not role"):
+        read("{}")
+    with pytest.raises(SessionFileError, match=r"expected .*; messages is a dict, not a list"):
+        read('{"messages": {}}')
+
+
+# --- a file that is still being written -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_a_last_line_that_is_cut_anywhere_is_left_out_with_one_remark(ascii_only):
+    """Also within a character, an escape, a number or a word."""
+    row = {"role": "user", "content": [{"type": "text", "text": 'é "\\ \x01'}], "a": -1.5e30, "b": [True, False, None]}
+    lines = [json.dumps(each, ensure_ascii=ascii_only).encode() for each in (*ROWS, row)]
+
+    for end in range(1, len(lines[-1])):
+        told = parse_recording(b"\n".join([*lines[:-1], lines[-1][:end]]), "a.jsonl", "a")
+        assert told.rows == ROWS, lines[-1][:end]
+        assert told.remarks == (
+            "a.jsonl, line 5 is cut off, as in a file that is still being written; the lines before it are read",
+        )
+    whole = parse_recording(b"\n".join(lines), "a.jsonl", "a")
+    assert (len(whole.rows), whole.remarks) == (5, ())
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('{"role": "user"', "a, line 1 is not JSON"),
+        (json.dumps(user("x")) + '\n{"role": "us\n', "a, line 2 is not JSON: Unterminated string"),
+        (json.dumps(user("x")) + '\n{"role": "us\n' + json.dumps(user("y")), "a, line 2 is not JSON: Unterminated"),
+        (json.dumps(user("x")) + "\n[1", "a, line 2 is not JSON"),
+        (json.dumps(user("x")) + "\nhello", "a, line 2 is not JSON"),
+        (json.dumps(user("x")) + '\n{role: "', "a, line 2 is not JSON: Expecting property name"),
+        (json.dumps(user("x")) + '\n{"role": "robot"}', "a, line 2 is not a message: unknown role"),
+        (json.dumps([user("x")])[:-1], "a, line 1 is not JSON"),
+    ],
+)
+def test_any_other_damage_is_refused_with_its_line(text, says):
+    """The only line, a line with its end, a line in the middle, what begins no object, a whole value."""
+    with pytest.raises(SessionFileError, match=says):
+        read(text)
+
+
+def test_a_byte_that_is_no_utf_8_is_damage_also_at_the_end():
+    with pytest.raises(SessionFileError, match=r"a, line 2 is not UTF-8 \(byte 3\)"):
+        parse_session(json.dumps(user("x")).encode() + b'\n{"\xff', "a")
+
+
 # --- Claude Code ----------------------------------------------------------------------------------------------------
 
 
@@ -132,6 +184,29 @@ def test_a_session_of_claude_code_is_its_conversation_and_nothing_else():
     assert [analyse(row).result_ids for row in rows[2:4]] == [("t1",), ("t2",)]
     assert [block["type"] for block in rows[1]["content"]] == ["thinking", "text", "tool_use", "tool_use"]
     assert rows[4]["content"] == [{"type": "text", "text": "It is fixed."}]
+
+
+def test_parts_of_an_answer_with_another_message_between_them_stay_where_they_stand():
+    """Results between them are no other message."""
+    lines = [
+        line("user", "Fix the build."),
+        line("assistant", [tool_use("t1")], id="msg_1"),
+        line("user", [tool_result("t1")]),
+        line("user", "Wait."),
+        line("assistant", [{"type": "text", "text": "I wait."}], id="msg_1"),
+        line("assistant", [{"type": "text", "text": "Yes."}], id="msg_2"),
+        line("assistant", [{"type": "text", "text": "Go on?"}], id="msg_1"),
+    ]
+
+    told = parse_recording("\n".join(map(json.dumps, lines)).encode(), "a", "a")
+
+    assert [row["role"] for row in told.rows] == ["user", "assistant", "user", "user", *["assistant"] * 3]
+    assert [len(row["content"]) for row in told.rows[4:]] == [1, 1, 1]
+    assert told.remarks == (
+        "2 parts of answers stand apart from the earlier parts, other messages between them (the first is message 5); "
+        "each is kept where it stands, as a message of its own",
+    )
+    assert parse_recording("\n".join(map(json.dumps, SESSION)).encode(), "a", "a").remarks == ()
 
 
 async def test_a_session_of_claude_code_is_replayed_and_every_check_passes():
