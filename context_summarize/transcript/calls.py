@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 ORPHAN = "[result without a call] "
@@ -30,4 +29,14 @@ def calls_in(text: str) -> Iterator[tuple[str, str]]:
 
 def without_calls(text: str, name: str) -> str:
     """The text with the lines that call one tool emptied."""
-    return re.sub(rf"(?m)^call {re.escape(name)}\(.*$", "", text) if f"call {name}(" in text else text
+    kept: list[str] = []
+    begin, at = f"call {name}(", 0
+    found = text.find(begin)
+    while found >= 0:
+        if found and text[found - 1] != "\n":
+            found = text.find(begin, found + 1)
+            continue
+        kept.append(text[at:found])
+        at = end if (end := text.find("\n", found)) >= 0 else len(text)
+        found = text.find(begin, at)
+    return "".join([*kept, text[at:]]) if kept else text
