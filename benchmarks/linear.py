@@ -61,7 +61,7 @@ LISTED = (
     "facts.extraction", "facts.labels", "facts.notes", "facts.prose",
     "facts.commands", "facts.demands", "facts.demands_abroad", "facts.directive_sentences", "facts.directives",
     "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations", "facts.withdrawals",
-    "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search",
+    "recall.by_words", "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search",
     "redaction.assigned", "redaction.cookies",
     "redaction.keys", "redaction.marks",
     "redaction.values", "redaction.views", "replay.cut_lines", "replay.inspection_page",
@@ -81,7 +81,7 @@ IN_FUNCTIONS = (
     "facts.action_tools", "facts.notes",
     "facts.directive_sentences", "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations",
     "facts.withdrawals", "recall.search",
-    "redaction.keys", "transcript.calls", "transcript.forged",
+    "redaction.keys", "transcript.forged",
 )  # fmt: skip
 """Modules whose functions compile patterns of their own over content; `normalisations` runs these functions."""
 MATCHED = frozenset([

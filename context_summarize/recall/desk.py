@@ -116,7 +116,7 @@ class RecallDesk:
             first = history.rendered_rows[self._groups] + 1
             rows = yield from shown_row_steps(history.rows, history.rendered_group(self._groups), first)
             for shown in rows:
-                yield from index.add(shown.searched)
+                yield from index.add((yield from shown.searched_steps()))
             self._groups += 1
             yield
         yield from index.commit()

@@ -125,7 +125,10 @@ class PassageIndex:
 def _clean(text: str) -> Steps[str]:
     """The text as SQLite takes it: without lone surrogates and NUL."""
     pieces: list[str] = []
+    is_clean = True
     for at in range(0, len(text), _CLEANED):
-        pieces.append(text[at : at + _CLEANED].encode("utf-8", "replace").decode().replace("\0", " "))
+        piece = text[at : at + _CLEANED]
+        pieces.append(piece.encode("utf-8", "replace").decode().replace("\0", " "))
+        is_clean = is_clean and pieces[-1] == piece
         yield
-    return "".join(pieces)
+    return text if is_clean else "".join(pieces)  # a copy of megabytes would be one long step

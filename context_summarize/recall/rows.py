@@ -13,7 +13,7 @@ from context_summarize.core.history import History
 from context_summarize.core.rendering import render_steps
 from context_summarize.messages.rows import Call, Row
 from context_summarize.messages.text import render_parts
-from context_summarize.transcript.calls import without_calls
+from context_summarize.transcript.calls import pieces_without_calls, without_calls
 from context_summarize.transcript.rows import RenderedRow
 
 
@@ -28,7 +28,18 @@ class ShownRow:
     @property
     def searched(self) -> str:
         """What of the row is searched: nothing that this tool was asked or has answered."""
-        return "" if any(call.name == NAME for call in self.calls) else without_calls(self.row.text, NAME)
+        return finished(self.searched_steps())
+
+    def searched_steps(self) -> Steps[str]:
+        """The same in steps."""
+        if any(call.name == NAME for call in self.calls):
+            return ""
+        pieces: list[str] = []
+        for piece in pieces_without_calls(self.row.text, NAME):
+            pieces.append(piece)
+            yield
+        # A copy of megabytes would be one long step.
+        return self.row.text if sum(map(len, pieces)) == len(self.row.text) else "".join(pieces)
 
 
 class NumberedRows:
