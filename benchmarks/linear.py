@@ -41,9 +41,9 @@ FLOOR = 0.004
 HOPELESS = 0.5
 """Seconds for one long text after which a steep growth needs no second look."""
 SUSPICIOUS = 4.6
-"""Ratio of the times for 6 and 25 kB above which a text is measured at full length."""
+"""Ratio of the times for 1.5 and 6 kB above which a text is measured at full length."""
 LEAST_LOOKS = 3
-"""Texts measured at full length, the most suspicious ones first, where none is above that."""
+"""Texts measured at full length, the most suspicious ones and as many of the slowest, where none is above that."""
 ENDINGS = ("", "!", "\n", " ", '"', "'", "a", "0", "-", ".", "@", ":", "=", ")", "\\", "-----END PRIVATE KEY-----")
 UNITS = (
     "a", "0", " ", "\n", "\\", '"', "=", "-", ".", "_", "/", "a.", "a-", "a/", "a b ", "\\n", "\n  ", "A1", "x:",
@@ -262,25 +262,32 @@ def measured(piece: Piece, unit: str, ending: str) -> Growth:
     return Growth(piece.name, unit, ending, *(_seconds(piece.run, text, 2) for text in texts))
 
 
-def suspicion(piece: Piece, unit: str, ending: str) -> float:
-    """How steep a hostile text looks at a quarter of both lengths: the ratio, or 0 where growth cannot matter.
+def suspicion(piece: Piece, unit: str, ending: str) -> tuple[float, float]:
+    """How steep a hostile text looks at a sixteenth of both lengths: (ratio, or 0 where growth cannot matter, seconds).
 
-    What grows with the square by a given share at 100 kB shows a quarter of that share here, so little is suspicious.
+    What grows with the square by a given share at 100 kB shows a sixteenth of that share here: so little is suspicious,
+    and the slowest texts are measured too.
     """
-    long = _seconds(piece.run, hostile(unit, ending, piece.most // 4), 1)
-    if long < FLOOR / 16:
-        return 0.0
-    return long / max(_seconds(piece.run, hostile(unit, ending, piece.most // 16), 1), 1e-9)
+    texts = [hostile(unit, ending, piece.most // share) for share in (64, 16)]
+    long = _seconds(piece.run, texts[1], 1)
+    if long < FLOOR / 64:
+        return 0.0, long
+    ratio = long / max(_seconds(piece.run, texts[0], 1), 1e-9)
+    if ratio >= SUSPICIOUS:  # another look costs less than a measurement
+        short, long = (_seconds(piece.run, text, 3) for text in texts)
+        ratio = long / max(short, 1e-9)
+    return ratio, long
 
 
 def steepest(piece: Piece, endings: Sequence[str]) -> Growth:
     """The worst growth of a piece of work over all hostile texts; the first hopeless one ends the search."""
-    texts = [(suspicion(piece, unit, ending), unit, ending) for unit in (*UNITS, *piece.units) for ending in endings]
+    texts = [(*suspicion(piece, unit, ending), unit, ending) for unit in (*UNITS, *piece.units) for ending in endings]
     texts.sort(key=lambda text: text[0], reverse=True)
+    suspicious = sum(ratio >= SUSPICIOUS for ratio, *_ in texts)
+    chosen = texts[: max(suspicious, LEAST_LOOKS)]
+    slowest = sorted(texts[len(chosen) :], key=lambda text: text[1], reverse=True)[:LEAST_LOOKS]
     growths: list[Growth] = []
-    for ratio, unit, ending in texts:
-        if ratio < SUSPICIOUS and len(growths) >= LEAST_LOOKS:
-            break
+    for _, _, unit, ending in (*chosen, *slowest):
         growths.append(measured(piece, unit, ending))
         if growths[-1].long > HOPELESS and not growths[-1].is_linear:
             break
