@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from context_summarize.background import Steps, finished
 from context_summarize.config import ToolKind
@@ -14,7 +15,7 @@ from context_summarize.core.view_state import ShownActions
 from context_summarize.facts.action_ledger import ActionLedger, format_sections
 from context_summarize.facts.actions import Action, ActionReader, Answered
 from context_summarize.facts.outcomes import is_running
-from context_summarize.messages.reading import blocks_of, is_result, result_block_id
+from context_summarize.messages.reading import blocks_of, id_of, is_result, result_block_id
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text, result_value
 from context_summarize.redaction.redactor import Redact
@@ -39,6 +40,8 @@ class ActionLog:
         self._count = count
         self._reader = ActionReader(tools, redact)
         self._next_group = 0
+        self._calls: Iterator[Answered] | None = None
+        """What is left of the calls of that group; None before the first."""
         self._groups: list[int] = []
         """Rendered group of each action."""
         self._actions: list[Action | str] = []
@@ -47,22 +50,27 @@ class ActionLog:
         self._shown: tuple[object, ShownActions | None] = ((), None)
 
     def advance(self) -> Steps[None]:
-        """Take in the rendered groups that have closed since the last time."""
+        """Take in the rendered groups that have closed since the last time, a call a step.
+
+        Where somebody else has taken in calls meanwhile, the next one follows.
+        """
         while self._next_group < len(self._history.rendered):
-            group = self._history.rendered_group(self._next_group)
-            if self._history.rows[group.start].calls:
-                self._take(group, self._history.message_range(self._next_group, self._next_group + 1)[0])
-            self._next_group += 1
+            if self._calls is None:
+                self._calls = _answered(self._history, self._history.rendered_group(self._next_group))
+            answered = next(self._calls, None)
+            if answered is None:
+                self._next_group, self._calls = self._next_group + 1, None
+            else:
+                self._take(answered, self._history.message_range(self._next_group, self._next_group + 1)[0])
             yield
 
-    def _take(self, group: Group, number: int) -> None:
-        for answered in _answered(self._history, group):
-            if self._running and answered.result is not None:
-                self._end_jobs(answered)
-            for action in self._reader.read(answered, number):
-                self._append(action)
-                if action.job:
-                    self._running.add(action.job)
+    def _take(self, answered: Answered, number: int) -> None:
+        if self._running and answered.result is not None:
+            self._end_jobs(answered)
+        for action in self._reader.read(answered, number):
+            self._append(action)
+            if action.job:
+                self._running.add(action.job)
 
     def _append(self, item: Action | str) -> None:
         self._groups.append(self._next_group)
@@ -116,21 +124,26 @@ class ActionLog:
 def _answered(history: History, group: Group) -> Iterator[Answered]:
     """The calls of a group, each with its result."""
     rows = history.rows
-    told = {
-        id(call): _result(rows[index].raw, call.id)
-        for index, calls in answered_calls(rows, group).items()
-        for call in calls
-    }
+    if not rows[group.start].calls:
+        return
+    told: dict[int, tuple[Mapping[str, Any], Any]] = {}
+    for index, calls in answered_calls(rows, group).items():
+        results = _results(rows[index].raw)
+        told |= {id(call): results.get(call.id, ({}, "")) for call in calls}
     for call in rows[group.start].calls:
-        text, failed = told.get(id(call), (None, False))
-        yield Answered(call, text, failed)
+        found = told.get(id(call))
+        if found is None:
+            yield Answered(call, None)
+        else:
+            yield Answered(call, content_text(found[1]), found[0].get("is_error") is True)
 
 
-def _result(raw: JsonRow, call_id: str) -> tuple[str, bool]:
-    """(text of a call's result, whether the host marks it as an error)."""
+def _results(raw: JsonRow) -> dict[str, tuple[Mapping[str, Any], Any]]:
+    """Id → (row or block that may be marked as an error, value) of each result of a row."""
     if raw["role"] == "tool":
-        return content_text(raw.get("content")), raw.get("is_error") is True
+        return {id_of(raw.get("tool_call_id")): (raw, raw.get("content"))}
+    found: dict[str, tuple[Mapping[str, Any], Any]] = {}
     for block in blocks_of(raw):
-        if is_result(block) and result_block_id(block) == call_id:
-            return content_text(result_value(block)), block.get("is_error") is True
-    return "", False
+        if is_result(block):
+            found.setdefault(result_block_id(block), (block, result_value(block)))
+    return found

@@ -89,6 +89,7 @@ def entry_steps(
         if is_hidden(history, index, hides_system):
             continue
         row = view_row(history.rows[index], answers.get(index))
+        yield  # the copy and the shape of a row of thousands of calls take long each
         if row is None:
             continue
         if index < rows_at_compaction:

@@ -11,7 +11,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.facts.directives import format_directives
 from context_summarize.facts.fact import Fact
-from context_summarize.facts.ledger import format_ledger
+from context_summarize.facts.ledger_lines import format_ledger
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.forged import Frame, quoted

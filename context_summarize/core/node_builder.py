@@ -12,7 +12,7 @@ from context_summarize.core.keys import segment_key
 from context_summarize.core.nodes import Node, merge_key, merge_node
 from context_summarize.core.rendering import cut_length, render_steps
 from context_summarize.core.segments import Segment, Segmenter
-from context_summarize.messages.reading import block_type
+from context_summarize.messages.reading import block_type, blocks_of
 from context_summarize.messages.rows import PRIVATE_BLOCKS
 from context_summarize.redaction.redactor import Redact
 from context_summarize.transcript.rows import RenderedRow
@@ -159,8 +159,7 @@ class NodeBuilder:
         """True if the rows of a level-0 node hold thinking blocks, which are not rendered."""
         groups = map(self.history.rendered_group, range(node.first_group, node.end_group))
         rows = (self.history.rows[at].raw for group in groups for at in range(group.start, group.end))
-        contents = (content for raw in rows if isinstance(content := raw.get("content"), list))
-        return any(block_type(block) in PRIVATE_BLOCKS for content in contents for block in content)
+        return any(block_type(block) in PRIVATE_BLOCKS for raw in rows for block in blocks_of(raw))
 
     def runs(self, node: Node, rows: Sequence[RenderedRow]) -> list[tuple[RenderedRow, ...]]:
         """The rendered rows of a level-0 node, one run a group, so that pieces are cut at group boundaries."""
@@ -178,7 +177,8 @@ class NodeBuilder:
         for ordinal in range(first_group, end_group):
             rows += yield from self._render(ordinal, segment_tokens)
             yield
-        return tuple(replace(row, number=number) for number, row in enumerate(rows, 1))
+        # A group of thousands of rows that stands alone is numbered already.
+        return tuple(row if row.number == number else replace(row, number=number) for number, row in enumerate(rows, 1))
 
     def _render(self, ordinal: int, segment_tokens: int) -> Steps[list[RenderedRow]]:
         sizes = self.segment_sizes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from context_summarize.background import Steps, finished
@@ -51,7 +51,7 @@ def _row_text(
 ) -> Steps[_Text]:
     """The text of a row from its parts, as (is a tool result, text)."""
     texts: list[str] = []
-    cleaned: dict[str, str] = {}
+    cleaned: dict[int, str] = {}  # by identity: the hash of a text of many megabytes is one long step
     left_out = 0
     if limits is not None and _is_large(parts, limits):
         return (yield from _large_text(row, "\n".join(part for _, part in parts), limits, redact))
@@ -59,11 +59,11 @@ def _row_text(
         if limits is not None and result and is_longer(part, limits.row):
             sample = yield from head_and_tail(part, limits.result, redact)
             texts.append(sample.text)
-            cleaned[part] = sample.text
+            cleaned[id(part)] = sample.text
             left_out += sample.left_out
             continue
         # Before anything is cut: half a secret is no longer known for one.
-        clean = cleaned[part] = yield from redact_steps(part, redact)
+        clean = cleaned[id(part)] = yield from redact_steps(part, redact)
         texts.append(cut_middle(clean, limits.result) if result and limits is not None else clean)
         yield
     text = yield from escape_steps((yield from _joined("\n", texts, redact)))
@@ -72,7 +72,7 @@ def _row_text(
         said = own_texts(row)
         own = text
         if said is not None:
-            own = yield from _joined("\n\n", [cleaned[part] for part in said if part], redact)
+            own = yield from _joined("\n\n", [cleaned[id(part)] for part in said if part], redact)
     return _Text(text, own, (left_out, sum(len(part) for _, part in parts)) if left_out else None)
 
 
@@ -178,15 +178,20 @@ def hash_steps(rendered: Sequence[RenderedRow]) -> Steps[bytes]:
     digest = hashlib.sha256()
     for row in rendered:
         for part in (row.role, row.name or "", row.text):
-            pieces = [part[at : at + _HASHED] for at in range(0, len(part), _HASHED)]
             size = 0
-            for piece in pieces:
-                size += len(piece.encode("utf-8", "surrogatepass"))
-                if len(pieces) > 1:
+            for piece in _encoded(part):
+                size += len(piece)
+                if len(part) > _HASHED:
                     yield
             digest.update(size.to_bytes(8, "big"))
-            for piece in pieces:
-                digest.update(piece.encode("utf-8", "surrogatepass"))
-                if len(pieces) > 1:
+            for piece in _encoded(part):
+                digest.update(piece)
+                if len(part) > _HASHED:
                     yield
+        yield
     return digest.digest()
+
+
+def _encoded(text: str) -> Iterator[bytes]:
+    """The text in UTF-8, in pieces that take one step each."""
+    return (text[at : at + _HASHED].encode("utf-8", "surrogatepass") for at in range(0, len(text), _HASHED))

@@ -57,28 +57,29 @@ def outcome_of(result: str) -> str | None:
     return lines[-1][:100] if lines else None
 
 
-def commands_in(rows: Sequence[RenderedRow]) -> Iterator[tuple[int, str]]:
-    """(row index, `command → outcome`) of shell calls; the first result holds the first call's outcome, and so on."""
+def commands_in(rows: Sequence[RenderedRow]) -> Iterator[list[tuple[int, str]]]:
+    """(row index, `command → outcome`) of the shell calls that end with each row, and last of those still open.
+
+    The first result holds the first call's outcome, and so on.
+    """
     calls: deque[tuple[int, str | None]] = deque()
     for index, row in enumerate(rows):
         if row.role == "tool" and calls:
             called = calls.popleft()
-            if called[1] is not None:
-                yield from _closed(called, outcome_of(row.text))
+            yield [] if called[1] is None else _closed(called, outcome_of(row.text))
         elif row.role != "tool":
-            for call in calls:
-                yield from _closed(call, None)
+            yield [one for call in calls for one in _closed(call, None)]
             given = calls_in(row.text) if row.role == "assistant" else ()
             calls = deque((index, command_of(arguments)) for _, arguments in given)
-    for call in calls:
-        yield from _closed(call, None)
+    yield [one for call in calls for one in _closed(call, None)]
 
 
-def _closed(call: tuple[int, str | None], outcome: str | None) -> Iterator[tuple[int, str]]:
+def _closed(call: tuple[int, str | None], outcome: str | None) -> list[tuple[int, str]]:
     index, command = call
-    if command is not None:
-        command = shortened(one_line(command), MAX_COMMAND)
-        yield index, f"{command} → {outcome}" if outcome else command
+    if command is None:
+        return []
+    command = shortened(one_line(command), MAX_COMMAND)
+    return [(index, f"{command} → {outcome}" if outcome else command)]
 
 
 def error_lines(text: str, *, strict: bool) -> list[str]:

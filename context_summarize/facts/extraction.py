@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from context_summarize.background import Steps, finished
@@ -37,8 +37,8 @@ _FEW_WORDS = 6
 """Words that stand beside an identifier in prose."""
 _NOTES = 60
 """Most notes that one row gives."""
-_A_STEP, _A_FEW = 20, 10
-"""Values whose words are looked for in one step, and notes made in one."""
+_A_STEP, _A_FEW, _MANY = 20, 10, 500
+"""Values whose words are looked for in one step, notes made in one, and words or values of JSON read in one."""
 _TO_USER = re.compile(r"(?i)\byour?\b")
 _SUPPOSED = re.compile(r"(?i)\W*(?:if|for example|e\.g|let's say|suppose|imagine|such as)\b")
 
@@ -67,11 +67,11 @@ def fact_steps(rows: Sequence[RenderedRow]) -> Steps[tuple[Fact, ...]]:
         yield
     codes = frozenset(shaped)
     known: dict[str, tuple[Found, ...]] = {}
-    asked: list[str] = []
+    asked: deque[str] = deque()
     for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
         found: Counter[Found] = Counter()
         for piece in _line_runs(text):
-            found += _identifiers(piece, codes, known)
+            found += yield from _identifiers(piece, codes, known)
             yield
         yield from _add_identifiers(tally, index, row, text, found, asked)
         for piece in _line_runs(row.text):
@@ -84,8 +84,10 @@ def fact_steps(rows: Sequence[RenderedRow]) -> Steps[tuple[Fact, ...]]:
         yield from _add_notes(tally, index, row)
         tally.end_row(index)
         yield
-    for index, command in commands_in(rows):
-        tally.add("command", command, index)
+    for commands in commands_in(rows):
+        for index, command in commands:
+            tally.add("command", command, index)
+        yield
     tally.join_bare_amounts()
     return tally.ranked(len(rows))
 
@@ -113,7 +115,7 @@ def coverage(facts: Sequence[Fact], shown: str) -> float:
     return sum(holds(shown, fact.value) for fact in wanted) / len(wanted) if wanted else 1.0
 
 
-def _identifiers(text: str, codes: frozenset[str], known: dict[str, tuple[Found, ...]]) -> Counter[Found]:
+def _identifiers(text: str, codes: frozenset[str], known: dict[str, tuple[Found, ...]]) -> Steps[Counter[Found]]:
     """URLs, amounts, ids and paths of one row; `known` caches the facts of each token."""
     found: Counter[Found] = Counter()
     if "://" in text:
@@ -121,23 +123,27 @@ def _identifiers(text: str, codes: frozenset[str], known: dict[str, tuple[Found,
             if url:
                 found["url", url] += 1
         text = URL.sub(" ", text)
-    for token, times in Counter(TOKEN.findall(text)).items():
+        yield
+    tokens = Counter(TOKEN.findall(text))
+    yield
+    for at, (token, times) in enumerate(tokens.items(), start=1):
         held = known.get(token)
         if held is None:
             held = known[token] = classify(token, codes)
         for value in held:
             found[value] += times
+        if at % _MANY == 0:
+            yield
     for amount in amounts_in(text):
         found["amount", amount] += 1
     return found
 
 
 def _add_identifiers(
-    tally: Tally, index: int, row: RenderedRow, text: str, found: Counter[Found], asked: list[str]
+    tally: Tally, index: int, row: RenderedRow, text: str, found: Counter[Found], asked: deque[str]
 ) -> Steps[None]:
     """Counts the identifiers of one row with what they are; `asked` holds what open calls are about, oldest first."""
-    keys = _keys_of(row, asked)
-    yield
+    keys = yield from _keys_of(row, asked)
     for done, ((kind, value), times) in enumerate(found.items(), start=1):
         what = keys.get(value)
         if what is None and kind in ("id", "amount"):
@@ -147,26 +153,30 @@ def _add_identifiers(
             yield
 
 
-def _keys_of(row: RenderedRow, asked: list[str]) -> dict[str, What]:
+def _keys_of(row: RenderedRow, asked: deque[str]) -> Steps[dict[str, What]]:
     """Value → identity of its row, name of its key, for the JSON in a row."""
     if row.role == "tool":
-        about = asked.pop(0) if asked else ""
-        return _by_value(labelled(row.text, about)) if row.text.lstrip()[:1] in ("{", "[") else {}
+        about = asked.popleft() if asked else ""
+        if row.text.lstrip()[:1] not in ("{", "["):
+            return {}
+        return (yield from _by_value(labelled(row.text, about)))
     asked.clear()
     keys: dict[str, What] = {}
     if row.role == "assistant":
         for _, given in calls_in(row.text):
             values = list(labelled(given))
-            keys.update(_by_value(values))
+            keys.update((yield from _by_value(values)))
             asked.append(next((value.about for value in values if value.about and not value.label), ""))
     return keys
 
 
-def _by_value(values: Iterable[Labelled]) -> dict[str, What]:
+def _by_value(values: Iterable[Labelled]) -> Steps[dict[str, What]]:
     found: dict[str, What] = {}
-    for value, about, label in values:
+    for at, (value, about, label) in enumerate(values):
         if value not in found or not label:
             found[value] = What(about, label, True)
+        if at % _MANY == 0:
+            yield
     return found
 
 

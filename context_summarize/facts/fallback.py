@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from context_summarize.background import Steps, finished
 from context_summarize.facts.extraction import extract_facts, head_and_tail
 from context_summarize.facts.fact import Fact
-from context_summarize.facts.ledger import build_ledger, format_ledger
+from context_summarize.facts.ledger import ledger_steps
+from context_summarize.facts.ledger_lines import format_ledger
 from context_summarize.facts.patterns import one_line, shortened
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.calls import calls_in
@@ -21,13 +22,13 @@ def fallback_text(
     rows: Sequence[RenderedRow], max_tokens: int, count: Count, facts: Sequence[Fact] | None = None
 ) -> str:
     """A summary of `rows` without a model: user words, calls, facts; at most `max_tokens`; see `fallback_parts`."""
-    text, ledger = fallback_parts(rows, max_tokens, count, extract_facts(rows) if facts is None else facts)
+    text, ledger = finished(fallback_parts(rows, max_tokens, count, extract_facts(rows) if facts is None else facts))
     return _cut_lines(f"{text}\n{format_ledger(ledger)}" if ledger else text, max_tokens, count)
 
 
 def fallback_parts(
     rows: Sequence[RenderedRow], max_tokens: int, count: Count, facts: Sequence[Fact]
-) -> tuple[str, tuple[Fact, ...]]:
+) -> Steps[tuple[str, tuple[Fact, ...]]]:
     """The text and the ledger of a summary without a model; at most `max_tokens` when both are shown.
 
     User words get at most two fifths of the tokens, calls a fifth of the remainder, facts the rest.
@@ -36,12 +37,14 @@ def fallback_parts(
     room = max_tokens - count(text)
     if asked := _user_lines(rows, room * 2 // 5, count):
         text += "\nThe user said:\n" + "\n".join(asked)
+    yield
     room = max_tokens - count(text)
     if called := _cut_lines(_call_lines(rows), room // 5, count):
         text += "\n" + called
     text = _cut_lines(text, max_tokens, count)
     rest = [fact for fact in facts if not (fact.kind == "user" and asked)]
-    return text, build_ledger(rest, text, max_tokens - count(text) - 2, count)
+    yield
+    return text, (yield from ledger_steps(rest, text, max_tokens - count(text) - 2, count))
 
 
 def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:

@@ -43,7 +43,7 @@ _IP = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?")
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _ISSUE = re.compile(r"(?:[\w.-]+/[\w.-]+)?#\d{1,7}")
 _SITE = re.compile(r"([^:]+\.[A-Za-z]\w{0,7}):(\d{1,7})(?::.*)?", re.S)
-_WORD = re.compile(r"[A-Za-z0-9]+(?:[-_]+[A-Za-z0-9]+)*")
+_WORD = re.compile(r"[A-Za-z0-9]++(?:[-_]++[A-Za-z0-9]++)*+")
 _HEX = re.compile(r"(?:[0-9a-f]{7,128}|[0-9A-F]{7,128})")
 _QUANTITY = re.compile(r"\d+[A-Za-z]{1,2}|\d+(?:-[a-z]+)+|\d+[eE][+-]?\d+|0x[0-9a-fA-F]{1,6}")
 """`11AM`, `500MB`, `24-hour`, `1e-05`: numbers with a unit."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
             return None
     elif row.role == "tool":
         return _as_user_text(raw)
-    keep = list(answered or ())
+    keep = Counter(answered or ())
     out: JsonRow = {key: copy_json(value) for key, value in raw.items() if key != "content"}
     out["content"] = _view_content(row, keep)
     if row.result_ids and row.role == "user" and out["content"] == [] and raw.get("content"):
@@ -46,7 +47,7 @@ def _view_entry(entry: JsonRow) -> JsonRow:
     return entry if isinstance(entry["id"], str) else {**entry, "id": id_of(entry["id"])}
 
 
-def _view_content(row: Row, keep: list[str]) -> Any:
+def _view_content(row: Row, keep: Counter[str]) -> Any:
     content = row.raw.get("content")
     if content is None:
         return ""
@@ -59,8 +60,8 @@ def _view_content(row: Row, keep: list[str]) -> Any:
         kind = block_type(block)
         if is_result(block) and row.result_ids and row.role == "user":
             call_id = result_block_id(block)
-            if call_id in keep:
-                keep.remove(call_id)
+            if keep[call_id] > 0:
+                keep[call_id] -= 1
                 out.append(_view_result(block, call_id))
         elif kind in CALL_BLOCKS and row.calls and id_of(block.get("id")):
             out.append(_view_call(block))

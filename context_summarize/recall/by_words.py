@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,8 +13,9 @@ from context_summarize.recall.blocks import RECORD, WRAPPING, Blocks
 from context_summarize.recall.query import MIN_TOKENS, RecallAnswer, WordsQuery
 from context_summarize.recall.ranking import Found, Ranking, telling
 from context_summarize.recall.rows import NumberedRows
-from context_summarize.recall.search import MAX_CHARS, MAX_WORDS, excerpt, piece, query_words, words_in
+from context_summarize.recall.search import MAX_CHARS, MAX_WORDS, excerpt, query_words, words_in
 
+_SEEN = re.compile(r"\S")
 _MAX_HITS = 20
 """Rows in an answer without an index."""
 _MAX_PASSAGES = 60
@@ -108,7 +110,8 @@ def _stripped(text: str, start: int, end: int) -> str:
     part = text[start:end]
     start += len(part) - len(part.lstrip())
     end = start + len(part.strip())
-    return piece(text.rstrip(), start, end)
+    # The row without its last blanks would be a copy of megabytes for each passage.
+    return f"{'… ' if start else ''}{text[start:end]}{' …' if _SEEN.search(text, end) else ''}"
 
 
 def _ranked(rows: NumberedRows, ranking: Ranking, words: Sequence[str], until: int) -> _Hits:

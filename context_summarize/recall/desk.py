@@ -14,7 +14,7 @@ from context_summarize.recall.index import PassageIndex
 from context_summarize.recall.query import RecallAnswer, RecallQuery, WordsQuery
 from context_summarize.recall.ranking import Ranking, rank
 from context_summarize.recall.reader import RecallReader
-from context_summarize.recall.rows import shown_rows
+from context_summarize.recall.rows import shown_row_steps
 from context_summarize.recall.search import MAX_CHARS
 from context_summarize.tokens.measure import Count
 
@@ -114,8 +114,9 @@ class RecallDesk:
     def _added(self, index: PassageIndex, history: History) -> Steps[None]:
         while self._groups < len(history.rendered):
             first = history.rendered_rows[self._groups] + 1
-            for shown in shown_rows(history.rows, history.rendered_group(self._groups), first):
-                yield from index.add(shown.searched)
+            rows = yield from shown_row_steps(history.rows, history.rendered_group(self._groups), first)
+            for shown in rows:
+                yield from index.add((yield from shown.searched_steps()))
             self._groups += 1
             yield
         yield from index.commit()

@@ -12,6 +12,10 @@ from context_summarize.recall.passages import passages
 
 _BATCH = 16
 """Passages that one step adds: about a tenth of a millisecond."""
+_BLANK = 64
+"""Passages that one step passes over, because they hold nothing but blanks."""
+_CLEANED = 500_000
+"""Characters that one step makes fit for SQLite."""
 _COMMIT = 2_048
 """Passages in one transaction."""
 _MERGED = 16
@@ -55,9 +59,11 @@ class PassageIndex:
 
     def add(self, text: str) -> Steps[None]:
         """Add the text of the next row; an empty text adds a row without passages. Finish the steps."""
-        clean = text.encode("utf-8", "replace").decode().replace("\0", " ")  # SQLite takes no lone surrogates
+        clean = yield from _clean(text)
         batch: list[tuple[int, str]] = []
-        for start, end in passages(clean):
+        for at, (start, end) in enumerate(passages(clean), start=1):
+            if at % _BLANK == 0:
+                yield
             if clean[start:end].isspace():
                 continue
             self._starts.append(start)
@@ -114,3 +120,15 @@ class PassageIndex:
     def close(self) -> None:
         """Let go of the memory."""
         self._connection.close()
+
+
+def _clean(text: str) -> Steps[str]:
+    """The text as SQLite takes it: without lone surrogates and NUL."""
+    pieces: list[str] = []
+    is_clean = True
+    for at in range(0, len(text), _CLEANED):
+        piece = text[at : at + _CLEANED]
+        pieces.append(piece.encode("utf-8", "replace").decode().replace("\0", " "))
+        is_clean = is_clean and pieces[-1] == piece
+        yield
+    return text if is_clean else "".join(pieces)  # a copy of megabytes would be one long step

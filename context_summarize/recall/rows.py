@@ -6,13 +6,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from context_summarize.background import Steps, finished
 from context_summarize.core.frames import NAME
 from context_summarize.core.groups import Group, answered_calls
 from context_summarize.core.history import History
-from context_summarize.core.rendering import render_group
+from context_summarize.core.rendering import render_steps
 from context_summarize.messages.rows import Call, Row
 from context_summarize.messages.text import render_parts
-from context_summarize.transcript.calls import without_calls
+from context_summarize.transcript.calls import pieces_without_calls, without_calls
 from context_summarize.transcript.rows import RenderedRow
 
 
@@ -27,7 +28,18 @@ class ShownRow:
     @property
     def searched(self) -> str:
         """What of the row is searched: nothing that this tool was asked or has answered."""
-        return "" if any(call.name == NAME for call in self.calls) else without_calls(self.row.text, NAME)
+        return finished(self.searched_steps())
+
+    def searched_steps(self) -> Steps[str]:
+        """The same in steps."""
+        if any(call.name == NAME for call in self.calls):
+            return ""
+        pieces: list[str] = []
+        for piece in pieces_without_calls(self.row.text, NAME):
+            pieces.append(piece)
+            yield
+        # A copy of megabytes would be one long step.
+        return self.row.text if sum(map(len, pieces)) == len(self.row.text) else "".join(pieces)
 
 
 class NumberedRows:
@@ -76,7 +88,12 @@ class NumberedRows:
 
 def shown_rows(rows: Sequence[Row], group: Group, first: int) -> list[ShownRow]:
     """The rendered rows of a group, whole, numbered from `first`."""
-    rendered = render_group(rows, group, number=first, segment_tokens=None)
+    return finished(shown_row_steps(rows, group, first))
+
+
+def shown_row_steps(rows: Sequence[Row], group: Group, first: int) -> Steps[list[ShownRow]]:
+    """The same as `shown_rows`, a row or a piece of one a step."""
+    rendered = yield from render_steps(rows, group, number=first, segment_tokens=None)
     calls = [calls for _, calls in _answering(rows, group)]
     return [ShownRow(*pair, first) for pair in zip(rendered, calls, strict=True)]
 

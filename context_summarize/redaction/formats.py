@@ -66,7 +66,7 @@ def _format(kind: str, needs: str, pattern: str, check: Check | None = None, *, 
 
 
 FORMATS = (
-    # Blocks; a truncated key has no end line.
+    # Blocks, also on one line, which `keys.blocks` does not read; a truncated key has no end line.
     _format(
         "private key",
         "-----begin",

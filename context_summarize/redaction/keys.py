@@ -113,19 +113,16 @@ def blocks(text: str) -> Iterator[Span]:
 def tails(text: str) -> Iterator[Span]:
     """Places of private keys whose first lines are missing, as in the tail of a file."""
     at = 0
+    breaks = [found.span() for found in _BREAK.finditer(text)]
     for end in _END.finditer(text):
-        start = max(at, end.start() - _MOST_TAIL)
-        breaks = list(_BREAK.finditer(text, start, end.start()))
-        starts = [start, *(found.end() for found in breaks)]
-        ends = [*(found.start() for found in breaks), end.start()]
-        lines = [_line(text, *place) for place in zip(starts, ends, strict=True)]
-        if len(lines) > 1 and not lines[-1].is_full:
-            lines.pop()  # what stands before the end mark itself
+        lines = _lines_before(text, breaks, max(at, end.start() - _MOST_TAIL), end.start())
         first = None
         short = 0
-        for line in reversed(lines):
+        for place, line in enumerate(lines):
             if line.is_full:
                 first = line.first
+            elif place == 0:
+                pass  # what stands before the end mark itself
             elif first is None and short < 3:
                 short += 1
             else:
@@ -133,6 +130,23 @@ def tails(text: str) -> Iterator[Span]:
         if first is not None:
             yield Span(first, end.end(), KIND)
             at = end.end()
+
+
+def _lines_before(text: str, breaks: list[tuple[int, int]], start: int, end: int) -> Iterator[_Line]:
+    """The lines of `text[start:end]`, the last one first; `breaks` are the places between the lines of the text."""
+    at = bisect_left(breaks, (end, end)) - 1
+    while at >= 0 and breaks[at][1] > start:
+        yield _end_of_line(text, breaks[at][1], end)
+        end = max(start, breaks[at][0])
+        at -= 1
+    yield _end_of_line(text, start, end)
+
+
+def _end_of_line(text: str, start: int, end: int) -> _Line:
+    """The line; of a long one no more is read than its base64 needs, and `prefix` is not all of it."""
+    near = max(start, end - _LONGEST_LINE)
+    line = _line(text, near, end)
+    return line if near == start or line.first > near else _line(text, start, end)
 
 
 _ROW = re.compile(

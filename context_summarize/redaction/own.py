@@ -7,10 +7,11 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import regex
 
+from context_summarize.background import Steps, finished
 from context_summarize.errors import ConfigError
 from context_summarize.redaction.marks import MARK, OWN, WITHHELD
 from context_summarize.redaction.spans import Span, replaced
@@ -23,6 +24,8 @@ _SECONDS_LATER = 0.1
 """The same once they have taken too long for `_PATIENCE` texts, so that a session does not stand still."""
 _PATIENCE = 5
 _REMEMBERED = 4_096
+_AT_ONCE = 32
+"""Matches that one step looks for."""
 
 
 class OwnPatterns:
@@ -41,17 +44,27 @@ class OwnPatterns:
 
     def __call__(self, text: str) -> str:
         """The text with a mark in place of each match."""
+        return finished(self.steps(text))
+
+    def steps(self, text: str) -> Steps[str]:
+        """The same, a few dozen matches of one pattern a step. Only the time of the search counts."""
         if not self._patterns or not text or text == WITHHELD:
             return text
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() if self._slow else b""
         if key in self._slow:
             return WITHHELD
         seconds = self._seconds if len(self._slow) < _PATIENCE else min(_SECONDS_LATER, self._seconds)
-        until = time.monotonic() + seconds
+        time_left = _TimeLeft(seconds)
         clean = text
         for pattern in self._patterns:
             try:
-                clean = replaced(clean, [Span(*span, OWN) for span in _matches(pattern, clean, until)])
+                spans: list[Span] = []
+                for span in _matches(pattern, clean, time_left):
+                    spans.append(Span(*span, OWN))
+                    if len(spans) % _AT_ONCE == 0:
+                        yield from time_left.pause()
+                clean = replaced(clean, spans)
+                yield from time_left.pause()
             except TimeoutError:
                 self._withhold(pattern.pattern, text, seconds)
                 return WITHHELD
@@ -70,15 +83,32 @@ class OwnPatterns:
             )  # fmt: skip
 
 
-def _matches(pattern: regex.Pattern[str], text: str, until: float) -> Iterator[tuple[int, int]]:
+class _TimeLeft:
+    """Counts down the seconds of a search, pauses aside."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+
+    def __call__(self) -> float:
+        """Seconds that are left; a little more than none once they are used up."""
+        return max(self._until - time.monotonic(), 1e-6)
+
+    def pause(self) -> Steps[None]:
+        """One step in which no time passes."""
+        stopped = time.monotonic()
+        yield
+        self._until += time.monotonic() - stopped
+
+
+def _matches(pattern: regex.Pattern[str], text: str, time_left: Callable[[], float]) -> Iterator[tuple[int, int]]:
     """Spans where the pattern matches, outside existing marks.
 
     Raises:
-        TimeoutError: the time `until` has passed.
+        TimeoutError: no time is left.
     """
     at = 0
     mark = MARK.search(text)
-    while found := pattern.search(text, at, timeout=max(until - time.monotonic(), 1e-6)):
+    while found := pattern.search(text, at, timeout=time_left()):
         while mark is not None and mark.end() <= found.start():
             mark = MARK.search(text, mark.end())
         if mark is not None and mark.start() <= found.start():

@@ -53,35 +53,39 @@ def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
         yield assigned
 
 
-def _secrets(text: str) -> list[Span]:
-    """Places of secrets of known formats. A rule sees a mark in place of what an earlier one has found."""
+def _secrets(text: str) -> Steps[list[Span]]:
+    """Places of secrets of known formats, a rule a step. A rule sees marks in place of what earlier ones have found."""
     spans: list[Span] = []
     clean = text
     for rule in _rules(text):
         if found := list(rule(clean)):
             spans = added(spans, found)
             clean = replaced(text, spans)
+        yield
     return spans
 
 
-def _known(text: str) -> list[Span]:
+def _known(text: str) -> Steps[list[Span]]:
     """Places of secrets of known formats, also under a disguise."""
     spans: list[Span] = []
     clean = text
     for joined in (True, False):
         view = view_of(clean, joined=joined)
+        yield
         if view is None:
             break
         # What does not need the joined view is found later, where the words around it are as they are meant.
-        found = [span for span in _secrets(view.text) if not joined or view.is_joined(span)]
+        secrets = yield from _secrets(view.text)
+        found = [span for span in secrets if not joined or view.is_joined(span)]
         spans = added(spans, in_order(map(view.back, found)))
         clean = replaced(text, spans)
-    spans = added(spans, _secrets(clean))
+    spans = added(spans, (yield from _secrets(clean)))
+    yield
     return added(spans, list(halves(replaced(text, spans))))
 
 
 def _known_in_windows(text: str) -> Steps[list[Span]]:
-    """The same for a long text, a window a step.
+    """The same for a long text, in windows.
 
     A window shows what stands around its own part. It grows while a secret that begins in it reaches its end.
     """
@@ -90,8 +94,8 @@ def _known_in_windows(text: str) -> Steps[list[Span]]:
     while at < len(text):
         end = min(at + _WINDOW, len(text))
         first, last = max(0, at - _AROUND), min(end + after, len(text))
-        found = [Span(one.first + first, one.end + first, one.kind) for one in _known(text[first:last])]
-        yield
+        known = yield from _known(text[first:last])
+        found = [Span(one.first + first, one.end + first, one.kind) for one in known]
         found = [one for one in found if one.end > at and one.first < end]
         if found and last < len(text) and found[-1].end > last - _NEAR and after < _MOST_AFTER:
             after *= 2
@@ -112,12 +116,12 @@ class Redactor:
         return finished(self.steps(text))
 
     def steps(self, text: str) -> Steps[str]:
-        """The same in steps of a few hundredths of a second; the user's own patterns are one step."""
+        """The same in steps of a hundredth of a second; the user's own patterns take a step for a few dozen matches."""
         if len(text) <= _WINDOW + 2 * _AROUND:
-            clean = replaced(text, _known(text))
+            clean = replaced(text, (yield from _known(text)))
         else:
             clean = replaced(text, (yield from _known_in_windows(text)))
-        return self._own(clean)
+        return (yield from self._own.steps(clean))
 
 
 def redact_steps(text: str, redact: Redact | None) -> Steps[str]:

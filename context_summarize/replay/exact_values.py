@@ -10,7 +10,7 @@ from context_summarize.core.nodes import Summary
 from context_summarize.facts.directives import format_directives
 from context_summarize.facts.extraction import extract_facts, identifiers
 from context_summarize.facts.fact import Fact, FactKind
-from context_summarize.facts.ledger import format_ledger
+from context_summarize.facts.ledger_lines import format_ledger
 from context_summarize.facts.patterns import holds, one_line
 from context_summarize.redaction.redactor import Redact
 from context_summarize.session.snapshot import SummaryNode

@@ -175,9 +175,14 @@ def is_large(raw: JsonRow) -> bool:
     content, entries = raw.get("content"), raw.get("tool_calls")
     if isinstance(content, str) and not entries:
         return len(content) > _LARGE
-    many = [*(content if isinstance(content, list) else ()), *(entries if isinstance(entries, list) else ())]
+    many = [
+        *(content if isinstance(content, list | tuple) else ()),
+        *(entries if isinstance(entries, list | tuple) else ()),
+    ]
     return (
-        len(many) > _MANY or not isinstance(content, str | list | None) or any(_length(item) > _LARGE for item in many)
+        len(many) > _MANY
+        or not isinstance(content, str | list | tuple | None)
+        or any(_length(item) > _LARGE for item in many)
     )
 
 

@@ -14,7 +14,7 @@ from context_summarize.facts.directives import directives_room, fitting_directiv
 from context_summarize.facts.extraction import IDENTIFIERS, coverage, extract_facts, fact_steps
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.fallback import FALLBACK_LINE, fallback_parts, joining_steps
-from context_summarize.facts.ledger import build_ledger
+from context_summarize.facts.ledger import ledger_steps
 from context_summarize.facts.merged import merge_facts
 from context_summarize.summaries.job import Job
 from context_summarize.tokens.measure import Count
@@ -29,8 +29,10 @@ _MOST_FACTS = 10_000
 def leaf_job(node: Node, builder: NodeBuilder, directive_words: Sequence[str], count: Count) -> Steps[Job]:
     """The job of a level-0 node: its rows read, rendered and redacted, and what code can find in them."""
     rows = yield from builder.source(node)
+    yield
     runs = builder.runs(node, rows)
     parts = tuple(render_rows(run) for run in runs)
+    yield
     source = yield from count_steps("\n\n".join(parts), count)
     found = yield from directive_steps(runs, tuple(directive_words))
     kept = _kept_directives(node, found, count, source)
@@ -96,10 +98,11 @@ def _kept_directives(
     return fitting_directives(directives, directives_room(leaf.summary_tokens, source_tokens), count)
 
 
-def leaf_fallback(job: Job, count: Count) -> Summary:
+def leaf_fallback(job: Job, count: Count) -> Steps[Summary]:
     """The fallback summary of a level-0 job."""
     room = min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2))
-    return with_sizes(_fallback(job, *fallback_parts(job.rows, room, count, job.facts), count), job, count)
+    text, ledger = yield from fallback_parts(job.rows, room, count, job.facts)
+    return with_sizes(_fallback(job, text, ledger, count), job, count)
 
 
 def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Steps[Summary]:
@@ -116,7 +119,9 @@ def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Steps
     share = max(room // 6, min(count(FALLBACK_LINE), room)) if by_code else room // 2
     text = yield from joining_steps(texts[-1:] if by_code else texts, share, count)
     yield
-    return _fallback(job, text, build_ledger(job.facts, text, room - count(text) - 2, count), count)
+    ledger = yield from ledger_steps(job.facts, text, room - count(text) - 2, count)
+    yield
+    return _fallback(job, text, ledger, count)
 
 
 def _fallback(job: Job, text: str, ledger: tuple[Fact, ...], count: Count) -> Summary:

@@ -82,7 +82,7 @@ class SummaryMaker:
         """A node's fallback summary, from its rows or its children's texts. It is never stored."""
         job, count = await self._job(node, builder, children), self._services.count
         if not node.children:
-            return leaf_fallback(job, count)
+            return await in_slices(leaf_fallback(job, count))
         return await in_slices(merge_fallback(job, children, count))
 
     async def _job(self, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Job:

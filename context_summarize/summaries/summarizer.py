@@ -14,7 +14,7 @@ from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.facts.directives import format_directives
 from context_summarize.facts.extraction import coverage
-from context_summarize.facts.ledger import build_ledger, ledger_tokens, prose_tokens
+from context_summarize.facts.ledger import ledger_steps, ledger_tokens, prose_tokens
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.summaries.answer import Answer
 from context_summarize.summaries.breaker import Open
@@ -129,9 +129,10 @@ class Summarizer:
                 raise
             except Exception as error:
                 raise self._unavailable(error, work) from error
+        summary = await self._summary(job, target, work.run, text)
         self._budget.stored(job.key, work.run.pieces)
         self._pieces.drop(job.key)
-        return self._summary(job, target, work.run, text)
+        return summary
 
     def _unavailable(self, error: Exception, work: _Work) -> SummaryUnavailable:
         """The error as this package reports it; what it means for the breaker and the budget is noted."""
@@ -150,12 +151,12 @@ class Summarizer:
             return SummaryUnavailable(str(error), kind="breaker_open", attempts=attempts, retry_in_s=error.retry_in_s)
         return unavailable(error, attempts, breaker.retry_in_s, self._clean)
 
-    def _summary(self, job: Job, target: Target, run: Run, text: str) -> Summary:
+    async def _summary(self, job: Job, target: Target, run: Run, text: str) -> Summary:
         said = f"{text}\n{format_directives(job.directives)}"
         room, rules = ledger_tokens(job.summary_tokens, job.level), format_directives(job.directives, text)
         # What the rules take, the ledger of a segment leaves, up to a quarter: so its summary keeps its length.
         room -= min(self._count(rules), room // 4) if rules and job.level == 0 else 0
-        ledger = build_ledger(job.facts, said, room, self._count)
+        ledger = await in_slices(ledger_steps(job.facts, said, room, self._count))
         shown = shown_text(text, job.directives, ledger)
         return Summary(
             key=job.key,

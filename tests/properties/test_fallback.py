@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from context_summarize.facts.extraction import coverage, extract_facts, identifiers
 from context_summarize.facts.fallback import fallback_text, join_fallbacks
-from context_summarize.facts.ledger import build_ledger, format_ledger
+from context_summarize.facts.ledger import build_ledger
+from context_summarize.facts.ledger_lines import format_ledger
 from context_summarize.facts.merged import merge_facts
 from context_summarize.facts.tally import place_of
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from context_summarize.background import finished
+from context_summarize.core.action_log import ActionLog
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
 from context_summarize.core.large_rows import evenly_cut, head_and_tail
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import Node
 from context_summarize.core.rendering import hash_steps, render_group, render_steps
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.facts.extraction import extract_facts, fact_steps
@@ -16,7 +22,7 @@ from context_summarize.messages.rows import Call, Row
 from context_summarize.redaction.redactor import build_redactor, redact_steps
 from context_summarize.redaction.views import view_of
 from context_summarize.summaries.pieces import piece_steps
-from context_summarize.testing import user
+from context_summarize.testing import assistant, user
 from context_summarize.tokens.stepwise import EXACT_CHARS, PIECE_CHARS, count_steps
 from context_summarize.transcript import escaping
 from context_summarize.transcript.escaping import escape_marks
@@ -212,3 +218,34 @@ class TestPieces:
         assert cut[-1].endswith("the end")
         assert ("characters left out" in "".join(cut)) is (words > 4_500)
         assert max(count.seen) <= PIECE_CHARS
+
+
+@pytest.mark.parametrize("several", [list, tuple])
+def test_reasoning_is_seen_in_content_of_any_kind(several: Any) -> None:
+    """Hosts that work in Python may keep blocks in a tuple."""
+    thought = {"type": "thinking", "thinking": "A flight.", "signature": "s"}
+    history = History()
+    for raw in (user("Go."), assistant(several([thought, {"type": "text", "text": "Done."}])), user("More.")):
+        history.add(analyse(raw))
+    builder = NodeBuilder(history, "s", "m", None)
+    builder.start(512, 100, first_group=0, first_index=0)
+    node = Node("k", 0, 0, 0, 2, 100, 512)
+    assert builder.shows_reasoning(node)
+    assert not builder.shows_reasoning(replace(node, end_group=1))
+
+
+def test_results_of_many_calls_in_one_row_are_found_by_their_ids() -> None:
+    """A row is not searched once more for each call."""
+    count = 500
+    entries = [{"id": Id(f"c{at}"), "tool": "rm", "arguments": {"path": f"f{at}"}} for at in range(count)]
+    blocks = [{"type": "tool_result", "tool_use_id": Id(f"c{at}"), "content": "Done."} for at in range(count)]
+    history = History()
+    for raw in ({"role": "assistant", "content": "", "tool_calls": entries}, {"role": "user", "content": blocks[::-1]}):
+        history.add(analyse(raw))
+    log = ActionLog(history, {}, None, len)
+    Id.compared = 0
+    assert sum(1 for _ in log.advance()) > count
+    assert Id.compared <= 10 * count
+    shown = log.shown(1, 400, "system")
+    assert shown is not None
+    assert f"+{count - shown.text.count('(#1)')} more" in shown.text

@@ -10,7 +10,8 @@ from context_summarize.facts import commands, patterns
 from context_summarize.facts.extraction import coverage, extract_facts, identifiers
 from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.facts.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
-from context_summarize.facts.ledger import LEDGER_LINE, build_ledger, format_ledger
+from context_summarize.facts.ledger import build_ledger
+from context_summarize.facts.ledger_lines import LEDGER_LINE, format_ledger
 from context_summarize.facts.merged import merge_facts
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
 from tests.support.effort import HUGE

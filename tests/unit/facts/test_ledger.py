@@ -9,7 +9,8 @@ import pytest
 from context_summarize.facts.extraction import extract_facts
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.labels import labelled
-from context_summarize.facts.ledger import LEDGER_LINE, build_ledger, format_ledger
+from context_summarize.facts.ledger import build_ledger
+from context_summarize.facts.ledger_lines import LEDGER_LINE, format_ledger
 from context_summarize.facts.merged import merge_facts
 from context_summarize.facts.notes import note_of, prose_of, sentences, subject_of
 from context_summarize.facts.prose import Prose

@@ -54,3 +54,19 @@ def test_a_mark_for_a_withheld_text_is_left_alone():
     redact = build_redactor([r"\w+"])
     assert redact is not None
     assert redact(f"a {WITHHELD}") == f"[redacted: own pattern] {WITHHELD}"
+
+
+def test_a_text_with_many_matches_is_searched_in_steps_whose_pauses_do_not_count(monkeypatch):
+    """A long text, searched in slices beside other work, is not withheld for the time of the others."""
+    patterns = OwnPatterns([r"CASE-\d{4}", "nothing"], seconds=1.0)
+    now = 0.0
+    monkeypatch.setattr("context_summarize.redaction.own.time.monotonic", lambda: now)
+
+    steps, turns = patterns.steps("CASE-1234 " * 1_000), 0
+    with pytest.raises(StopIteration) as ended:
+        while True:
+            next(steps)
+            turns, now = turns + 1, now + 10.0
+
+    assert turns > 30
+    assert ended.value.value == "[redacted: own pattern] " * 1_000

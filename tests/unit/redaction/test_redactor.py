@@ -17,6 +17,7 @@ from amplifier_core.llm_errors import ContextLengthError, InvalidRequestError, L
 from context_summarize.config import Config
 from context_summarize.errors import ConfigError
 from context_summarize.messages.rows import JsonRow
+from context_summarize.redaction import keys
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider, assistant, call, result, user
@@ -421,3 +422,20 @@ def test_without_redaction_secrets_are_sent():
 
     assert len(set(leaks(seen.sent))) > len(SECRETS) * 3 / 4
     assert leaks(seen.shown) != []
+
+
+@pytest.mark.parametrize("unit", ["-----END PRIVATE KEY-----", "\n-----END PRIVATE KEY-----"])
+def test_ends_of_keys_that_follow_each_other_are_not_read_again_and_again(monkeypatch, unit):
+    """Before each of them, only as much is read as a line of a key needs."""
+    read = []
+    whole = keys._line  # noqa: SLF001
+
+    def line(text, start, end):
+        read.append(end - start)
+        return whole(text, start, end)
+
+    monkeypatch.setattr(keys, "_line", line)
+    text = unit * (100_000 // len(unit))
+    assert list(keys.tails(text)) == []
+    assert sum(read) < 40 * len(text)
+    assert len(read) < len(text) // 4

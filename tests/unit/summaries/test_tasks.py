@@ -24,7 +24,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.facts.directives import DIRECTIVES_LINE
 from context_summarize.facts.fallback import FALLBACK_LINE
-from context_summarize.facts.ledger import LEDGER_LINE, format_ledger
+from context_summarize.facts.ledger_lines import LEDGER_LINE, format_ledger
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
