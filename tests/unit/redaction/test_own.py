@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Generator
 
 import pytest
 
@@ -62,11 +63,15 @@ def test_a_text_with_many_matches_is_searched_in_steps_whose_pauses_do_not_count
     now = 0.0
     monkeypatch.setattr("context_summarize.redaction.own.time.monotonic", lambda: now)
 
-    steps, turns = patterns.steps("CASE-1234 " * 1_000), 0
-    with pytest.raises(StopIteration) as ended:
-        while True:
-            next(steps)
-            turns, now = turns + 1, now + 10.0
+    steps = patterns.steps("CASE-1234 " * 1_000)
+    result: list[str] = []
+
+    def taken() -> Generator[None, None, None]:
+        result.append((yield from steps))
+
+    turns = 0
+    for _ in taken():
+        turns, now = turns + 1, now + 10.0
 
     assert turns > 30
-    assert ended.value.value == "[redacted: own pattern] " * 1_000
+    assert result == ["[redacted: own pattern] " * 1_000]
