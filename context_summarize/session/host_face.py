@@ -88,7 +88,7 @@ class HostFace:
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
         """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
 
-        Reminder blocks at the end of the prompt that change from one request to the next end the request instead.
+        Reminder blocks in the prompt that change from one request to the next end the request instead.
         """
         self._parts.host.system.set_factory(factory)
 

@@ -362,6 +362,55 @@ async def test_ctrl_c_ends_a_wait_within_half_a_second_and_the_work_goes_on(wait
     assert len(asked) == len(set(asked)), "what was under way was kept, and is not asked for again"
 
 
+@pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
+async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view(how: str) -> None:
+    """loop-events 8077f3c calls `should_compact()`, then `compact()`: without its summaries nothing is replaced."""
+    async with Desk(max_tokens=3 * BUDGET, prefetch_threshold=None) as desk:
+        gate = asyncio.Event()
+        provider = ScriptedProvider(then=summarise, context_window=100_000, gate=gate)
+        await desk.coordinator.mount("providers", provider, name="main")
+        for row in tool_session(85, size=600):
+            await desk.context.add_message(row)
+        assert await desk.context.should_compact()
+        before = await desk.context.get_token_count()
+        asked = asyncio.create_task(desk.context.compact())
+        async with asyncio.timeout(10):
+            while not provider.calls:  # noqa: ASYNC110 - the provider has no event for it
+                await asyncio.sleep(0.01)
+        begun = time.monotonic()
+        getattr(desk.coordinator.cancellation, how)()
+
+        assert await asyncio.wait_for(asked, 5) == 0
+        assert time.monotonic() - begun < 0.5
+        assert await desk.context.get_token_count() == before
+        assert desk.compactions == 0
+        gate.set()
+        desk.coordinator.cancellation.reset()
+        assert await desk.context.should_compact()
+        assert await desk.context.compact() > 0
+        assert (await desk.context.statistics()).digests == 0
+        assert not await desk.context.should_compact()
+
+
+async def test_ctrl_c_ends_the_wait_for_a_providers_window() -> None:
+    """A provider that asks its server for the window may take as long as it likes; it is not at fault either."""
+
+    class Slow(ScriptedProvider):
+        async def get_model_info(self) -> Any:
+            await asyncio.sleep(30)
+
+    async with Desk() as desk:
+        desk.provider = Slow(then=summarise, context_window=100_000)
+        await desk.context.add_message(user("Hello."))
+        request = asyncio.create_task(desk.plain())
+        await asyncio.sleep(0.2)
+        begun = time.monotonic()
+        desk.coordinator.cancellation.request_graceful()
+
+        assert await asyncio.wait_for(request, 5) == [user("Hello.")]
+        assert time.monotonic() - begun < 0.5
+
+
 # --- chains on the provider's server --------------------------------------------------------------------------------
 
 
