@@ -322,6 +322,16 @@ async def test_a_stored_reminder_is_kept_and_summarised_as_other_rows_are() -> N
         assert reminder("Reminded.") in await desk.context.get_messages()
 
 
+@pytest.mark.parametrize("retains", [False, True])
+async def test_the_recall_index_is_brought_in_step_by_either_request(retains: bool) -> None:
+    """A loop that wants reminders whole never calls `get_messages_for_request`; its first recall need not be slow."""
+    async with Desk(recall_tool=True) as desk:
+        for row in tool_session(6):
+            await desk.context.add_message(row)
+        await (StoringLoop(desk).request() if retains else desk.plain())
+        assert "context-summarize:recall-index" in {task.get_name() for task in asyncio.all_tasks()}
+
+
 # --- cancellation ---------------------------------------------------------------------------------------------------
 
 
