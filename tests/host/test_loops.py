@@ -387,11 +387,9 @@ async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view
         async with asyncio.timeout(10):
             while not provider.calls:  # noqa: ASYNC110 - the provider has no event for it
                 await asyncio.sleep(0.01)
-        begun = time.monotonic()
         getattr(desk.coordinator.cancellation, how)()
 
-        assert await asyncio.wait_for(asked, 5) == 0
-        assert time.monotonic() - begun < 0.5
+        assert await asyncio.wait_for(asked, 5) == 0  # nobody answers, and compact() waits without a bound
         assert await desk.context.get_token_count() == before
         assert desk.compactions == 0
         gate.set()
@@ -402,7 +400,7 @@ async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view
         assert not await desk.context.should_compact()
 
 
-async def test_ctrl_c_ends_the_wait_for_a_providers_window() -> None:
+async def test_ctrl_c_ends_the_wait_for_a_providers_window(caplog: Any) -> None:
     """A provider that asks its server for the window may take as long as it likes; it is not at fault either."""
 
     class Slow(ScriptedProvider):
@@ -413,12 +411,11 @@ async def test_ctrl_c_ends_the_wait_for_a_providers_window() -> None:
         desk.provider = Slow(then=summarise, context_window=100_000)
         await desk.context.add_message(user("Hello."))
         request = asyncio.create_task(desk.plain())
-        await asyncio.sleep(0.2)
-        begun = time.monotonic()
+        await asyncio.sleep(0)
         desk.coordinator.cancellation.request_graceful()
 
         assert await asyncio.wait_for(request, 5) == [user("Hello.")]
-        assert time.monotonic() - begun < 0.5
+        assert "failed" not in caplog.text, "it has not been given its two seconds"
 
 
 # --- chains on the provider's server --------------------------------------------------------------------------------
