@@ -35,8 +35,10 @@ WORDY = "It was looked up. " * 60
 CHAT = "I'm glad to assist you with your request. Can you please tell me more?"
 ABOUT_ELSE = (
     "The recipe begins with butter, flour, sugar and cinnamon; the oven warms slowly while apples are peeled, sliced "
-    "and arranged in circles over pastry, brushed with apricot jam, sprinkled with almonds and baked until golden."
+    "and arranged in circles over pastry, brushed with apricot jam, sprinkled with almonds and baked until golden; "
+    "brown crumbs and vanilla cream and fresh berries go with it."
 )
+"""Long enough to be judged by its words."""
 SECONDS = 20.0
 """What a slow answer takes."""
 

@@ -52,7 +52,7 @@ class State:
             return 400, {"error": {"message": problem, "type": "invalid_request_error", "code": None}}
         previous = body.get("previous_response_id")
         chain = self.chains.get(previous, []) if previous else []
-        prompt = [json.dumps(body.get("tools") or []), *chain, *own]
+        prompt = [json.dumps(body.get("tools") or []), own[0], *chain, *own[1:]]
         cached = max((_common(prompt, known) for known in self.prompts), default=0)
         sent = Sent(own, sum(map(len, prompt)) // CHARACTERS, cached // CHARACTERS, bool(chain))
         self.prompts = [*self.prompts[1 - _CACHED :], prompt]
@@ -61,7 +61,8 @@ class State:
         if body.get("tools"):
             self.sent.append(sent)
             if body.get("store"):
-                self.chains[found] = [*chain, *own, *_items({"input": output})[1:]]
+                # "the instructions from a previous response will not be carried over" (API reference)
+                self.chains[found] = [*chain, *own[1:], *_items({"input": output})[1:]]
         else:
             self.summaries += 1
         return 200, _response(found, body, output, sent)

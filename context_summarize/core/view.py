@@ -34,6 +34,7 @@ class View:
         self._open: tuple[int, list[Entry]] = (-1, [])
         """Length of the history, and the rows of its open call then."""
         self._tokens = 0
+        self._system_tokens = 0
         self._settled = not state.compactions
         """True once the view holds a row of the conversation, or need not open with a user message."""
         groups.catch_up()
@@ -87,6 +88,8 @@ class View:
                 self._append(self._opening())
         self._entries.append(item)
         self._tokens += item.tokens
+        if item.row["role"] == "system":
+            self._system_tokens += item.tokens
 
     def _opening(self) -> Entry:
         row = opening_row()
@@ -145,6 +148,11 @@ class View:
         """Tokens of the view, system prompt aside."""
         self.refresh()
         return self._tokens + sum(item.tokens for item in self._open_entries())
+
+    def system_tokens(self) -> int:
+        """Those of its tokens that stand in system rows: providers send them apart from the conversation."""
+        self.refresh()
+        return self._system_tokens
 
     def rows(self, system_prompt: str | None) -> list[JsonRow]:
         """A copy of the rows, system prompt first."""

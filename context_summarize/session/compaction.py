@@ -172,8 +172,10 @@ class Compactor:
             late = await self._fetch(chat, limits, plan, wait)
             if not is_current():
                 break
+            if late and plan.reason == "threshold":
+                return "late"  # the work goes on
             if late:
-                return "late"
+                break
         else:
             logger.error("a plan did not come to its end in %d rounds; the view stays as it is", _MOST_ROUNDS)
         self.announcer.withdraw(limits.used(plan.tokens_before), len(chat.history), wait.since())
@@ -200,7 +202,7 @@ class Compactor:
             yield from chat.groups.shorten_results(chat.view.frontier_row, end, own.shorten_above)
 
     async def _fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> bool:
-        """Get a plan's missing summaries; True if they are late and the view fits without them."""
+        """Get a plan's missing summaries; True if they are late, and the view fits and may stay as it is."""
         used = limits.used(plan.tokens_before)
         await self.announcer.announce(limits.budget, plan.reason, used, len(chat.history))
         before = self._services.clock()
@@ -209,8 +211,9 @@ class Compactor:
             late = await self._tasks.get(plan.missing, chat.builder, limits.target, seconds)
         finally:
             wait.waited += self._services.clock() - before
-        if late and plan.reason == "threshold":
-            return True  # the work goes on
+        is_optional = plan.reason == "threshold" or (self._tasks.is_stopped and used <= limits.budget)
+        if late and is_optional:
+            return True
         await self._tasks.stand_in(late, chat.builder)
         return False
 

@@ -111,8 +111,9 @@ class Windows:
     has once returned at once; one that blocks only later cannot be bounded.
     """
 
-    def __init__(self, redact: bool | Sequence[str] = True) -> None:
+    def __init__(self, redact: bool | Sequence[str] = True, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         self._redact = redact
+        self._is_cancelled = is_cancelled
         self._known: list[_Known] = []
 
     async def of(self, provider: Any) -> Window | None:
@@ -123,8 +124,10 @@ class Windows:
         hung = False
         for ask, pick in (("get_model_info", None), ("get_info", "defaults")):
             try:
-                found = _window_in(await _told(known, ask), pick)
+                found = _window_in(await _told(known, ask, self._is_cancelled), pick)
             except Exception as error:  # noqa: BLE001 - logged without its secrets
+                if isinstance(error, TimeoutError) and self._is_cancelled():
+                    return known.window
                 hung = hung or isinstance(error, TimeoutError)
                 name = type(provider).__name__
                 logger.warning(
@@ -150,7 +153,7 @@ class Windows:
         return self._known[-1]
 
 
-async def _told(known: _Known, ask: str) -> Any:
+async def _told(known: _Known, ask: str, is_cancelled: Callable[[], bool]) -> Any:
     """What a provider says of itself; None where it has no such method. Only what is awaited needs a task."""
     method = guarded(lambda: getattr(known.provider, ask, None))
     if not callable(method):
@@ -159,11 +162,11 @@ async def _told(known: _Known, ask: str) -> Any:
         answer = guarded(method)
     else:
         started = time.monotonic()
-        answer = await within(_in_thread(method), _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}")
+        answer = await within(_in_thread(method), _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}", is_cancelled)
         if time.monotonic() - started < _QUICK:
             known.quick.add(ask)
     if inspect.isawaitable(answer):
-        answer = await within(answer, _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}")
+        answer = await within(answer, _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}", is_cancelled)
     return answer
 
 
@@ -197,6 +200,11 @@ def _window_in(answer: Any, pick: str | None) -> Window | None:
     return Window(context, output or 0) if context else None
 
 
+def is_cancelled(coordinator: Any | None) -> bool:
+    """True while the host has cancelled what is running."""
+    return bool(getattr(getattr(coordinator, "cancellation", None), "is_cancelled", False))
+
+
 class Providers:
     """The providers of a session: those mounted, and the one seen last."""
 
@@ -205,7 +213,7 @@ class Providers:
         self._config = config
         self._last: Any | None = None
         self._warned = False
-        self.windows = Windows(config.redact)
+        self.windows = Windows(config.redact, lambda: is_cancelled(coordinator))
 
     def mounted(self) -> dict[str, Any]:
         """Providers by name; empty before the session is ready and without a coordinator."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from context_summarize.messages.rows import JsonRow
 from context_summarize.persistence.session_file import SessionFile
+from context_summarize.recall.desk import RecallDesk
 from context_summarize.session.limits import Wanted
 from context_summarize.session.one_loop import OneLoop
 from context_summarize.session.parts import Parts
@@ -19,6 +20,7 @@ class HostFace:
     _parts: Parts
     _file: SessionFile | None
     _loop: OneLoop
+    _desk: RecallDesk
 
     async def _loaded(self) -> None:
         """Until the history's file has been read, if there is one."""
@@ -55,6 +57,7 @@ class HostFace:
         if self._file is not None:
             await self._file.sync()  # every row of the view, also one that came while summaries were made
         await self._parts.services.outbox.flush()
+        self._desk.ahead(self._parts.requests.chat.history)
         return rows
 
     async def undo(self) -> int:
@@ -88,7 +91,7 @@ class HostFace:
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
         """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
 
-        Reminder blocks at the end of the prompt that change from one request to the next end the request instead.
+        Reminder blocks in the prompt that change from one request to the next end the request instead.
         """
         self._parts.host.system.set_factory(factory)
 

@@ -122,9 +122,7 @@ class SummarizingContextManager(HostFace):
             token_budget: tokens that the request may hold; by default what the provider's window gives.
             provider: the provider that will be asked; it writes the summaries too unless `summary_provider` is set.
         """
-        rows = await self._served(Wanted(token_budget=token_budget, provider=provider))
-        self._desk.ahead(self.conversation.history)
-        return rows
+        return await self._served(Wanted(token_budget=token_budget, provider=provider))
 
     async def get_messages(self) -> list[JsonRow]:
         """Every message that was added, in order and unchanged, as copies."""

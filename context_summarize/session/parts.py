@@ -17,7 +17,7 @@ from context_summarize.persistence.session_file import SessionFile, session_path
 from context_summarize.redaction.redactor import Redact, build_redactor
 from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, new_conversation
-from context_summarize.session.host import Providers
+from context_summarize.session.host import Providers, is_cancelled
 from context_summarize.session.limits import Host, LimitsReader
 from context_summarize.session.operations import Operations
 from context_summarize.session.requests import Requests
@@ -115,13 +115,12 @@ def _tasks(services: Services, summarizer: Summarizer, host: Host) -> SummaryTas
 
 def _host(coordinator: Any | None, config: Config, counter: TokenCounter, providers: Providers) -> Host:
     meter, system = Meter(), SystemPrompt(counter.count, config.redact)
-    cancellation = getattr(coordinator, "cancellation", None)
     return Host(
         limits=LimitsReader(config, providers, system, meter),
         system=system,
         meter=meter,
         counter=counter,
-        is_cancelled=lambda: bool(getattr(cancellation, "is_cancelled", False)),
+        is_cancelled=lambda: is_cancelled(coordinator),
         session_id=session_id if isinstance(session_id := getattr(coordinator, "session_id", None), str) else None,
     )
 

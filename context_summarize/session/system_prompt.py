@@ -16,18 +16,19 @@ logger = logging.getLogger(__name__)
 
 Factory = Callable[[], Awaitable[str]]
 
-_BLOCK_START = re.compile(r'<system-reminder source="([^"]*)">')
+_BLOCK_TAG = "<system-reminder"
+_BLOCK_START = re.compile(rf"{_BLOCK_TAG}(?: [^<>]*)?>")
 _BLOCK_END = "</system-reminder>"
 _Name: TypeAlias = tuple[str, int]
-"""The source of a block, and which of its blocks it is, counted from the end."""
+"""The opening tag of a block, and which of the blocks with this tag it is, counted from the end."""
 
 
 class SystemPrompt:
     """What the host's factory gave last; while there is one, stored system rows are hidden, hook rows aside.
 
-    Hooks read the factory, wrap it so that a block of theirs follows the prompt, and set it again. A block that changes
-    would make the provider's prompt cache worthless from there on. So once it has changed it is served at the end of
-    the request, where hooks place it that have no prompt to write in.
+    Hooks read the factory, wrap it so that the prompt has a block of theirs, and set it again. A block that changes
+    would make the provider's prompt cache worthless from there on. So once it has changed or gone it is served at the
+    end of the request, where hooks place it that have no prompt to write in.
     """
 
     def __init__(self, count: Count, redact: bool | Sequence[str] = True) -> None:
@@ -38,7 +39,7 @@ class SystemPrompt:
         self._blocks: dict[_Name, str] = {}
         """What each block was last."""
         self._changing: set[_Name] = set()
-        """Blocks that have changed between two requests."""
+        """Blocks that have changed between two requests, or have gone."""
         self._status = ""
         self._sizes: tuple[str, str, int] = ("", "", 0)
         """The prompt and the status that were counted last, and their tokens."""
@@ -69,15 +70,13 @@ class SystemPrompt:
         self._text, self._status = self._parted(prompt) if isinstance(prompt, str) else (None, "")
 
     def _parted(self, prompt: str) -> tuple[str, str]:
-        """The prompt without the blocks at its end that keep changing, and these blocks."""
-        text, blocks = _split(prompt)
-        for name, block in blocks:
-            if self._blocks.setdefault(name, block) != block:
-                self._blocks[name] = block
-                self._changing.add(name)
-        steady = [block for name, block in blocks if name not in self._changing]
-        changing = [block for name, block in blocks if name in self._changing]
-        return "".join([text, *steady]), "".join(changing).strip()
+        """The prompt without the blocks that keep changing, and these blocks."""
+        pieces = _pieces(prompt)
+        blocks = {name: text for name, text in pieces if name is not None}
+        self._changing |= {name for name, text in self._blocks.items() if blocks.get(name) != text}
+        self._blocks |= blocks
+        changing = [text for name, text in pieces if name in self._changing]
+        return "".join(text for name, text in pieces if name not in self._changing), "".join(changing).strip()
 
     @property
     def text(self) -> str | None:
@@ -102,15 +101,20 @@ class SystemPrompt:
         return self._sizes[2]
 
 
-def _split(prompt: str) -> tuple[str, list[tuple[_Name, str]]]:
-    """The prompt without the reminder blocks at its end, and each block with its name and the space before it."""
-    text, blocks, seen = prompt, list[tuple[_Name, str]](), Counter[str]()
-    while text.rstrip().endswith(_BLOCK_END):
-        start = _BLOCK_START.match(text, max(0, text.rfind("<system-reminder ")))
-        if start is None or text.count(_BLOCK_END, start.end()) != 1:
-            break
-        before, source = text[: start.start()].rstrip("\n"), start.group(1)
-        blocks.insert(0, ((source, seen[source]), text[len(before) :]))
-        seen[source] += 1
-        text = before
-    return text, blocks
+def _pieces(prompt: str) -> list[tuple[_Name | None, str]]:
+    """The prompt in pieces: each reminder block with its name and the line breaks before it, and what is between."""
+    found: list[tuple[str | None, str]] = []
+    done, end = 0, prompt.find(_BLOCK_END)
+    while end >= 0:
+        start = _BLOCK_START.match(prompt, max(0, prompt.rfind(_BLOCK_TAG, done, end)), end)
+        if start is not None and start.start() >= done:
+            before = prompt[done : start.start()].rstrip("\n")
+            end += len(_BLOCK_END)
+            found += [(None, before), (start.group(), prompt[done + len(before) : end])]
+            done = end
+        end = prompt.find(_BLOCK_END, end + 1)
+    later, named = Counter[str](), list[tuple[_Name | None, str]]()
+    for tag, text in reversed([*found, (None, prompt[done:])]):
+        named.append((None if tag is None else (tag, later[tag]), text))
+        later[tag or ""] += 1
+    return named[::-1]

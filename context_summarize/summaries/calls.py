@@ -7,6 +7,8 @@ import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
+from context_summarize.background import LOOK_SECONDS, until_done
+
 T = TypeVar("T")
 
 GRACE = 0.25
@@ -30,14 +32,23 @@ def error_text(error: BaseException) -> str:
         return "(its text cannot be read)"
 
 
-async def within(work: Awaitable[T], seconds: float, lingering: set[asyncio.Task[Any]], name: str) -> T:
+async def within(
+    work: Awaitable[T],
+    seconds: float,
+    lingering: set[asyncio.Task[Any]],
+    name: str,
+    is_cancelled: Callable[[], bool] | None = None,
+) -> T:
     """The result of foreign work, within `seconds`.
 
     The work has a task of its own, so that a cancellation of the caller and one that the work raises by itself are told
     apart. Work that ignores its cancellation goes on in `lingering` until it ends; the caller does not wait for it.
 
+    Args:
+        is_cancelled: whether the host has cancelled; looked at while the work takes long.
+
     Raises:
-        TimeoutError: the time is over.
+        TimeoutError: the time is over, or the host has cancelled.
         ProviderStopped: the work raised something that is no `Exception`.
     """
     task = asyncio.create_task(_without_base_exceptions(work), name=name)
@@ -46,7 +57,7 @@ async def within(work: Awaitable[T], seconds: float, lingering: set[asyncio.Task
     task.add_done_callback(_read)
     task.add_done_callback(lambda _: _close_unstarted(work))
     try:
-        await asyncio.wait({task}, timeout=seconds)
+        await _ended(task, seconds, is_cancelled)
         if task.done():
             return task.result()
         raise TimeoutError(f"no answer within {seconds:g} s")
@@ -54,6 +65,14 @@ async def within(work: Awaitable[T], seconds: float, lingering: set[asyncio.Task
         if not task.done():
             task.cancel()
             await asyncio.wait({task}, timeout=GRACE)
+
+
+async def _ended(task: asyncio.Task[Any], seconds: float, is_cancelled: Callable[[], bool] | None) -> None:
+    """Until the task has ended, at most so long, or until the host has cancelled."""
+    first = seconds if is_cancelled is None else min(LOOK_SECONDS, seconds)
+    await asyncio.wait({task}, timeout=first)
+    if is_cancelled is not None and not task.done():
+        await until_done({task}, seconds - first, asyncio.Event(), is_cancelled)
 
 
 def guarded(call: Callable[[], T]) -> T:

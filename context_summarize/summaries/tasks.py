@@ -189,8 +189,7 @@ class SummaryTasks:
 
     async def _place(self, node: Node, builder: NodeBuilder) -> None:
         """Make the row of a node whose work has ended."""
-        summary = self._known(node)
-        if summary is None:
+        if (summary := self._known(node)) is None:
             await self.stand_in([node], builder)
         else:
             self._entries[node.key].rows[node.place] = self.row_of(builder, node, summary)
@@ -214,6 +213,11 @@ class SummaryTasks:
     def stop_waiting(self) -> None:
         """End every wait now: the host has cancelled. The work itself goes on."""
         self._stopped.set()
+
+    @property
+    def is_stopped(self) -> bool:
+        """True while the host has cancelled."""
+        return self._stopped.is_set() or self._is_cancelled()
 
     def resume_waiting(self) -> None:
         """Waits are allowed again."""
@@ -266,8 +270,7 @@ class SummaryTasks:
                 continue
             spare -= entry.fallback is not None
             if entry.refusals or (entry.fallback is not None and spare >= 0):
-                entry.summary, entry.stands_in = None, False
-                entry.rows.clear()
+                entry.summary, entry.stands_in, entry.rows = None, False, {}
             else:
                 del self._entries[key]
         self.version += 1
@@ -275,10 +278,9 @@ class SummaryTasks:
     def _note(self, item: ShownNode) -> None:
         """What a view shows is what counts: its directives may have been cut."""
         entry = self._entries.setdefault(item.node.key, Entry())
-        if item.line or item.summary.fallback:
-            return
-        entry.summary = item.summary
-        entry.rows[item.node.place] = item
+        if not (item.line or item.summary.fallback):
+            entry.summary = item.summary
+            entry.rows[item.node.place] = item
 
     def forget_history(self) -> None:
         """The history has been replaced: its rows are void. Calls under way still fill the store."""

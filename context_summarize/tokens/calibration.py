@@ -7,10 +7,18 @@ from dataclasses import dataclass
 from statistics import fmean, linear_regression
 from typing import Any
 
+from context_summarize.tokens.chains import Chain
+
 _CHAIN_EXCESS = 0.5
-"""Share of the last view by which a figure may exceed what is expected; a chained one holds that view once more."""
+"""Share of the last conversation by which a figure may exceed what is expected; a chained one holds it once more."""
 _STEADY = 0.25
-"""Share of the estimate by which the excess of tools may change; that of a chain grows by a whole request."""
+"""Share of it by which the excess of tools may change; that of a chain grows by a whole conversation."""
+
+
+def _tokens(usage: Mapping[str, Any], name: str) -> int:
+    """A figure of a usage; 0 where it is missing or odd."""
+    found = usage.get(name)
+    return found if type(found) is int and found > 0 else 0
 
 
 def _clamp(ratio: float) -> float:
@@ -47,6 +55,8 @@ class _Served:
     """A view that was handed out."""
 
     estimate: int
+    conversation: int
+    """Those of its tokens that a chain repeats."""
     may_chain: bool
 
 
@@ -62,18 +72,20 @@ class Meter:
         self._seen: list[tuple[int, int]] = []
         self._served: _Served | None = None
         self._last: int | None = None
-        """Estimate of the view that was answered last."""
+        """Tokens of the conversation that was answered last."""
         self._excess: int | None = None
         """By how much the last figure was beyond what was expected of a view whose provider may chain."""
+        self._chain = Chain()
 
-    def served(self, estimate: int, *, may_chain: bool = False) -> None:
+    def served(self, estimate: int, *, system: int = 0, may_chain: bool = False) -> None:
         """A view of that many estimated tokens was handed out; a later one replaces it.
 
         Args:
+            system: those of them that stand in system rows. Providers send these apart, and chains do not repeat them.
             may_chain: rows of it carry continuation ids. A provider that chains on its server reports the whole chain
-                as input, which says nothing about the view.
+                as input; only the growth of such figures says something about the view.
         """
-        self._served = _Served(estimate, may_chain)
+        self._served = _Served(estimate, estimate - system, may_chain)
 
     def claim(self) -> Callable[..., bool]:
         """A recorder of the usage of the served view: whoever holds it knows which response was for that view.
@@ -99,15 +111,18 @@ class Meter:
         return self._served is not None and self._taken(self._served, usage)
 
     def _taken(self, served: _Served, usage: Mapping[str, Any]) -> bool:
-        figures = (usage.get("input_tokens"), usage.get("cache_write_tokens"))
-        actual = sum(figure for figure in figures if type(figure) is int and figure > 0)
-        estimate = served.estimate
-        if not max(0.6 * estimate, 1) <= actual <= 1.8 * estimate + 100_000:
+        actual, estimate = _tokens(usage, "input_tokens") + _tokens(usage, "cache_write_tokens"), served.estimate
+        single = self._chain.single(estimate, actual) if served.may_chain else None
+        is_plausible = max(0.6 * estimate, 1) <= actual <= 1.8 * estimate + 100_000
+        if not is_plausible and single is None:
             return False
         if self._served is served:
             self._served = None
-        last, self._last = self._last, estimate
-        if served.may_chain and self._is_chained(estimate, actual, estimate if last is None else min(last, estimate)):
+        self._chain.answered(actual, _tokens(usage, "output_tokens"))
+        last, self._last = self._last, served.conversation
+        repeated = served.conversation if last is None else min(last, served.conversation)
+        if served.may_chain and self._is_chained(estimate, actual, repeated):
+            self._learn_ratio(estimate, single)
             return False
         self._excess = None
         self._learn((estimate, actual))
@@ -116,14 +131,22 @@ class Meter:
     def _is_chained(self, estimate: int, actual: int, repeated: int) -> bool:
         """True for a figure that holds earlier requests too, as far as it can be told.
 
-        It exceeds what is expected by more than half of the last request. So does that of a session whose tools have
-        become more, or are not known yet. But their excess stays, and that of a chain grows with each request.
+        It exceeds what is expected by more than half of what is repeated: the last conversation. So does that of a
+        session whose tools have become more, or are not known yet. But their excess stays, and that of a chain grows
+        with each request.
         """
         excess, last = actual - self.correct(estimate), self._excess
         if excess <= _CHAIN_EXCESS * repeated:
             return False
         self._excess = excess
         return last is None or abs(excess - last) > _STEADY * repeated
+
+    def _learn_ratio(self, estimate: int, single: int | None) -> None:
+        """Take the ratio from a request of a chain; the constant is that of the last one without."""
+        ratio = None if single is None else self._chain.ratio(estimate, single)
+        if ratio is not None and self._seen:
+            before, actual = self._seen[-1]
+            self._ratio, self._constant = ratio, max(0.0, actual - ratio * before)
 
     def _learn(self, new: tuple[int, int]) -> None:
         seen = [*self._seen, new][-8:]

@@ -322,6 +322,16 @@ async def test_a_stored_reminder_is_kept_and_summarised_as_other_rows_are() -> N
         assert reminder("Reminded.") in await desk.context.get_messages()
 
 
+@pytest.mark.parametrize("retains", [False, True])
+async def test_the_recall_index_is_brought_in_step_by_either_request(retains: bool) -> None:
+    """A loop that wants reminders whole never calls `get_messages_for_request`; its first recall need not be slow."""
+    async with Desk(recall_tool=True) as desk:
+        for row in tool_session(6):
+            await desk.context.add_message(row)
+        await (StoringLoop(desk).request() if retains else desk.plain())
+        assert "context-summarize:recall-index" in {task.get_name() for task in asyncio.all_tasks()}
+
+
 # --- cancellation ---------------------------------------------------------------------------------------------------
 
 
@@ -362,14 +372,64 @@ async def test_ctrl_c_ends_a_wait_within_half_a_second_and_the_work_goes_on(wait
     assert len(asked) == len(set(asked)), "what was under way was kept, and is not asked for again"
 
 
+@pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
+async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view(how: str) -> None:
+    """loop-events 8077f3c calls `should_compact()`, then `compact()`: without its summaries nothing is replaced."""
+    async with Desk(max_tokens=3 * BUDGET, prefetch_threshold=None) as desk:
+        gate = asyncio.Event()
+        provider = ScriptedProvider(then=summarise, context_window=100_000, gate=gate)
+        await desk.coordinator.mount("providers", provider, name="main")
+        for row in tool_session(85, size=600):
+            await desk.context.add_message(row)
+        assert await desk.context.should_compact()
+        before = await desk.context.get_token_count()
+        asked = asyncio.create_task(desk.context.compact())
+        async with asyncio.timeout(10):
+            while not provider.calls:  # noqa: ASYNC110 - the provider has no event for it
+                await asyncio.sleep(0.01)
+        getattr(desk.coordinator.cancellation, how)()
+
+        assert await asyncio.wait_for(asked, 5) == 0  # nobody answers, and compact() waits without a bound
+        assert await desk.context.get_token_count() == before
+        assert desk.compactions == 0
+        gate.set()
+        desk.coordinator.cancellation.reset()
+        assert await desk.context.should_compact()
+        assert await desk.context.compact() > 0
+        assert (await desk.context.statistics()).digests == 0
+        assert not await desk.context.should_compact()
+
+
+async def test_ctrl_c_ends_the_wait_for_a_providers_window(caplog: Any) -> None:
+    """A provider that asks its server for the window may take as long as it likes; it is not at fault either."""
+
+    class Slow(ScriptedProvider):
+        async def get_model_info(self) -> Any:
+            await asyncio.sleep(30)
+
+    async with Desk() as desk:
+        desk.provider = Slow(then=summarise, context_window=100_000)
+        await desk.context.add_message(user("Hello."))
+        request = asyncio.create_task(desk.plain())
+        await asyncio.sleep(0)
+        desk.coordinator.cancellation.request_graceful()
+
+        assert await asyncio.wait_for(request, 5) == [user("Hello.")]
+        assert "failed" not in caplog.text, "it has not been given its two seconds"
+
+
 # --- chains on the provider's server --------------------------------------------------------------------------------
 
 
 class ChainingServer:
     """provider-openai ec5f9c9: `previous_response_id` of the last assistant row that has one, and the full input too.
 
-    The server restores the chain behind that id, and counts it as input.
+    The server restores the chain behind that id, and counts it as input. Instructions, to which the provider joins all
+    system rows, are not carried over. A token of this server holds more characters than one of ours.
     """
+
+    TOOLS = 1_500
+    ANSWER = 20
 
     def __init__(self, key: str, *, chains: bool) -> None:
         self._key = key
@@ -379,12 +439,17 @@ class ChainingServer:
 
     def figures(self, rows: list[JsonRow]) -> tuple[str, int]:
         """The id of the response and the input tokens that it reports."""
-        own = sum(len(str(row["content"])) for row in rows) // 4 + 2_000
+        instructions, conversation = self._size(rows, system=True), self._size(rows, system=False)
         last = next((row for row in reversed(rows) if self._key in row.get("metadata", {})), None)
-        total = own + (self._known[last["metadata"][self._key]] if last and self._chains else 0)
+        if last and self._chains:
+            conversation += self._known[last["metadata"][self._key]]
         name = f"resp_{next(self._ids)}"
-        self._known[name] = total
-        return name, total
+        self._known[name] = conversation + self.ANSWER
+        return name, self.TOOLS + instructions + conversation
+
+    @staticmethod
+    def _size(rows: list[JsonRow], *, system: bool) -> int:
+        return sum(len(str(row["content"])) for row in rows if (row["role"] == "system") == system) * 2 // 7
 
 
 async def chained_session(key: str, *, chains: bool) -> tuple[int, float]:
@@ -396,7 +461,7 @@ async def chained_session(key: str, *, chains: bool) -> tuple[int, float]:
             rows = await desk.plain()
             name, tokens = server.figures(rows)
             desk.marks = {key: name}
-            usage = {"input_tokens": tokens, "output_tokens": 20}
+            usage = {"input_tokens": tokens, "output_tokens": server.ANSWER}
             told = {"status": "ok", "provider": "openai", "usage": usage}
             await desk.context.observe_response("llm:response", told)
             return rows

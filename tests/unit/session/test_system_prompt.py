@@ -1,0 +1,77 @@
+"""The parts of a system prompt that keep changing, wherever hooks put them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from context_summarize.session.system_prompt import SystemPrompt
+
+PROMPT = "You are the clerk. Reminders stand in <system-reminder> tags.\n\n# Rules\n\nBe kind."
+
+
+def block(text: object, tag: str = '<system-reminder source="status">') -> str:
+    return f"{tag}\n{text}\n</system-reminder>"
+
+
+async def served(wrap: Callable[[int], str], requests: int = 4) -> list[tuple[str | None, str]]:
+    """Prompt and status of each request."""
+    count = iter(range(requests))
+
+    async def factory() -> str:
+        return wrap(next(count))
+
+    system, found = SystemPrompt(len), []
+    system.set_factory(factory)
+    for _ in range(requests):
+        await system.refresh()
+        row = system.status_row
+        found.append((system.text, row["content"] if row else ""))
+    return found
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda n: f"{PROMPT}\n\n{block(n)}",
+        lambda n: f"{block(n)}\n\n{PROMPT}",
+        lambda n: f"{PROMPT}\n\n{block(n)}\n\nToday is Monday.",
+        lambda n: f"{PROMPT}\n\n{block(n, '<system-reminder>')}",
+        lambda n: f'{PROMPT}\n\n{block(n, """<system-reminder source="status" hook="git">""")}',
+        lambda n: f"{PROMPT}\r\n\r\n  {block(n)}  \r\n",
+        lambda n: f"{PROMPT}\n\n{block(n)}\n\n{block('skills')}\n\n{block(n + 7)}",
+    ],
+    ids=["last", "first", "between", "without a source", "with attributes", "other spaces", "two of one source"],
+)
+async def test_a_block_that_changes_ends_the_request_wherever_it_stands(wrap: Callable[[int], str]) -> None:
+    """From its first change on the prompt stays as it is, and nothing of it is lost."""
+    found = await served(wrap)
+    assert found[0] == (wrap(0), "")
+    assert len({text for text, _ in found[1:]}) == 1
+    for number, (text, status) in enumerate(found[1:], start=1):
+        assert text is not None
+        assert block(number).partition(">")[2] in status
+        assert sorted(f"{text} {status}".split()) == sorted(wrap(number).split())
+
+
+async def test_a_block_that_comes_and_goes_leaves_the_prompt_when_it_goes() -> None:
+    """It need not change to make the prompt cache worthless."""
+    found = await served(lambda n: PROMPT if n % 2 else f"{PROMPT}\n\n{block('plan')}", requests=6)
+    assert [text for text, _ in found[1:]] == [PROMPT] * 5
+    assert [status for _, status in found[1:]] == ["", block("plan")] * 2 + [""]
+
+
+async def test_a_block_that_comes_later_and_stays_stays_in_the_prompt() -> None:
+    """A long list of skills is read from the prompt cache there."""
+    found = await served(lambda n: f"{PROMPT}\n\n{block('skills')}" if n else PROMPT)
+    assert found[1:] == [(f"{PROMPT}\n\n{block('skills')}", "")] * 3
+
+
+@pytest.mark.parametrize(
+    "odd", ["</system-reminder>", "<system-reminder>", "<system-reminder>\n<b>", "<system-reminders>x"]
+)
+async def test_tags_that_are_no_blocks_stay_in_the_prompt(odd: str) -> None:
+    """A prompt may speak of them."""
+    found = await served(lambda n: f"{odd}\n{PROMPT}\n\n{block(n)}")
+    assert [text for text, _ in found[1:]] == [f"{odd}\n{PROMPT}"] * 3
