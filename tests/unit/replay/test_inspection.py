@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,7 +26,7 @@ from tests.support.cli import EXAMPLE
 from tests.support.effort import full
 
 COUNTER = TokenCounter()
-LATE = {"compact_threshold": 0.7, "target_usage": 0.3}
+LATE: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.3}
 """Compactions that summarise several segments at once."""
 
 

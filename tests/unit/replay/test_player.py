@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
@@ -18,7 +19,7 @@ from context_summarize.replay.session_files import read_session
 from context_summarize.testing import ScriptedProvider, assistant, call, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 
-LATE = {"compact_threshold": 0.7, "target_usage": 0.3, "prefetch_threshold": 0.5}
+LATE: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.3, "prefetch_threshold": 0.5}
 """Compactions that are so rare that the last one has summaries of its own."""
 
 
@@ -164,7 +165,8 @@ async def test_a_token_budget_takes_the_place_of_the_window():
 async def test_the_settings_reach_the_manager():
     rows = tool_session(60, size=800)
 
-    told = await replay(rows, Setup(provider=scripted(), name="x", config=Config(**LATE, compaction_strategy="truncate")))
+    truncating = Config(**LATE, compaction_strategy="truncate")
+    told = await replay(rows, Setup(provider=scripted(), name="x", config=truncating))
 
     assert told.provider_calls == 0
     assert told.boundaries[-1].digests > 0
