@@ -333,7 +333,8 @@ def notes(report: Report, budget: int) -> list[str]:
     requests = max((one.requests for one in report.outcomes), default=0)
     versions = ", ".join(f"{name} {version}" for name, version in sorted(report.versions.items()))
     found = [
-        f"Budget {budget:,} tokens, trigger at 70 %, newest 10 rows kept where that can be set, {requests} requests.",
+        f"Budget {budget:,} tokens; peers compact at 70 %, newest 10 rows kept where that can be set;"
+        f" {requests} requests.",
         f"Python {platform.python_version()}; {versions}.",
     ]
     for one in report.outcomes:

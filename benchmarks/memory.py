@@ -31,6 +31,7 @@ from benchmarks.field.model import CODE, StandIn, Traits, facts_in, plant
 from benchmarks.field.scenarios import recorded
 from benchmarks.peers import Row, text_of
 from context_summarize import SummarizingContextManager
+from context_summarize.config import Config
 from context_summarize.providers.counted import CountedProvider
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.stores.memory import MemoryStore
@@ -356,7 +357,7 @@ def show_waiting(console: Console, turn: float, call: float) -> bool:
     sums = []
     for prefetch in (False, True):
         waited, longest, waits, calls = asyncio.run(measure_waiting(turn, call, prefetch))
-        name = "0.5 (default)" if prefetch else "none"
+        name = f"{Config().prefetch_threshold} (default)" if prefetch else "none"
         table.add_row(name, f"{waited * 1000:,.0f} ms", f"{longest * 1000:,.0f} ms", f"{waits}", f"{calls}")
         sums.append(waited)
     console.print(table)

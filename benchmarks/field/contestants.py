@@ -32,7 +32,7 @@ FRUGAL = "frugal"
 SETTINGS: dict[str, Mapping[str, Any]] = {
     **{name: {"profile": name} for name in PROFILES if name != Config().profile},
     "user role": {"summary_role": "user"},
-    "early": {"compact_threshold": 0.45, "target_usage": 0.2, "prefetch_threshold": 0.3, "summary_share": 0.28},
+    "late": {"compact_threshold": 0.7, "target_usage": 0.3, "prefetch_threshold": 0.5},
     "short": {"summary_tokens": 200},
     "long segments": {"segment_tokens": 8_192, "summary_tokens": 350},
 }

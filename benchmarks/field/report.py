@@ -145,8 +145,8 @@ def _conditions(grid: Grid, command: str) -> str:
     seeds = sorted({one.seed for one in grid.results})
     return (
         f"{date.today().isoformat()}, `{command}`, {machine()}. The budget is"
-        f" {scenarios()[MAIN].budget:,} tokens. The trigger is 70 % and the newest 10 rows are kept, if the library can"
-        f" set that and the setting is not the one under test; profiles have their own."
+        f" {scenarios()[MAIN].budget:,} tokens. Other libraries compact at 70 %, this module where its settings"
+        f" say; the newest 10 rows are kept, if the library can set that and the setting is not the one under test."
         f" The session has {first[0].tokens:,} tokens in"
         f" {first[0].requests:,} requests. Figures are means over the seeds {', '.join(map(str, seeds))},"
         f" with the range if they differ (only"

@@ -19,7 +19,7 @@ MAX_OUTPUT = 4_000
 
 
 class Ours:
-    """This module.
+    """This module. Its settings say when it compacts; the trigger of the terms is for the others.
 
     After a restart the host hands its saved history to `set_messages`, and the store, a file in a session, is the same.
     """
@@ -41,7 +41,7 @@ class Ours:
 
     def _new(self) -> SummarizingContextManager:
         terms = self._terms
-        same = {} if "profile" in self.config else {"compact_threshold": terms.trigger, "keep_recent": terms.keep}
+        same = {} if "profile" in self.config else {"keep_recent": terms.keep}
         return SummarizingContextManager(
             config={**same, **self.config}, store=self._store, clock=terms.clock.now, sleep=terms.clock.sleep
         )

@@ -54,9 +54,9 @@ READING = """\
   of the model's own latency ({start:g} s an answer, {read_s:g} s a token read, {write_s:g} s a token written); users
   answer at once. **over budget**, **broken pairs**: number of requests; a chat without tools has no pairs to break.
 * One summariser for everyone: the sentences with the most frequent words (Luhn 1958), no model. It writes as much
-  as the prompt asks for, or {share:.0%} of what it reads, at most {max_output:,} tokens. The trigger is 70 % and the
-  newest 10 rows are kept, if the library can set that. Summariser, contestants and clock are deterministic, so each
-  cell is run once: seeds would change nothing.
+  as the prompt asks for, or {share:.0%} of what it reads, at most {max_output:,} tokens. Other libraries compact at
+  70 % of the window, this module where its settings say; the newest 10 rows are kept, if the library can set that.
+  Summariser, contestants and clock are deterministic, so each cell is run once: seeds would change nothing.
 """
 
 CANNOT = """\

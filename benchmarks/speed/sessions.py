@@ -19,6 +19,7 @@ from benchmarks.speed.profiles import Profiles
 from benchmarks.speed.provider import RequestClock, make_provider, pace
 from benchmarks.speed.rows import rows, tokens_per_row
 from context_summarize import SummarizingContextManager
+from context_summarize.config import Config
 
 FILLS = 3
 REQUESTS = 4_000
@@ -28,8 +29,7 @@ LOOK = 16
 LATE = {"in-time": 0.0, "late": 0.1, "above": 0.35}
 """Share of the window by which a session grows while one summary is under way; with the largest one it stands above
 its threshold about half of the time."""
-THRESHOLD = 0.7
-"""The default of `compact_threshold`."""
+THRESHOLD = Config().compact_threshold
 REQUEST, ADD = "get_messages_for_request", "add_message"
 
 

@@ -16,12 +16,14 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = MappingProxyType(
         "balanced": MappingProxyType({}),
         "lean": MappingProxyType(
             {
+                "keep_recent": 4,
                 "compact_threshold": 0.3,
                 "target_usage": 0.15,
                 "prefetch_threshold": 0.2,
-                "summary_tokens": 100,
-                "summary_share": 0.18,
-                "fan_in": 10,
+                "summary_tokens": 200,
+                "summary_share": 0.225,
+                "fan_in": 5,
+                "action_share": 0.01,
             }
         ),
         "frugal": MappingProxyType(
@@ -30,9 +32,10 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = MappingProxyType(
                 "compact_threshold": 0.22,
                 "target_usage": 0.1,
                 "prefetch_threshold": 0.14,
-                "summary_tokens": 100,
-                "summary_share": 0.18,
-                "fan_in": 10,
+                "summary_tokens": 160,
+                "summary_share": 0.165,
+                "fan_in": 4,
+                "action_share": 0.01,
             }
         ),
         "verbatim": MappingProxyType(

@@ -89,13 +89,13 @@ class Config:
         "must be a whole number of 0 or more, got {!r}; use 0 to keep only the newest message or tool group",
     ] = 10
     """Newest rows that stay verbatim (count, 0 or more; 0 = none beyond the newest message or tool group)."""
-    compact_threshold: _Share = 0.7
+    compact_threshold: _Share = 0.45
     """Share of the budget in use at which a compaction is made (above 0, at most 1)."""
-    target_usage: _Share = 0.3
+    target_usage: _Share = 0.2
     """Share of the budget in use after a compaction (above 0, below compact_threshold)."""
     prefetch_threshold: Annotated[
         int | float | None, Field(gt=0, le=1), "must be above 0 and at most 1, or none, got {!r}; none = off"
-    ] = 0.5
+    ] = 0.3
     """Share of the budget in use at which background work starts (below compact_threshold); none = off."""
     max_tokens: Annotated[
         int | None,
@@ -127,7 +127,7 @@ class Config:
         "must be a whole number of 16 or more, got {!r}; leave it out to derive it from the segment",
     ] = None
     """Length asked of a summary in tokens; none = a tenth of a segment, 100 … 1,600."""
-    summary_share: _Share = 0.25
+    summary_share: _Share = 0.28
     """Share of the budget that all summaries together may hold before old ones merge."""
     fan_in: Annotated[int, Field(ge=2), "must be a whole number of 2 or more, got {!r}; the default is 6"] = 6
     """Neighbouring summaries that one merge joins (2 or more)."""

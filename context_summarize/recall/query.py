@@ -90,8 +90,8 @@ class RecallAnswer:
 
 
 def limit_tokens(budget: int, free: int) -> int:
-    """Tokens that an answer may hold, so that it alone does not cause a compaction.
+    """Tokens that an answer may hold, so that no next request has to wait for summaries because of it.
 
-    A twentieth of the budget, within 400 … 4,000, but at most half of `free`, the tokens left below the threshold.
+    A twentieth of the budget, within 400 … 4,000, but at most half of `free`, the tokens left until requests wait.
     """
     return max(0, min(MAX_TOKENS, max(MIN_TOKENS, budget // 20), free // 2))

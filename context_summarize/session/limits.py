@@ -102,6 +102,11 @@ class LimitsReader:
         return Target(provider, name, model, room, output)
 
 
+def patience(config: Config) -> float:
+    """Share of the budget up to which a session may go on above its threshold: half of the room there is left."""
+    return (1 + config.compact_threshold) / 2
+
+
 def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:
     """The settings as shares of a budget in our own tokens."""
     given = config.elide_tool_results

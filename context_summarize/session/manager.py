@@ -22,7 +22,7 @@ from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, filled, is_large
 from context_summarize.session.host import DEFAULT_BUDGET
 from context_summarize.session.host_face import HostFace
-from context_summarize.session.limits import Wanted
+from context_summarize.session.limits import Wanted, patience
 from context_summarize.session.one_loop import OneLoop
 from context_summarize.session.parts import Parts, build_parts
 from context_summarize.session.snapshot import Snapshot, take_snapshot
@@ -232,14 +232,14 @@ class SummarizingContextManager(HostFace):
         return await take_snapshot(self.conversation, services.store, view, services.count)
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
-        """Read summarised or shortened rows back, as the model asks for them; bounded so that it makes no compaction.
+        """Read summarised or shortened rows back, as the model asks for them, while there is room for an answer.
 
         Raises:
             RecallError: the query names nothing that is there, or there is no room for an answer.
         """
         used, chat = await self.get_token_count(), self.conversation
         budget = self._parts.host.limits.served_budget or DEFAULT_BUDGET
-        bound = int(budget * self._config.compact_threshold) if self._config.auto_compact else budget
+        bound = int(budget * patience(self._config)) if self._config.auto_compact else budget
         limit, nodes = limit_tokens(budget, bound - used - self._desk.reading), [one.node for one in chat.view.nodes]
         return await self._desk.answer(chat.history, nodes, chat.view.frontier, query, limit)
 

@@ -7,16 +7,16 @@ from collections.abc import Callable
 
 from context_summarize.background import end_tasks
 from context_summarize.core.draft import Scene
+from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, to_make
 from context_summarize.core.plan import Prefetched, next_compaction
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import RequestLimits
+from context_summarize.session.limits import RequestLimits, patience
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.status import Status
 from context_summarize.summaries.tasks import SummaryTasks
 
-_PATIENCE = 0.5
-"""Share of the room above `compact_threshold` that a session may use while its next summaries are being made."""
+_NOT_THERE = (Status.UNASKED, Status.UNDER_WAY)
 
 
 class Prefetch:
@@ -27,14 +27,18 @@ class Prefetch:
     ) -> None:
         self._tasks = tasks
         self._outbox = services.outbox
-        self._threshold = services.config.compact_threshold
+        self._patience = patience(services.config)
         self._scene = scene
         self._keys: list[str] = []
         """What was started and has not been followed up."""
         self._seen: tuple[object, ...] | None = None
         """What the last look saw: with nothing new there is nothing new to start."""
+        self._followed: set[str] = set()
+        """All that the task has followed for the next compaction."""
         self._begun: int | None = None
-        """Rows of the history when the work for the next compaction began."""
+        """Rows of the history at the last request before the work for the next compaction began."""
+        self._looked: tuple[History, int] | None = None
+        """The history at the last look, and its rows then."""
         self._task: asyncio.Task[None] | None = None
         self._given_up: asyncio.Task[None] | None = None
         """The task that a wait has given up."""
@@ -48,8 +52,11 @@ class Prefetch:
             return
         self._seen = seen
         self._start(chat, limits)
+        rows = len(chat.history)
         if self._keys and self._begun is None:
-            self._begun = len(chat.history)
+            # Rows that a session has grown by since its last request need no wait; a history taken up whole does.
+            self._begun = self._looked[1] if self._looked and self._looked[0] is chat.history else rows
+        self._looked = (chat.history, rows)
         if self._keys and (self._task is None or self._task.done()):
             self._task = asyncio.create_task(self._follow(chat, limits), name="context-summarize:prefetch")
 
@@ -65,9 +72,13 @@ class Prefetch:
         for node in first:
             # A rest over nodes is wasted if estimates merge too much, or if more nodes follow.
             wasted = _is_rest_over_nodes(node) and not (exact and plan.reached)
-            if not wasted and tasks.status(node.key) is Status.UNASKED:
+            status = tasks.status(node.key)
+            if wasted or status not in _NOT_THERE or (status is Status.UNDER_WAY and node.key in self._followed):
+                continue
+            if status is Status.UNASKED:
                 tasks.start(node, chat.builder, limits.target)
-                self._keys.append(node.key)
+            self._keys.append(node.key)
+            self._followed.add(node.key)
 
     def readiness(self, rows: int, usage: float) -> Prefetched:
         """Whether the texts of a compaction are being made already, and there is room to go on without them.
@@ -78,7 +89,7 @@ class Prefetch:
         """
         if self._begun is None or self._begun >= rows:
             return None
-        has_room = self.is_under_way and usage < self._threshold + _PATIENCE * (1 - self._threshold)
+        has_room = self.is_under_way and usage < self._patience
         return "room" if has_room else "no room"
 
     @property
@@ -108,6 +119,7 @@ class Prefetch:
             self._task.cancel()
         self._task, self._seen, self._begun = None, None, None
         self._keys.clear()
+        self._followed.clear()
 
     async def close(self) -> None:
         """End the task, and begin no other: a request that is still being answered may look again."""

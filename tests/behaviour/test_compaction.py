@@ -135,7 +135,7 @@ class TestEvents:
         }
         assert (data["before_messages"], data["after_messages"]) == (32, len(view))
         assert data["after_tokens"] == size(view) < data["before_tokens"]
-        assert (data["budget"], data["target_tokens"], data["strategy_level"]) == (900, 270, 1)
+        assert (data["budget"], data["target_tokens"], data["strategy_level"]) == (900, 180, 1)
 
     async def test_each_new_node_is_told_once(self) -> None:
         """context:include: its content, also over later boundaries."""

@@ -414,7 +414,7 @@ class TestSystemPrompt:
         made, provider = await fed(manager(), tool_session(4)), scripted()
         await made.set_system_prompt_factory(factory)
         budget = await made.get_token_count() + 100
-        auto = await made.get_messages_for_request(budget * 2, provider)
+        auto = await made.get_messages_for_request(budget * 3, provider)
         assert nodes(auto) == []
         prompts.pop(0)
         view = await made.get_messages_for_request(budget, provider)
@@ -585,8 +585,8 @@ class TestProviders:
 
 class TestWhen:
     async def test_nothing_happens_below_the_threshold(self) -> None:
-        """Usage of seven tenths makes a boundary, less does not."""
-        made, provider = await fed(manager(), tool_session(12)), scripted()
+        """Usage of seven tenths makes a boundary, less does not, where that is what is set."""
+        made, provider = await fed(manager(compact_threshold=0.7, target_usage=0.3), tool_session(12)), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(int(tokens / 0.69), provider)) == []
         assert provider.calls == 0
@@ -1035,7 +1035,10 @@ class TestAdoption:
         """Shortened rows stay shortened: the prefix does not change."""
         store = MemoryStore()
         rows = [*tool_session(10), call("r"), result("r", "word " * 600), *tool_session(2, start=50)]
-        settings: dict[str, Any] = {"elide_tool_results": 200, "keep_recent": 8, "target_usage": 0.5, "store": store}
+        settings: dict[str, Any] = {
+            "elide_tool_results": 200, "keep_recent": 8, "store": store,
+            "compact_threshold": 0.7, "target_usage": 0.5, "summary_share": 0.25,
+        }  # fmt: skip
         first = await fed(manager(**settings), rows)
         before = await first.get_messages_for_request(2_300, scripted())
         assert "characters left out" in str(before)
@@ -1045,7 +1048,10 @@ class TestAdoption:
     async def test_a_fork_shortens_only_rows_that_it_shares(self) -> None:
         """Another row in the same place is not the one that was cut."""
         store = MemoryStore()
-        settings: dict[str, Any] = {"elide_tool_results": 200, "keep_recent": 8, "target_usage": 0.5, "store": store}
+        settings: dict[str, Any] = {
+            "elide_tool_results": 200, "keep_recent": 8, "store": store,
+            "compact_threshold": 0.7, "target_usage": 0.5, "summary_share": 0.25,
+        }  # fmt: skip
         shared, end = tool_session(10), tool_session(2, start=50)
         first = await fed(manager(**settings), [*shared, call("r"), result("r", "word " * 600), *end])
         await first.get_messages_for_request(2_300, scripted())

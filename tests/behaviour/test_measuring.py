@@ -152,7 +152,7 @@ async def test_events_of_our_own_calls_change_nothing() -> None:
 async def test_a_correction_changes_the_next_weighing_not_the_view_already_served() -> None:
     """Rule 4: what has been served is served again, until a row comes."""
     recorder = Recorder()
-    manager = SummarizingContextManager(recorder, max_tokens=16_000, keep_recent=2)
+    manager = SummarizingContextManager(recorder, max_tokens=16_000, keep_recent=2, compact_threshold=0.7)
     for _ in range(10):
         await talk(manager, 90)
     view = await manager.get_messages_for_request()

@@ -150,7 +150,7 @@ async def test_a_request_answered_after_the_end_begins_nothing() -> None:
     manager = SummarizingContextManager()
     await manager.set_messages(recording()[:150])
     await manager.close()
-    budget = 27_000
+    budget = 45_000
     view = await manager.get_messages_for_request(budget, provider)
     used = await manager.get_token_count() / budget
     assert (Config().prefetch_threshold or 1) < used < Config().compact_threshold
@@ -167,7 +167,7 @@ def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> Non
         provider = Slow(seconds, 40_000)
         manager = SummarizingContextManager(clock=loop.time)
         await manager.set_messages(recording()[:150])
-        await manager.get_messages_for_request(27_000, provider)
+        await manager.get_messages_for_request(45_000, provider)
         waits = []
         for _ in range(2):
             before = loop.time()

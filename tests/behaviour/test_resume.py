@@ -42,6 +42,8 @@ if LONG:
     POINTS += [(AIRLINE, at) for at in (302, 640, 823, 1_001, 1_335)]
     POINTS += [(OTHER, at) for at in (349, 702, 911, 1_225)]
 """Recording and row at which a session ends: turns that have just begun, open calls, and the last row."""
+RARE: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.3, "prefetch_threshold": 0.5, "summary_share": 0.25}
+"""Sessions end below this threshold: above it a compaction is due, which a new process makes at its first request."""
 FRESH = "fresh-"
 _LINE = re.compile(r"\(line (\d+)\)")
 
@@ -151,7 +153,7 @@ class Ended:
 async def live(rows: Sequence[JsonRow], store: SummaryStore, budget: int, **settings: Any) -> Ended:
     """Run a session as a loop does, one view before every assistant row and one at the end, and close it."""
     provider = working()
-    manager = SummarizingContextManager(store=store, **settings)
+    manager = SummarizingContextManager(store=store, **{**RARE, **settings})
     for row in rows:
         if row["role"] == "assistant":
             await manager.get_messages_for_request(budget, provider)
@@ -172,7 +174,7 @@ async def resume(
 ) -> tuple[list[JsonRow], ScriptedProvider]:
     """(first view, provider) of a new manager that is given these rows."""
     provider = working()
-    manager = SummarizingContextManager(store=store, **settings)
+    manager = SummarizingContextManager(store=store, **{**RARE, **settings})
     if replayed:
         for row in rows:
             await manager.add_message(row)
@@ -225,7 +227,7 @@ from context_summarize.testing import ScriptedProvider
 async def main():
     rows = json.load(sys.stdin)
     provider = ScriptedProvider(then=RuntimeError("asked"))
-    manager = SummarizingContextManager(store=open_store(sys.argv[1]))
+    manager = SummarizingContextManager(store=open_store(sys.argv[1]), compact_threshold=0.7, target_usage=0.3)
     await manager.set_messages(rows)
     view = await manager.get_messages_for_request(8_000, provider)
     await manager.close()

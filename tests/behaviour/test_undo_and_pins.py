@@ -19,6 +19,7 @@ from tests.support.views import nodes
 
 SETTINGS: dict[str, Any] = {
     "segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None, "min_fold": 0.1,
+    "compact_threshold": 0.7, "target_usage": 0.3,
 }  # fmt: skip
 BUDGET = 6_000
 

@@ -43,7 +43,7 @@ def session(turns: int, text: str = "", size: int = 200) -> list[JsonRow]:
 def replayed(rows: list[JsonRow], answer: str = "Goal: it was done.", **options: Any) -> ReplayResult:
     provider = ScriptedProvider(context_window=8_000, max_output_tokens=1_000, then=answer)
     name, source = options.pop("name", "scripted"), options.pop("source", "session.jsonl")
-    settings = {"fan_in": 2, "summary_share": 0.12} | options
+    settings = {"compact_threshold": 0.7, "target_usage": 0.3, "fan_in": 2, "summary_share": 0.12} | options
     return asyncio.run(
         replay(rows, Setup(provider=provider, name=name, source=source, config=Config.from_mapping(settings)))
     )

@@ -40,7 +40,8 @@ async def _session() -> _Kept:
     """The first 700 rows of the example in a small window: segments, rests, merges and several records."""
     store = _Kept()
     provider = OfflineProvider(TokenCounter().count, context_window=14_000, max_output_tokens=1_000)
-    manager = SummarizingContextManager(store=store, prefetch_threshold=None, target_usage=0.4, action_share=0)
+    shares: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.4, "summary_share": 0.25, "action_share": 0}
+    manager = SummarizingContextManager(store=store, prefetch_threshold=None, **shares)
     for row in read_session(ROOT / "examples" / "airline-desk.jsonl")[:700]:
         if row["role"] == "assistant":
             await manager.get_messages_for_request(provider=provider)

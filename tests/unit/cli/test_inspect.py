@@ -91,7 +91,15 @@ def test_long_results_that_will_be_cut_are_counted(tmp_path):
     """Shortening comes before summarising, and is shown even if nothing is summarised."""
     rows = [*tool_session(2, size=3_000), user("thanks")]
 
-    told = call("inspect", store(tmp_path / "long.jsonl", rows), *NARROW, "--config", "keep_recent=2")
+    told = call(
+        "inspect",
+        store(tmp_path / "long.jsonl", rows),
+        *NARROW,
+        "--config",
+        "keep_recent=2",
+        "--config",
+        "compact_threshold=0.7",
+    )
 
     assert re.search(r"^Shortened +2  long rows reduced", told.stdout, re.MULTILINE), told.output
     assert re.search(r"^Freed +[1-9][\d,]*  tokens", told.stdout, re.MULTILINE)

@@ -338,7 +338,7 @@ async def test_the_directives_of_all_nodes_hold_at_most_two_hundredths_of_the_bu
     """A user who gives a directive in every turn; the newest are kept, and a resumed manager shows the same view."""
     provider = ScriptedProvider(then="Goal: something was asked for. State: it was done.")
     store = MemoryStore()
-    manager = SummarizingContextManager(store=store)
+    manager = SummarizingContextManager(store=store, compact_threshold=0.7, target_usage=0.3)
     counter = TokenCounter()
     await counter.load()
     most = 0
@@ -357,7 +357,7 @@ async def test_the_directives_of_all_nodes_hold_at_most_two_hundredths_of_the_bu
     newest = (await manager.snapshot(view)).nodes[-1]
     assert newest.summary is not None
     assert newest.summary.directives
-    resumed = SummarizingContextManager(store=store)
+    resumed = SummarizingContextManager(store=store, compact_threshold=0.7, target_usage=0.3)
     await resumed.set_messages(await manager.get_messages())
     assert await resumed.get_messages_for_request(8_000, provider=provider) == view
     await manager.close()

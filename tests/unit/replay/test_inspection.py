@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -25,6 +26,8 @@ from tests.support.cli import EXAMPLE
 from tests.support.effort import full
 
 COUNTER = TokenCounter()
+LATE: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.3}
+"""Compactions that summarise several segments at once."""
 
 
 def inspected(rows: list[JsonRow], window: int = 6_000, max_output: int = 1_000, **settings: object) -> Inspection:
@@ -141,10 +144,10 @@ def replaced(found: Inspection) -> Inspection:
 def test_the_next_compaction_summarises_what_was_said():
     """The next compaction of a session summarises the predicted messages."""
     rows = tool_session(80, size=800)
-    at = next(at for at in range(40, 320, 4) if 0.6 < used_share(inspected(rows[:at])) < 0.7)
-    before = inspected(rows[:at])
+    at = next(at for at in range(40, 320, 4) if 0.6 < used_share(inspected(rows[:at], **LATE)) < 0.7)
+    before = inspected(rows[:at], **LATE)
 
-    later_ones = (inspected(rows[:end]) for end in range(at + 4, at + 80, 4))
+    later_ones = (inspected(rows[:end], **LATE) for end in range(at + 4, at + 80, 4))
     later = next(found for found in later_ones if found.boundaries > before.boundaries)
 
     summarised = later.tree[-1].last
@@ -162,8 +165,8 @@ def test_the_calls_of_the_next_compaction_are_priced_as_they_turn_out():
     """The estimate for a first compaction is within a tenth of the real figures."""
     rows = tool_session(80, size=800)
     ends = range(8, 320, 4)
-    at, made = next((a, b) for a, b in pairwise(ends) if inspected(rows[:b]).boundaries == 1)
-    foretold, told = inspected(rows[:at]).next, inspected(rows[:made])
+    at, made = next((a, b) for a, b in pairwise(ends) if inspected(rows[:b], **LATE).boundaries == 1)
+    foretold, told = inspected(rows[:at], **LATE).next, inspected(rows[:made], **LATE)
 
     per_call = foretold.input_tokens / foretold.calls
     assert told.calls > 0

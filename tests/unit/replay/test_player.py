@@ -6,6 +6,7 @@ import asyncio
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
@@ -17,6 +18,9 @@ from context_summarize.replay.player import Setup, changed_settings, replay
 from context_summarize.replay.session_files import read_session
 from context_summarize.testing import ScriptedProvider, assistant, call, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
+
+LATE: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.3, "prefetch_threshold": 0.5}
+"""Compactions that are so rare that the last one has summaries of its own."""
 
 
 def write(path: Path, *lines: str | bytes) -> Path:
@@ -161,7 +165,8 @@ async def test_a_token_budget_takes_the_place_of_the_window():
 async def test_the_settings_reach_the_manager():
     rows = tool_session(60, size=800)
 
-    told = await replay(rows, Setup(provider=scripted(), name="x", config=Config(compaction_strategy="truncate")))
+    truncating = Config(**LATE, compaction_strategy="truncate")
+    told = await replay(rows, Setup(provider=scripted(), name="x", config=truncating))
 
     assert told.provider_calls == 0
     assert told.boundaries[-1].digests > 0
@@ -182,7 +187,7 @@ async def test_a_summary_provider_is_found_under_its_name_and_another_name_is_to
 async def test_a_broken_provider_does_not_end_the_session():
     provider = scripted(then=AuthenticationError("no key"))
 
-    told = await replay(tool_session(60, size=800), Setup(provider=provider, name="scripted"))
+    told = await replay(tool_session(60, size=800), Setup(provider=provider, name="scripted", config=Config(**LATE)))
 
     assert told.failed is None
     assert told.failed_calls == told.provider_calls == provider.calls > 0

@@ -72,7 +72,8 @@ def test_the_data_block_decodes_to_what_the_replay_saw(plain):
 
     assert (data["source"], data["provider"], data["offline"]) == ("session.jsonl", "scripted", False)
     assert (data["window"], data["budget"], data["threshold"], data["target"]) == (8_000, 6_000, 4_200, 1_800)
-    assert data["settings"] == {"fan_in": "2", "summary_share": "0.12"}
+    shares = {"compact_threshold": "0.7", "target_usage": "0.3", "summary_share": "0.12"}
+    assert data["settings"] == {**shares, "fan_in": "2"}
     assert data["totals"].pop("numbered") == len(plain.rows)
     assert all(value == getattr(plain, name) for name, value in data["totals"].items())
     assert [(check["name"], check["ok"]) for check in data["checks"]] == [(c.name, c.ok) for c in plain.checks]
