@@ -16,6 +16,9 @@ MAX_DIRECTIVE = 200
 MOST = 400
 """Directives of one segment that are looked at, the newest ones."""
 
+FEW = 400
+"""Tokens of about fifteen directives, which a small window has room for too."""
+
 _LENGTHS = (MAX_DIRECTIVE, 150, 110, 80)
 """Characters to which directives are shortened, step by step, before any is left out."""
 _CUT = "[…]"
@@ -145,13 +148,13 @@ def _line(directive: str) -> str:
 
 
 def directives_room(summary_tokens: int, source_tokens: int | None = None) -> int:
-    """Tokens of directives that one node of any level may hold: at least 2 % of the budget, at most 4 %.
+    """Tokens of directives that one node of any level may hold: at least 2 % of the budget, at most 4 %, or `FEW`.
 
     A summary of level 0 has a tenth of a segment, and a segment has at least 1/√2 of an eighth of the budget, so 9/4
-    of a level-0 summary is 2 % of the budget or more. The nodes of a view share 2 %. In a node of level 0, directives
-    take at most half of its source (`source_tokens`).
+    of a level-0 summary is 2 % of the budget or more. The nodes of a view share 2 %, or `FEW` in a small window. In
+    a node of level 0, directives take at most half of its source (`source_tokens`).
     """
-    room = int(summary_tokens * 9 / 4)
+    room = max(int(summary_tokens * 9 / 4), min(FEW, 4 * summary_tokens))
     return room if source_tokens is None else min(room, source_tokens // 2)
 
 

@@ -11,6 +11,7 @@ from context_summarize.facts.commands import commands_in, error_lines
 from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.facts.labels import Labelled, labelled
 from context_summarize.facts.notes import note_of, prose_of, sentence_around, sentences
+from context_summarize.facts.pairs import pair_around
 from context_summarize.facts.patterns import (
     TOKEN,
     URL,
@@ -22,6 +23,7 @@ from context_summarize.facts.patterns import (
     readable,
     trimmed_url,
 )
+from context_summarize.facts.remarks import best_steps, is_worth_keeping
 from context_summarize.facts.tally import Tally, What
 from context_summarize.transcript.calls import ORPHAN, calls_in
 from context_summarize.transcript.rows import RenderedRow
@@ -35,11 +37,12 @@ _PIECE = 50_000
 CUT = " […] "
 _FEW_WORDS = 6
 """Words that stand beside an identifier in prose."""
-_NOTES = 60
-"""Most notes that one row gives."""
+_NOTES, _REMARKS = 60, 60
+"""Most notes that one row gives, and most remarks of all rows."""
 _A_STEP, _A_FEW, _MANY = 20, 10, 500
 """Values whose words are looked for in one step, notes made in one, and words or values of JSON read in one."""
 _TO_USER = re.compile(r"(?i)\byour?\b")
+_OF_SELF = re.compile(r"\b(?:I|[Ww]e|[Mm]y|[Oo]ur)\b")
 _SUPPOSED = re.compile(r"(?i)\W*(?:if|for example|e\.g|let's say|suppose|imagine|such as)\b")
 
 
@@ -68,6 +71,7 @@ def fact_steps(rows: Sequence[RenderedRow]) -> Steps[tuple[Fact, ...]]:
     codes = frozenset(shaped)
     known: dict[str, tuple[Found, ...]] = {}
     asked: deque[str] = deque()
+    said: list[tuple[int, str]] = []
     for index, (row, text) in enumerate(zip(rows, texts, strict=True)):
         found: Counter[Found] = Counter()
         for piece in _line_runs(text):
@@ -81,9 +85,12 @@ def fact_steps(rows: Sequence[RenderedRow]) -> Steps[tuple[Fact, ...]]:
         if row.role == "user" and row.text.strip():
             tally.add("user", head_and_tail(row.text.strip()), index)
         yield
-        yield from _add_notes(tally, index, row)
+        yield from _add_notes(tally, index, row, said)
         tally.end_row(index)
         yield
+    best = yield from best_steps([sentence for _, sentence in said])
+    for at in best[:_REMARKS]:
+        tally.add("note", said[at][1], said[at][0])
     for commands in commands_in(rows):
         for index, command in commands:
             tally.add("command", command, index)
@@ -147,7 +154,8 @@ def _add_identifiers(
     for done, ((kind, value), times) in enumerate(found.items(), start=1):
         what = keys.get(value)
         if what is None and kind in ("id", "amount"):
-            what = What(_words_beside(text, value))
+            pair = pair_around(text, value)
+            what = What(pair, keyed=True) if pair else What(_words_beside(text, value))
         tally.add(kind, value, index, times, what or What())
         if done % _A_STEP == 0:
             yield
@@ -189,26 +197,34 @@ def _words_beside(text: str, value: str) -> str:
     return note if holds(note, value) and note != value else ""
 
 
-def _add_notes(tally: Tally, index: int, row: RenderedRow) -> Steps[None]:
-    """Counts the notes of what the user says, and of what the assistant says to the user."""
+def _add_notes(tally: Tally, index: int, row: RenderedRow, said: list[tuple[int, str]]) -> Steps[None]:
+    """Counts the notes of what the user says, and of what the assistant says to the user.
+
+    Other sentences of the user, and of the assistant in the first person, go to `said` with their row.
+    """
     told = row.role == "user"
     text = row.text if row.own is None else row.own
     if row.role == "tool" or ORPHAN in row.text:
         return
     notes = 0
     for sentence in sentences(prose_of(text)):
-        if not any(map(str.isdigit, sentence)):
-            continue
-        if not told and (not _TO_USER.search(sentence) or _SUPPOSED.match(sentence)):
-            continue
-        note = note_of(sentence)
+        note = _note(sentence, told) if notes < _NOTES else ""
         if note:
             tally.add("note", note, index, what=What(told=told))
             notes += 1
+        elif is_worth_keeping(sentence) and (told or _OF_SELF.search(sentence)):
+            said.append((index, sentence))
         if notes % _A_FEW == 0:
             yield
-        if notes == _NOTES:
-            return
+
+
+def _note(sentence: str, told: bool) -> str:
+    """The note of a sentence with a figure; "" for others."""
+    if not any(map(str.isdigit, sentence)):
+        return ""
+    if not told and (not _TO_USER.search(sentence) or _SUPPOSED.match(sentence)):
+        return ""
+    return note_of(sentence)
 
 
 def head_and_tail(text: str) -> str:

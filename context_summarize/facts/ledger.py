@@ -9,8 +9,12 @@ from context_summarize.background import Steps, finished
 from context_summarize.facts.extraction import IDENTIFIERS
 from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.facts.ledger_lines import LEDGER_LINE, WORDS, format_ledger, line_of, noun_of
+from context_summarize.facts.notes import FIGURE
+from context_summarize.facts.pairs import is_pair
 from context_summarize.facts.patterns import is_code, is_date, one_line
 from context_summarize.facts.prose import Prose
+from context_summarize.facts.remarks import remarks_of
+from context_summarize.facts.series import in_series
 from context_summarize.facts.shelf import A_STEP, Shelf
 from context_summarize.facts.short_forms import Forms, fewest_given_up, short_form
 from context_summarize.tokens.measure import Count
@@ -43,11 +47,13 @@ def build_ledger(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
     1. facts that earlier prose held, in up to `SAID` of the tokens;
     2. notes of what the user said, in up to `TOLD`;
     3. codes (short ids such as a reservation or flight number), amounts and paths whose key is known, in up to `PRIME`,
-       because prose loses them most often; then other identifiers with a key, without dates, in up to `EXACT`;
+       because prose loses them most often; then other identifiers with a key, without dates, in up to `EXACT`; in
+       both, what belongs to a series comes last, and its notes wait for class 5;
     4. the other notes of what the user said, in up to `NOTES`; identifiers without a key, in up to `BARE`;
-    5. other notes, user words, commands and errors;
-    6. what remains; last what the prose holds without its words;
-    7. where values of JSON are still missing, short forms take the place of the last: see `_with_every_value`.
+    5. other notes, user words with a figure, commands and errors;
+    6. what remains of the identifiers, last what the prose holds without its words;
+    7. remarks, which say most for their length; other user words;
+    8. where values of JSON are still missing, short forms take the place of the last: see `_with_every_value`.
 
     Within each class the kinds take turns, and each gives its best next fact, with the others that belong to the same
     row. A fact that does not fit is skipped, so one long text does not keep shorter ones out. A single user word
@@ -76,6 +82,8 @@ def ledger_steps(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
         rest = yield from _not_in(shown, [fact for fact in fresh if fact.kind in IDENTIFIERS])
         yield from shelf.fill([fact for fact in rest if fact not in bare], 1)
         yield from shelf.fill([fact for fact in rest if fact in bare], 1)
+    yield from shelf.fill(remarks_of(first), 1)
+    yield from shelf.fill([fact for fact in first if fact.kind == "user"], 1)
     exact = [fact for fact in first if fact.kind in IDENTIFIERS and not is_date(fact.value)]
     forms = yield from _with_every_value(shelf, exact)
     forms = yield from _fitting(forms, max_tokens, count)
@@ -141,8 +149,9 @@ def _with_every_value(shelf: Shelf, exact: Sequence[Fact]) -> Steps[Forms]:
 
 def _fill_in_order(shelf: Shelf, facts: Sequence[Fact], most: int) -> Steps[None]:
     """Classes 1 to 5 of `build_ledger`."""
-    told = [fact for fact in facts if fact.told]
-    keyed = [fact for fact in facts if _is_keyed(fact)]
+    series = in_series(facts)
+    told = [fact for fact in facts if fact.told and fact not in series]
+    keyed = sorted((fact for fact in facts if _is_keyed(fact)), key=lambda fact: fact in series)
     yield from shelf.fill([fact for fact in facts if fact.said], SAID)
     yield from shelf.fill(told, TOLD)
     yield from shelf.fill(_in_turns([fact for fact in keyed if _is_prime(fact)], IDENTIFIERS, most), PRIME)
@@ -153,12 +162,15 @@ def _fill_in_order(shelf: Shelf, facts: Sequence[Fact], most: int) -> Steps[None
     others = [fact for fact in facts if fact.kind not in IDENTIFIERS or not notes.holds(one_line(fact.value))]
     yield from shelf.fill(_in_turns([fact for fact in others if _is_prime(fact)], IDENTIFIERS, most), BARE)
     yield from shelf.fill(_in_turns([fact for fact in others if not _is_prime(fact)], IDENTIFIERS, most), BARE)
-    yield from shelf.fill(_in_turns(others, ("note", *WORDS), most), 1)
+    plain = {*remarks_of(facts)}
+    if plain:
+        plain |= {fact for fact in facts if fact.kind == "user" and not FIGURE.search(fact.value)}
+    yield from shelf.fill(_in_turns([fact for fact in others if fact not in plain], ("note", *WORDS), most), 1)
 
 
 def _is_keyed(fact: Fact) -> bool:
     """True for an identifier whose key is known, or that stands behind its noun: it costs few tokens."""
-    return fact.kind in IDENTIFIERS and bool(fact.label or noun_of(fact))
+    return fact.kind in IDENTIFIERS and bool(fact.label or noun_of(fact) or is_pair(fact))
 
 
 def _is_prime(fact: Fact) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.facts.patterns import one_line
+from context_summarize.facts.remarks import is_remark
 
 LEDGER_LINE = "Exact values not to be paraphrased:"
 
@@ -42,7 +43,7 @@ def noun_of(fact: Fact) -> str:
 
 def item_of(fact: Fact) -> str:
     """A value as it is shown."""
-    value = f'"{one_line(fact.value)}"' if fact.kind == "user" else one_line(fact.value)
+    value = f'"{one_line(fact.value)}"' if fact.kind == "user" or is_remark(fact) else one_line(fact.value)
     return f"{value} (was {one_line(fact.was)})" if fact.was else value
 
 

@@ -9,6 +9,7 @@ from context_summarize.background import Steps
 from context_summarize.facts.extraction import IDENTIFIERS
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.ledger_lines import LEDGER_LINE, WORDS, format_ledger, item_of, line_of
+from context_summarize.facts.pairs import is_pair
 from context_summarize.facts.patterns import is_date
 from context_summarize.tokens.measure import Count
 
@@ -84,6 +85,8 @@ class Shelf:
         self._spent = self._weight_of([*self.chosen]) if self.chosen else 0
 
     def _price(self, fact: Fact) -> int:
+        if is_pair(fact):
+            return 0 if (fact.about, "") in self._opened else self._count(f"\n{fact.about}")
         line, label = line_of(fact)
         opens = "" if (line, "") in self._opened else f"\n{line}:"
         key = f", {label}" if label and (line, label) not in self._opened else ""

@@ -14,7 +14,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import to_make
 from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
 from context_summarize.core.view_state import ShownNode, ViewState
-from context_summarize.facts.directives import directives_room, share_out
+from context_summarize.facts.directives import FEW, directives_room, share_out
 from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import CompactionThrottle, RequestLimits
@@ -28,9 +28,12 @@ _MOST_ROUNDS = 100
 
 
 def directives_most(own_budget: int | None, summary_tokens: int) -> int:
-    """Tokens that the user directives of all nodes may take: 2 % of the budget, if it is known, and what one may."""
+    """Tokens that the user directives of all nodes may take: 2 % of the budget, if it is known, and what one may.
+
+    In a small window, where that holds a handful, they may take `FEW` tokens, but at most 5 %.
+    """
     room = directives_room(summary_tokens)
-    return room if own_budget is None else min(own_budget // 50, room)
+    return room if own_budget is None else min(max(own_budget // 50, min(FEW, own_budget // 20)), room)
 
 
 class Deadline:

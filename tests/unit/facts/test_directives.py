@@ -7,6 +7,7 @@ import pytest
 from context_summarize.facts.directive_sentences import directive_pattern, find_directives
 from context_summarize.facts.directives import (
     DIRECTIVES_LINE,
+    FEW,
     MAX_DIRECTIVE,
     TAKES_BACK,
     directives_room,
@@ -15,6 +16,7 @@ from context_summarize.facts.directives import (
     merge_directives,
     share_out,
 )
+from context_summarize.session.compaction import directives_most
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.prompts import load_prompts
@@ -201,8 +203,13 @@ class TestKeeping:
 
         for budget in (9_000, 23_200, 35_000, 46_000, 120_000, 200_000, 1_000_000):
             summary = derive_summary_tokens(derive_segment_tokens(budget))
-            assert min(3_600, 0.019 * budget) <= directives_room(summary) <= 0.042 * budget
+            assert min(3_600, 0.019 * budget) <= directives_room(summary) <= max(FEW, 0.042 * budget)
         assert directives_room(400, 100) == 50
+
+    def test_a_small_window_has_room_for_some_fifteen_directives(self) -> None:
+        """At most a twentieth of it; a large one keeps to a fiftieth."""
+        assert [directives_most(budget, summary) for budget, summary in ((4_000, 100), (8_000, 102))] == [200, 400]
+        assert [directives_most(budget, 409) for budget in (20_001, 40_000)] == [400, 800]
 
     def test_the_nodes_of_a_view_share_the_room_newest_first(self) -> None:
         """Older nodes give way; a directive that a later node repeats is left out of the older one."""
@@ -334,7 +341,7 @@ async def test_directives_and_critical_rows_outlive_ten_compactions_and_two_leve
     await manager.close()
 
 
-async def test_the_directives_of_all_nodes_hold_at_most_two_hundredths_of_the_budget() -> None:
+async def test_the_directives_of_all_nodes_hold_at_most_a_twentieth_of_a_small_budget() -> None:
     """A user who gives a directive in every turn; the newest are kept, and a resumed manager shows the same view."""
     provider = ScriptedProvider(then="Goal: something was asked for. State: it was done.")
     store = MemoryStore()
@@ -348,12 +355,12 @@ async def test_the_directives_of_all_nodes_hold_at_most_two_hundredths_of_the_bu
         await manager.add_message(result(f"c{turn}", f"part {turn} says something of no great length " * 4, "read"))
         view = await manager.get_messages_for_request(8_000, provider=provider)
         blocks = [
-            str(row["content"]).partition(DIRECTIVES_LINE)[2].partition("\n\n")[0]
+            str(row["content"]).partition(DIRECTIVES_LINE)[2].partition("\n\n")[0].partition("\n[End")[0]
             for row in view
             if row["role"] == "system"
         ]
         most = max(most, sum(counter.count(DIRECTIVES_LINE + block) for block in blocks if block))
-    assert 100 < most <= 160
+    assert 160 < most <= 400
     newest = (await manager.snapshot(view)).nodes[-1]
     assert newest.summary is not None
     assert newest.summary.directives

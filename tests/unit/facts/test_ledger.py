@@ -13,6 +13,7 @@ from context_summarize.facts.ledger import build_ledger
 from context_summarize.facts.ledger_lines import LEDGER_LINE, format_ledger
 from context_summarize.facts.merged import merge_facts
 from context_summarize.facts.notes import note_of, prose_of, sentences, subject_of
+from context_summarize.facts.pairs import pair_around
 from context_summarize.facts.prose import Prose
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.effort import HUGE
@@ -161,3 +162,55 @@ def test_notes_of_prose_keep_their_room_where_no_json_is() -> None:
     ledger = build_ledger([*amounts, *notes], "", 150, count)
 
     assert sum(fact.kind == "note" for fact in ledger) >= 5
+
+
+def test_chat_without_figures_keeps_the_sentences_that_say_most() -> None:
+    """Names, times and rare words; what is said again and again, and bare politeness, goes first."""
+    small = [
+        ("user", "That is so great to hear, it is really great."),
+        ("assistant", "It's great to really hear that."),
+    ]
+    telling = ("assistant", "Yesterday I joined the church choir with my colleague Rob.")
+    lines = shown(*small * 10, telling, *small * 10, room=40)
+    assert '"Yesterday I joined the church choir with my colleague Rob."' in lines
+
+
+def test_a_remark_says_more_than_the_head_of_a_message_and_less_than_a_figure() -> None:
+    """Room goes to figures, then to remarks, then to quoted messages."""
+    facts = [
+        Fact("user", "yes please go on"),
+        Fact("note", "We met Anna in Lisbon."),
+        Fact("note", "rent is 900 euros"),
+    ]
+    assert [fact.value for fact in build_ledger(facts, "", count(LEDGER_LINE) + 8, count)] == ["rent is 900 euros"]
+    assert facts[0] not in build_ledger(facts, "", count(LEDGER_LINE) + 14, count)
+
+
+@pytest.mark.usefixtures("no_hang")
+def test_a_huge_chat_of_remarks_is_weighed_in_linear_time() -> None:
+    """However many sentences there are."""
+    text = "We met Anna in Lisbon yesterday. " * (HUGE // 40)
+    assert len(extract_facts(rows(*[("user", text)] * 4))) < 10
+
+
+def test_a_value_in_one_run_with_its_name_is_kept_with_it() -> None:
+    """Not with a few words around, and not bare."""
+    lines = shown(("user", "Ledger: limit-7=val-5a9dead1c6; item-7:DONE|receipt=r-9963e80c|next=n-32930d7b."))
+    assert "limit-7=val-5a9dead1c6" in lines
+    assert "item-7:DONE|receipt=r-9963e80c|next=n-32930d7b" in lines
+    assert not any(line.startswith("ids:") for line in lines)
+
+
+@pytest.mark.parametrize("text", ["see https://a.example/x?id=4WQ150", "at 10:30-4WQ150", "name= 4WQ150", "4WQ150"])
+def test_what_has_no_name_of_its_own_in_its_run_is_no_pair(text: str) -> None:
+    """A link, a time, a blank between."""
+    assert pair_around(text, "4WQ150") == ""
+
+
+def test_many_values_under_one_name_yield_to_values_with_names_of_their_own() -> None:
+    """How often a name occurs says nothing; what is said once of one thing is asked for again."""
+    ours = ("user", "Use key-7=val-5a9dead1c6 and key-8=val-1b2c3d4e5f.")
+    decoys = [("user", f"Archive notebook {n} is old. Spare value 16828c54d6b38{n:03} is unused.") for n in range(30)]
+    lines = shown(ours, *decoys, room=60)
+    assert "key-7=val-5a9dead1c6" in lines
+    assert "key-8=val-1b2c3d4e5f" in lines
