@@ -20,7 +20,7 @@ UNITS = (
 """What a hostile text repeats."""
 LISTED = (
     "facts.action_tools", "facts.actions", "facts.outcomes",
-    "facts.extraction", "facts.labels", "facts.notes", "facts.prose",
+    "facts.extraction", "facts.labels", "facts.notes", "facts.pairs", "facts.prose", "facts.remarks", "facts.series",
     "facts.commands", "facts.demands", "facts.demands_abroad", "facts.directive_sentences", "facts.directives",
     "facts.own_voice", "facts.pasted", "facts.patterns", "facts.quotations", "facts.withdrawals",
     "recall.by_words", "recall.passages", "recall.query", "recall.ranking", "recall.reader", "recall.search",

@@ -55,7 +55,7 @@ def test_a_report_says_what_is_over_the_bar(monkeypatch, capsys):
         yield linear.Piece("good", len)
         yield linear.Piece("bad", re.compile("a+b").search)
 
-    monkeypatch.setattr(linear, "suspicion", lambda piece, unit, ending: 1.0)
+    monkeypatch.setattr(linear, "suspicion", lambda piece, unit, ending: (1.0, 0.0))
     monkeypatch.setattr(
         linear,
         "measured",
