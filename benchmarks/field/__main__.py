@@ -13,11 +13,12 @@ from dataclasses import fields
 from pathlib import Path
 
 from benchmarks.field import pictures
+from benchmarks.field.cell import play
 from benchmarks.field.contestants import entries, own
 from benchmarks.field.grid import Grid, faults_table, in_own_process, load, run_grid, save
-from benchmarks.field.measure import Prices, Result, play
 from benchmarks.field.model import Traits
 from benchmarks.field.report import markdown
+from benchmarks.field.result import Prices, Result
 from benchmarks.field.scenarios import RECORDING, ROOT, scenarios
 
 PAGE = ROOT / "docs" / "benchmarks.md"

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from benchmarks.field.grid import MAIN, Grid
-from benchmarks.field.measure import Result
 from benchmarks.field.model import CODE, PROSE
+from benchmarks.field.result import Result
 
 Show = Callable[[float], str]
 

@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any
 
 from benchmarks.field.contestants import FRUGAL, entries
-from benchmarks.field.measure import Result
+from benchmarks.field.result import Result
 from benchmarks.field.scenarios import ROOT, scenarios
 
 MAIN = "airline-480k"

@@ -7,115 +7,19 @@ import os
 import resource
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from importlib import metadata
 from statistics import fmean
-from typing import Any
 
 from benchmarks.field.contestants import Entry, FieldTerms
-from benchmarks.field.model import CODE, PROSE, Fact, StandIn, Traits, kind_of, plant
+from benchmarks.field.model import CODE, PROSE, Fact, StandIn, kind_of
+from benchmarks.field.result import Prices, Result
 from benchmarks.field.scenarios import Scenario
-from benchmarks.field.views import HEADS, Count, Counting, Views
-from benchmarks.field.virtual import run_virtually
-from benchmarks.peers import Contestant, LoopClock, Row, Terms, text_of
+from benchmarks.field.views import HEADS, Counting, Views
+from benchmarks.peers import Contestant, Row, text_of
 from context_summarize.messages.pairs import broken_pairs
-from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 
 _CONVERSIONS = 20
 """Requests between two looks at what the adapter's conversion costs."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
-    """Prices of tokens; one of uncached input is the unit."""
-
-    read: float = 0.1
-    """From a provider's prompt cache."""
-    write: float = 1.25
-    """Into it."""
-    output: float = 5.0
-
-
-@dataclass(slots=True)
-class Result:
-    """What one contestant did in one session."""
-
-    name: str
-    title: str
-    scenario: str
-    seed: int
-    keep: float = 0.95
-    """Chance with which the stand-in kept a fact."""
-    tokens: int = 0
-    """Of the session."""
-    requests: int = 0
-    facts_end: float = 0.0
-    """Share of the planted facts that the last view holds."""
-    facts_mean: float = 0.0
-    """Mean over the requests, of the facts planted so far."""
-    facts_by: dict[str, float] = field(default_factory=dict)
-    """The same as `facts_end` for each role and each kind."""
-    facts_equal: float = 0.0
-    """Share in the last view cut down to `EQUAL` of the budget, its oldest verbatim rows first."""
-    lost_turns: int = 0
-    errors: dict[str, int] = field(default_factory=dict)
-    broken_pairs: int = 0
-    """Views."""
-    over_budget: int = 0
-    not_user_first: int = 0
-    """Views whose first row of the conversation is not a user's."""
-    calls: int = 0
-    refused: int = 0
-    read: int = 0
-    """Tokens that the summariser read."""
-    wrote: int = 0
-    largest_input: int = 0
-    view_mean: float = 0.0
-    stable: float = 0.0
-    """Share of all view tokens that stood in the same place in the request before."""
-    price_main: float = 0.0
-    price_summaries: float = 0.0
-    waited: float = 0.0
-    """As a share of the model's own latency."""
-    waited_worst: float = 0.0
-    """Seconds."""
-    boundaries: int = 0
-    """Requests that did more than grow at the end."""
-    cpu_mean: float = 0.0
-    """Milliseconds a request, as the other two."""
-    cpu_p50: float = 0.0
-    cpu_p99: float = 0.0
-    cpu_counting: float = 0.0
-    """Milliseconds a request that the peer's counting would add if the benchmark did not cache counts for it."""
-    cpu_growth: float = 0.0
-    """Mean CPU of the last fifth of the requests over that of the first fifth after the first boundary."""
-    memory: float = 0.0
-    """Megabytes that the process grew by."""
-    calls_after_restart: int | None = None
-    facts_after_restart: float | None = None
-    """Facts in the first view of the new process for each one in the last view of the old."""
-    series: list[tuple[int, int]] = field(default_factory=list)
-    """(tokens of the session so far, tokens of the view)."""
-    waits: list[tuple[int, float]] = field(default_factory=list)
-    """(tokens of the session so far, seconds waited) where a request waited."""
-    versions: dict[str, str] = field(default_factory=dict)
-    seconds: float = 0.0
-    """Of real time."""
-
-    @property
-    def price(self) -> float:
-        """Of the whole session, the model's own output aside, which is the same for all."""
-        return self.price_main + self.price_summaries
-
-    @property
-    def cpu_whole(self) -> float:
-        """Milliseconds a request, counting without a cache included."""
-        return self.cpu_mean + self.cpu_counting
-
-    def as_json(self) -> dict[str, Any]:
-        """For another process."""
-        return asdict(self)
 
 
 EQUAL = 0.25
@@ -336,48 +240,3 @@ def _peak_memory() -> float:
     """Megabytes; the kernel gives kilobytes, on macOS bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak / 1024 if os.uname().sysname != "Darwin" else peak / 1024**2
-
-
-def play(entry: Entry, scenario: Scenario, seed: int, traits: Traits, prices: Prices, trigger: float = 0.7) -> Result:
-    """One cell of the grid.
-
-    Raises:
-        ImportError: the contestant is not installed.
-        ValueError: its adapter does not convert the session without loss.
-    """
-    rows, facts = plant(scenario.rows(), scenario.facts, seed)
-
-    async def main() -> Result:
-        counter = TokenCounter()
-        await counter.load()
-        terms, model = _terms(scenario, rows, counter.count, seed, traits, trigger)
-        if entry.make(terms).convert(rows) != list(rows):
-            raise ValueError("its adapter does not convert the rows without loss")
-        result = await Play(entry, scenario, rows, facts, terms, model, prices).run()
-        result.versions = {name: metadata.version(name) for name in entry.make.packages}
-        return result
-
-    return run_virtually(main())
-
-
-def _terms(
-    scenario: Scenario, rows: Sequence[Row], count: Count, seed: int, traits: Traits, trigger: float
-) -> tuple[FieldTerms, StandIn]:
-    """Contestants count with a cache of their own: what the measuring counts warms nobody's."""
-    window = max(scenario.budget, scenario.other_budget or 0) + traits.max_output
-    settled = Traits(**{**asdict(traits), "window": window})
-    model = StandIn(count, settled, seed)
-    system = "\n\n".join(text_of(row) for row in rows if row["role"] == "system")
-    spoken = [row for row in rows if row["role"] != "system"]
-    mean = Terms(answer=model.ask_plainly, count=count, budget=1).size(spoken) / max(1, len(spoken))
-    terms = FieldTerms(
-        answer=model.ask_plainly,
-        reads=model.ask,
-        count=Counting(count),
-        budget=scenario.budget,
-        trigger=trigger,
-        system=system,
-        mean_row=mean,
-        clock=LoopClock(),
-    )
-    return terms, model

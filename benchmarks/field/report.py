@@ -24,8 +24,9 @@ from benchmarks.field.columns import (
 )
 from benchmarks.field.contestants import FRUGAL, entries, who_is_who
 from benchmarks.field.grid import MAIN, SLOW, Grid
-from benchmarks.field.measure import EQUAL, Prices
+from benchmarks.field.measure import EQUAL
 from benchmarks.field.model import Traits
+from benchmarks.field.result import Prices
 from benchmarks.field.scenarios import scenarios
 
 AGAINST = (

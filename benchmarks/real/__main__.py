@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.field.contestants import entries
-from benchmarks.field.measure import Prices
 from benchmarks.field.model import Traits
+from benchmarks.field.result import Prices
 from benchmarks.real import pi, pictures, readme, recall
 from benchmarks.real.chats import DATA, DataMissingError
 from benchmarks.real.figures import Figures, figures

@@ -15,8 +15,9 @@ from dataclasses import asdict, dataclass
 from types import FrameType
 
 from benchmarks.field.contestants import Entry, FieldTerms, entries
-from benchmarks.field.measure import Play, Prices, Result
+from benchmarks.field.measure import Play
 from benchmarks.field.model import StandIn, Traits
+from benchmarks.field.result import Prices, Result
 from benchmarks.field.scenarios import Scenario
 from benchmarks.field.views import HEADS, Count, Counting
 from benchmarks.field.virtual import run_virtually

@@ -9,9 +9,9 @@ from datetime import date
 from importlib import metadata
 
 from benchmarks.field.contestants import entries, who_is_who
-from benchmarks.field.measure import Prices
 from benchmarks.field.model import Traits
 from benchmarks.field.report import units
+from benchmarks.field.result import Prices
 from benchmarks.real.figures import OURS, Figures
 from benchmarks.real.judge import Judged
 from benchmarks.real.results import Key

@@ -14,15 +14,15 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from benchmarks.field.contestants import entries
-from benchmarks.field.measure import Prices
 from benchmarks.field.model import Traits
+from benchmarks.field.result import Prices
 from benchmarks.real.chats import Chat
 from benchmarks.real.play import RECALL, Cell, play
 from benchmarks.real.sets import SETS, chats
 
 ROOT = Path(__file__).parents[2]
 _MEASURING = (
-    *("field/measure.py", "field/model.py", "field/views.py", "field/virtual.py", "peers/base.py"),
+    *("field/measure.py", "field/result.py", "field/model.py", "field/views.py", "field/virtual.py", "peers/base.py"),
     *("real/play.py", "real/scoring.py", "real/recall.py", "real/pins.json"),
     *("real/chats.py", "real/beam.py", "real/locomo.py", "real/lost.py", "real/pi.py", "real/recordings.py"),
 )

@@ -1,4 +1,4 @@
-"""`benchmarks/faults.py` with our own contestant alone: the figures that docs/reliability-peers.md shows for it."""
+"""`benchmarks/faults` with our own contestant alone: the figures that docs/reliability-peers.md shows for it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from typing import Any
 
 import pytest
 
-from benchmarks import faults, peers
+from benchmarks import peers
+from benchmarks.faults.outcome import CALLS_PER_REQUEST
+from benchmarks.faults.playing import Report, run
+from benchmarks.faults.report import markdown
+from benchmarks.faults.summariser import BUDGET, FACT, FACTS, FAULTS, planted
 
 
 @pytest.fixture(scope="module")
-def report() -> faults.Report:
+def report() -> Report:
     """One run of every fault."""
     logging.disable(logging.CRITICAL)
     try:
-        return asyncio.run(faults.run((peers.Ours,)))
+        return asyncio.run(run((peers.Ours,)))
     finally:
         logging.disable(logging.NOTSET)
 
 
-@pytest.mark.parametrize("fault", faults.FAULTS)
-async def test_every_turn_survives_within_the_budget_with_its_pairs(report: faults.Report, fault: str) -> None:
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_every_turn_survives_within_the_budget_with_its_pairs(report: Report, fault: str) -> None:
     outcome = next(one for one in report.outcomes if one.fault == fault)
     assert outcome.requests > 150
     assert outcome.lost_turns == 0, outcome.errors
@@ -31,25 +35,25 @@ async def test_every_turn_survives_within_the_budget_with_its_pairs(report: faul
     assert outcome.broken_pairs == 0
     assert outcome.lost_rows == 0
     assert outcome.calls > 0
-    assert outcome.calls_per_request <= faults.CALLS_PER_REQUEST
+    assert outcome.calls_per_request <= CALLS_PER_REQUEST
     assert report.broken == []
 
 
-async def test_a_sound_summariser_keeps_every_fact(report: faults.Report) -> None:
-    assert next(one for one in report.outcomes if one.fault == "none").facts == faults.FACTS
+async def test_a_sound_summariser_keeps_every_fact(report: Report) -> None:
+    assert next(one for one in report.outcomes if one.fault == "none").facts == FACTS
 
 
 def test_a_hundred_different_facts_are_planted_in_user_rows() -> None:
-    rows = faults.planted()
-    found = [(row["role"], fact) for row in rows for fact in faults.FACT.findall(peers.text_of(row))]
-    assert len({fact for _, fact in found}) == faults.FACTS == len(found)
+    rows = planted()
+    found = [(row["role"], fact) for row in rows for fact in FACT.findall(peers.text_of(row))]
+    assert len({fact for _, fact in found}) == FACTS == len(found)
     assert {role for role, _ in found} == {"user"}
 
 
-async def test_the_table_has_a_line_for_every_fault_and_names_what_was_not_run(report: faults.Report) -> None:
-    table = faults.markdown(report, faults.BUDGET)
+async def test_the_table_has_a_line_for_every_fault_and_names_what_was_not_run(report: Report) -> None:
+    table = markdown(report, BUDGET)
     lines = [line for line in table.splitlines() if line.startswith("|")]
-    assert len(lines) == 2 + len(faults.FAULTS)
+    assert len(lines) == 2 + len(FAULTS)
     assert len({line.count("|") for line in lines}) == 1
     assert "amplifier-core" in table
 
@@ -61,10 +65,10 @@ async def test_a_peer_that_is_not_installed_is_said_to_be_missing() -> None:
         def __init__(self, terms: peers.Terms) -> None:
             raise ModuleNotFoundError("No module named 'absent'")
 
-    report = await faults.run((Absent,), rows=20, facts=5)
+    report = await run((Absent,), rows=20, facts=5)
     assert report.outcomes == []
     assert "not installed" in report.missing["absent"]
-    assert "Not run: absent" in faults.markdown(report, faults.BUDGET)
+    assert "Not run: absent" in markdown(report, BUDGET)
 
 
 async def test_a_lossy_adapter_is_not_measured() -> None:
@@ -74,7 +78,7 @@ async def test_a_lossy_adapter_is_not_measured() -> None:
         def convert(self, rows: Any) -> list[peers.Row]:
             return list(rows)[1:]
 
-    report = await faults.run((Lossy,), rows=20, facts=5)
+    report = await run((Lossy,), rows=20, facts=5)
     assert report.outcomes == []
     assert "without loss" in report.missing["lossy"]
 
@@ -101,7 +105,7 @@ async def test_what_a_contestant_does_wrong_is_counted() -> None:
         async def close(self) -> None:
             pass
 
-    report = await faults.run((Careless,), faults=("none",), rows=60, facts=5)
+    report = await run((Careless,), faults=("none",), rows=60, facts=5)
     (outcome,) = report.outcomes
     assert outcome.lost_turns == outcome.errors["RuntimeError"] > 0
     assert outcome.over_budget > 0

@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from benchmarks.field import __main__ as command
-from benchmarks.field import grid, measure, model, report, scenarios, views
+from benchmarks.field import cell as cells
+from benchmarks.field import grid, model, report, scenarios, views
 from benchmarks.field.contestants import FRUGAL, Entry, entries, own, profiles
+from benchmarks.field.result import Prices, Result
 from benchmarks.field.virtual import run_virtually
 from benchmarks.peers import DoesNotFit, KeepLast, Ours, Row, Terms, text_of
 
@@ -25,19 +27,19 @@ OURS, PLAIN = Entry("ours", Ours, "ours"), Entry("KeepLast", KeepLast, "plain")
 
 def play(
     entry: Entry = OURS, scenario: scenarios.Scenario = SMALL, seed: int = 0, traits: model.Traits | None = None
-) -> measure.Result:
+) -> Result:
     """One cell."""
-    return measure.play(entry, scenario, seed, traits or model.Traits(), measure.Prices())
+    return cells.play(entry, scenario, seed, traits or model.Traits(), Prices())
 
 
 @pytest.fixture(scope="module")
-def ours() -> measure.Result:
+def ours() -> Result:
     """This module in the small session."""
     return play()
 
 
 @pytest.fixture(scope="module")
-def plain() -> measure.Result:
+def plain() -> Result:
     """The plain baseline in the small session."""
     return play(PLAIN)
 
@@ -182,7 +184,7 @@ def test_copies_of_the_recording_differ_in_their_ids_and_keep_their_sense() -> N
 # --- measures -----------------------------------------------------------------------------------------------------
 
 
-def test_this_module_keeps_more_than_the_newest_rows_do(ours: measure.Result, plain: measure.Result) -> None:
+def test_this_module_keeps_more_than_the_newest_rows_do(ours: Result, plain: Result) -> None:
     """The control: the measures tell a contestant that summarises from one that forgets."""
     assert ours.facts_end > 0.7 > 0.3 > plain.facts_end
     assert ours.facts_equal > plain.facts_equal
@@ -193,13 +195,13 @@ def test_this_module_keeps_more_than_the_newest_rows_do(ours: measure.Result, pl
     assert ours.boundaries > 2
 
 
-def test_nothing_breaks_in_this_module(ours: measure.Result) -> None:
+def test_nothing_breaks_in_this_module(ours: Result) -> None:
     """The promises, counted view by view."""
     broken = (ours.lost_turns, ours.over_budget, ours.broken_pairs, ours.not_user_first, ours.refused)
     assert broken == (0, 0, 0, 0, 0)
 
 
-def test_a_cell_is_the_same_again(ours: measure.Result) -> None:
+def test_a_cell_is_the_same_again(ours: Result) -> None:
     """Everything but CPU, memory and real time follows from the seed."""
     free = ("cpu_mean", "cpu_p50", "cpu_p99", "cpu_growth", "memory", "seconds")
     first, second = ({key: value for key, value in asdict(one).items() if key not in free} for one in (ours, play()))
@@ -294,12 +296,12 @@ def test_a_lossy_adapter_is_not_measured() -> None:
 # --- grid and report ----------------------------------------------------------------------------------------------
 
 
-def fake(cell: grid.Cell) -> measure.Result:
+def fake(cell: grid.Cell) -> Result:
     """Results that tell contestants apart; one cannot be run, and the one with the most facts breaks the budget."""
     if cell.contestant == "Hermes":
         raise RuntimeError("not installed")
     facts = {"ours": 0.9, "Strands": 0.5, "PydanticAI": 0.4, "LangChain": 0.3, "AgentFramework": 1.0}
-    result = measure.Result(cell.contestant, cell.contestant, cell.scenario, cell.seed, tokens=1_000, requests=10)
+    result = Result(cell.contestant, cell.contestant, cell.scenario, cell.seed, tokens=1_000, requests=10)
     result.keep = cell.keep or 0.95
     result.facts_end = (facts.get(cell.contestant, 0.1) + cell.seed / 100) * result.keep / 0.95
     result.over_budget = 3 if cell.contestant == "AgentFramework" else 0
@@ -335,7 +337,7 @@ def test_every_profile_is_a_contestant_with_its_own_trigger() -> None:
 
 def test_the_report_names_everyone_and_what_was_not_run(whole: grid.Grid) -> None:
     """Tables are whole, ranges are shown, and what a stand-in cannot tell comes first."""
-    page = report.markdown(whole, ["frontier.svg"], "make bench-field", measure.Prices(), model.Traits())
+    page = report.markdown(whole, ["frontier.svg"], "make bench-field", Prices(), model.Traits())
     assert "cannot show" in page.split("\n\n")[1]
     assert "Not run: Hermes" in page
     assert "OddError × 2" in page
@@ -360,7 +362,7 @@ def test_a_grid_is_kept_and_read_again(whole: grid.Grid, tmp_path: Path) -> None
     """The report of a saved grid is that of the grid."""
     grid.save(whole, tmp_path / "grid.json")
     again = grid.load(tmp_path / "grid.json")
-    made = [report.markdown(one, [], "x", measure.Prices(), model.Traits()) for one in (whole, again)]
+    made = [report.markdown(one, [], "x", Prices(), model.Traits()) for one in (whole, again)]
     assert made[0] == made[1]
 
 

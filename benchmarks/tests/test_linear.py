@@ -8,7 +8,8 @@ from collections.abc import Iterator
 import pytest
 
 from benchmarks import linear
-from benchmarks.linear import BAR, FLOOR, LONG, SHORT, Growth, hostile, normalisations, patterns, worst
+from benchmarks.linear import BAR, FLOOR, Growth, hostile, normalisations, patterns, worst
+from benchmarks.linear_lists import LONG, SHORT, UNITS
 from context_summarize.redaction.formats import FORMATS
 
 
@@ -35,7 +36,7 @@ def test_the_worst_is_the_steepest_and_of_equals_the_slowest():
     assert worst([growth(1.0, 4.0), growth(2.0, 8.0, "y")]).name == "y"
 
 
-@pytest.mark.parametrize("unit", linear.UNITS, ids=repr)
+@pytest.mark.parametrize("unit", UNITS, ids=repr)
 def test_a_hostile_text_is_as_long_as_it_should_be(unit):
     text = hostile(unit, "!", SHORT)
     assert SHORT - len(unit) < len(text) <= SHORT + 1
@@ -54,7 +55,7 @@ def test_a_report_says_what_is_over_the_bar(monkeypatch, capsys):
         yield linear.Piece("good", len)
         yield linear.Piece("bad", re.compile("a+b").search)
 
-    monkeypatch.setattr(linear, "suspicion", lambda piece, unit, ending: 1.0)
+    monkeypatch.setattr(linear, "suspicion", lambda piece, unit, ending: (1.0, 0.0))
     monkeypatch.setattr(
         linear,
         "measured",

@@ -7,8 +7,8 @@ from concurrent.futures import Executor, Future
 
 import pytest
 
-from benchmarks.field.measure import Prices
 from benchmarks.field.model import Traits
+from benchmarks.field.result import Prices
 from benchmarks.real import __main__ as command
 from benchmarks.real import figures, lost, pi, readme, recordings, results, sets
 from benchmarks.real.chats import Chat, DataMissingError, Message, Question

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import pairwise
 
 from context_summarize.background import Steps, finished
 from context_summarize.facts.extraction import extract_facts, head_and_tail
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.ledger import ledger_steps
-from context_summarize.facts.ledger_lines import format_ledger
+from context_summarize.facts.ledger_lines import LEDGER_LINE, format_ledger
 from context_summarize.facts.patterns import one_line, shortened
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.calls import calls_in
 from context_summarize.transcript.rows import RenderedRow
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
+_SAID_LINE = "The user said:"
+_HEADINGS = (_SAID_LINE, LEDGER_LINE)
 
 
 def fallback_text(
@@ -36,7 +40,7 @@ def fallback_parts(
     text = FALLBACK_LINE
     room = max_tokens - count(text)
     if asked := _user_lines(rows, room * 2 // 5, count):
-        text += "\nThe user said:\n" + "\n".join(asked)
+        text += f"\n{_SAID_LINE}\n" + "\n".join(asked)
     yield
     room = max_tokens - count(text)
     if called := _cut_lines(_call_lines(rows), room // 5, count):
@@ -56,23 +60,49 @@ def joining_steps(texts: Sequence[str], max_tokens: int, count: Count) -> Steps[
     """The texts of neighbouring nodes, oldest first, as one text of at most `max_tokens`.
 
     A text that is too long keeps its first lines. The newest text's share is one and a half times the oldest's. A
-    short text leaves its unused share to the others. The first line of fallback summaries appears once.
+    short text leaves its unused share to the others. The first line of fallback summaries appears once, and so does the
+    heading of user words that follow each other. A heading that would stand over nothing is left out.
     """
     bodies = [text.removeprefix(FALLBACK_LINE).strip() for text in texts]
     head = FALLBACK_LINE + "\n\n" if any(text.startswith(FALLBACK_LINE) for text in texts) else ""
     bodies = [body for body in bodies if body]
-    whole = (head + "\n\n".join(bodies)).strip()
+    whole = ""
+    for body in bodies:
+        whole = _with_body(whole, body, None)
+    whole = (head + whole).strip()
     if count(whole) <= max_tokens:
         return whole
     room = max_tokens - count(head) - len(bodies)
     yield
     shares = _shares([count(body) for body in bodies], max(room, 0))
-    cut: list[str] = []
+    text = ""
     for body, share in zip(bodies, shares, strict=True):
         yield
-        cut.append(_cut_lines(body, share, count))
+        text = _with_body(text, body, partial(_cut_lines, room=share, count=count))
     yield
-    return _cut_lines((head + "\n\n".join(body for body in cut if body)).strip(), max_tokens, count)
+    return _cut_lines((head + text).strip(), max_tokens, count)
+
+
+def _with_body(text: str, body: str, cut: Callable[[str], str] | None) -> str:
+    """The text and, behind it, what `cut` leaves of a body; user words go on in the list that the text ends in."""
+    goes_on = body.startswith(f"{_SAID_LINE}\n- ") and _ends_in_user_words(text)
+    body = body.removeprefix(f"{_SAID_LINE}\n") if goes_on else body
+    body = _without_empty_headings(cut(body) if cut else body)
+    between = "\n" if goes_on else "\n\n"
+    return between.join(part for part in (text, body) if part)
+
+
+def _ends_in_user_words(text: str) -> bool:
+    lines = text.split("\n")
+    while len(lines) > 1 and lines[-1].startswith("- "):
+        lines.pop()
+    return lines[-1] == _SAID_LINE
+
+
+def _without_empty_headings(text: str) -> str:
+    lines = [line for line in text.split("\n") if line.strip() != "-"]
+    kept = [line for line, below in pairwise([*lines, ""]) if line not in _HEADINGS or below.strip()]
+    return "\n".join(kept).strip()
 
 
 def _user_lines(rows: Sequence[RenderedRow], room: int, count: Count) -> list[str]:

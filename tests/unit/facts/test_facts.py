@@ -449,6 +449,26 @@ def test_fallback_summaries_that_fit_are_joined_whole_and_say_once_what_they_are
     assert join_fallbacks([], 10, count) == ""
 
 
+def test_user_words_that_follow_each_other_stand_under_one_heading() -> None:
+    """A second heading would say nothing; behind anything else it stands again, and a model's list is no user word."""
+    texts = ["The user said:\n- one", "The user said:\n- two\nCalls made: bash", "The user said:\n- three", "- four"]
+    joined = "The user said:\n- one\n- two\nCalls made: bash\n\nThe user said:\n- three\n\n- four"
+    assert join_fallbacks(texts, 100, count) == joined
+
+
+@pytest.mark.parametrize("room", range(8, 120, 4))
+def test_no_heading_of_a_joined_text_stands_over_nothing(room: int) -> None:
+    """However small each text's share is, also where texts are joined a second time."""
+    text = f"The user said:\n- Please look at this.\nCalls made: bash\n{LEDGER_LINE}\namounts: $152"
+    ledger = f"{LEDGER_LINE}\ncommands: ls"
+    once = join_fallbacks([text, ledger, text, text], 2 * room, count)
+    for joined in (once, join_fallbacks([once, ledger, text, once], room, count)):
+        lines = [*joined.split("\n"), ""]
+        headings = [at for at, line in enumerate(lines) if line in ("The user said:", LEDGER_LINE)]
+        assert all(lines[at + 1].strip(" -") for at in headings)
+        assert count(joined) <= 2 * room
+
+
 def test_joining_cuts_line_wise_and_favours_the_newest() -> None:
     """The newest keeps half as much again as the oldest; a short one leaves its share to the others."""
     texts = ["\n".join(f"{name} line {n:04d}" for n in range(100)) for name in ("old", "mid", "new")]

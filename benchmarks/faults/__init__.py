@@ -1,0 +1,1 @@
+"""A failing summariser, contestant by contestant: `python -m benchmarks.faults`."""

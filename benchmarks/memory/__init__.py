@@ -1,0 +1,1 @@
+"""What a long memory costs and keeps: `python -m benchmarks.memory`."""
