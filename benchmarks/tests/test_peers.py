@@ -163,7 +163,7 @@ async def test_other_settings_of_ours_are_contestants_of_their_own() -> None:
     model = Model()
     rows = tool_session(40, size=800)
     views, largest = {}, {}
-    for made in (peers.Ours, peers.OursUserRole, peers.ours_with("early", compact_threshold=0.4, target_usage=0.2)):
+    for made in (peers.Ours, peers.OursUserRole, peers.ours_with("early", compact_threshold=0.3, target_usage=0.1)):
         one = made(terms_for(model))
         served = await play(one, rows)
         views[made.title] = served[-1]

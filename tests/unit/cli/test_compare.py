@@ -117,7 +117,8 @@ def test_a_recording_without_an_assistant_costs_nothing(tmp_path):
 
 def test_where_nothing_compacts_no_config_is_recommended_and_a_window_is_named_that_would(session):
     """Its prices differ by what is prefetched alone; the named window holds what is said of it."""
-    options = ("--config", "keep_recent=3", "--config", "prefetch_threshold=none keep_recent=2")
+    high = "compact_threshold=0.7 target_usage=0.3"
+    options = ("--config", f"{high} keep_recent=3", "--config", f"{high} prefetch_threshold=none keep_recent=2")
     told = call("compare", session, *options)
 
     said = " ".join(told.stdout.split())

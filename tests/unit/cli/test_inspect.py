@@ -139,7 +139,7 @@ def test_a_session_that_stands_above_the_threshold_is_not_told_that_it_will_comp
 
     shown = " ".join(call("inspect", store(tmp_path / "a.jsonl", rows), *NARROW).stdout.split())
 
-    assert re.search(r"When 3,\d+ tokens now, the threshold is 2,800: a compaction runs as soon as it frees", shown)
+    assert re.search(r"When 3,\d+ tokens now, the threshold is 1,800: a compaction runs as soon as it frees", shown)
 
 
 def test_a_merged_summary_is_measured_against_its_messages(session):
