@@ -4,6 +4,8 @@ A mutant within a function runs in a fork of a process that has collected the te
 outside functions (constants, defaults) is imported anew with the change, in a fork that has no module of the project.
 """
 
+# ruff: noqa: T201 - what it prints is its output
+
 from __future__ import annotations
 
 import contextlib
@@ -32,7 +34,7 @@ from mutants import Mutant
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "context_summarize"
 WAIT = 2.0
-"""Seconds on the clock for each second of processor time that a mutant may take."""
+"""Seconds on the clock for each second of processor time that a mutant may take on an idle machine."""
 SURVIVED, KILLED, OTHER_SHAPE = 0, 1, 3
 """What the process of a mutant ends with; any other end (a signal, no memory) is a killed mutant as well."""
 OPTIONS = ("-qq", "--no-header", "-n", "0", "-p", "no:cacheprovider")
@@ -47,6 +49,10 @@ class Baseline:
     """Module → line → the tests that reach it."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Test → how long it takes."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Test that fails, twice → how, in one line."""
+    unsteady: set[str] = field(default_factory=set)
+    """Tests that passed when they were run again: a failure of theirs finds no mutant."""
 
 
 @dataclass(slots=True)
@@ -96,7 +102,8 @@ def run_all(works: Iterable[tuple[Work, Callable[[], int], float]], jobs: int) -
     waiting, running = iter(works), dict[int, tuple[Work, float]]()
     while True:
         for work, run, seconds in waiting:
-            running[forked(run, seconds=int(seconds))] = (work, time.monotonic() + WAIT * seconds)
+            busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+            running[forked(run, seconds=int(seconds))] = (work, time.monotonic() + WAIT * busy * seconds)
             if len(running) >= jobs:
                 break
         if not running:
@@ -165,9 +172,12 @@ class Collected:
         settings.load_profile("mutate")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """How long each test takes."""
+        """How long each test takes, and which fail."""
         seconds = self._baseline.seconds
         seconds[report.nodeid] = seconds.get(report.nodeid, 0.0) + report.duration
+        if report.failed:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            self._baseline.failed[report.nodeid] = " ".join(str(crash or report.longrepr).split())
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """The whole run."""
@@ -178,9 +188,16 @@ class Collected:
             importlib.import_module(f"context_summarize.{module.replace('/', '.')}")
         measured = self._answer.with_suffix(".baseline")
         child = forked(lambda: self._measure(session, measured))
-        if os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
-            raise session.Interrupted("the tests fail without a mutant")
+        end = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        if not measured.exists():
+            raise session.Interrupted(f"the process of the tests without a mutant ended with {end}")
         self._baseline = pickle.loads(measured.read_bytes())
+        for nodeid in sorted(self._baseline.unsteady):
+            print(f"left out, it fails now and then: {nodeid}")
+        for nodeid, how in self._baseline.failed.items():
+            print(f"fails without a mutant: {nodeid}\n    {how}")
+        if self._baseline.failed:
+            raise session.Interrupted("tests fail without a mutant")
         run_all((self._prepared(session, work) for work in self._works), self._jobs)
         self._answer.write_bytes(pickle.dumps([work.end for work in self._works]))
         return True
@@ -196,11 +213,16 @@ class Collected:
         data = watched.get_data()
         for module in modules:
             self._baseline.reached[module] = data.contexts_by_lineno(str(path_of(module)))
+        failed = set(self._baseline.failed)
+        self._baseline.failed.clear()
+        for nodeid in sorted(failed):
+            self._run(session, [nodeid])
+        self._baseline.unsteady = failed - set(self._baseline.failed)
         answer.write_bytes(pickle.dumps(self._baseline))
-        return KILLED if session.testsfailed else SURVIVED
+        return SURVIVED
 
     def _run(self, session: pytest.Session, nodeids: Sequence[str]) -> int:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.mkdtemp())
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.mkdtemp(dir=self._answer.parent)
         for at, nodeid in enumerate(nodeids):
             item = self._items[nodeid]
             following = self._items[nodeids[at + 1]] if at + 1 < len(nodeids) else None
@@ -213,7 +235,7 @@ class Collected:
         """The mutant with what to run, and the seconds that this may take."""
         lines = self._baseline.reached[work.module]
         tests = sorted(
-            {test for test in lines.get(work.mutant.line, []) if test.startswith(work.tests)},
+            {test for test in lines.get(work.mutant.line, []) if test.startswith(work.tests)} - self._baseline.unsteady,
             key=lambda test: self._baseline.seconds.get(test, 0.0),
         )
 
@@ -227,7 +249,7 @@ def run_functions(works: Sequence[Work], jobs: int) -> None:
     """Run the mutants within functions.
 
     Raises:
-        SystemExit: the tests fail without a mutant, or cannot be collected.
+        SystemExit: the tests fail without a mutant, twice, or cannot be collected.
     """
     with tempfile.TemporaryDirectory() as folder:
         answer = Path(folder) / "answer"
@@ -236,7 +258,7 @@ def run_functions(works: Sequence[Work], jobs: int) -> None:
         child = forked(lambda: int(pytest.main(arguments, [Collected(works, jobs, answer)])), silent=False)
         os.waitpid(child, 0)
         if not answer.exists():
-            sys.exit("the tests do not pass without a mutant: see `python -m pytest " + " ".join(files) + "`")
+            sys.exit("no mutant was run; see above. The tests: `python -m pytest " + " ".join(files) + "`")
         for work, end in zip(works, pickle.loads(answer.read_bytes()), strict=True):
             work.end = end
 
@@ -265,10 +287,11 @@ def run_modules(works: Sequence[Work], jobs: int, seconds: float) -> None:
 
     def prepared(work: Work) -> tuple[Work, Callable[[], int], float]:
         def run() -> int:
-            os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.mkdtemp()
+            os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.mkdtemp(dir=folder)
             sys.meta_path.insert(0, Changed(work.module, work.mutant))
             return int(pytest.main([*OPTIONS, "-x", *work.tests]) != 0)
 
         return work, run, seconds
 
-    run_all(map(prepared, works), jobs)
+    with tempfile.TemporaryDirectory() as folder:
+        run_all(map(prepared, works), jobs)

@@ -13,7 +13,7 @@ from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary, expanded
-from context_summarize.core.plan import Ask, Plan, Reason, make_plan
+from context_summarize.core.plan import Ask, Plan, Prefetched, Reason, make_plan
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
@@ -83,7 +83,13 @@ class Scene:
         given = {**self.given, **changes}
         return Limits(**{"view_room": given["own_budget"] - self.system_tokens, **given})
 
-    def plan(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
+    def plan(
+        self,
+        reason: Reason = "threshold",
+        focus: str | None = None,
+        prefetched: Prefetched = None,
+        **changes: Any,
+    ) -> Plan:
         scene = Planned(
             history=self.history,
             builder=self.builder,
@@ -94,7 +100,7 @@ class Scene:
             size_of=lambda node: self.known[node].tokens if node in self.known else None,
             count=count,
         )
-        return make_plan(scene, Ask(reason, focus))
+        return make_plan(scene, Ask(reason, focus, prefetched))
 
     def show(self, node: Node) -> ShownNode:
         text = words(SUMMARY_WORDS, f"sum{node.level}")
@@ -583,3 +589,46 @@ class TestExactness:
         scene = Scene([*talk(16), result("lost", words(5_000)), *talk(2)], keep_recent=6)
         assert scene.view().tokens() < 4_000
         assert (scene.settled().rung, scene.settled().lines) == (1, 0)
+
+
+# --- made of what is ready ------------------------------------------------------------------------------------------
+
+
+def ready_scene(ready: int, **limits: Any) -> Scene:
+    """A view of 3,200 tokens above its threshold, of whose next compaction so many of seven summaries are there."""
+    scene = Scene(talk(16), **limits)
+    scene.known.update((node, scene.show(node)) for node in scene.plan().missing[:ready])
+    return scene
+
+
+def test_a_compaction_for_a_cold_cache_is_made_of_what_is_ready() -> None:
+    """As far as it goes; nothing is asked for."""
+    scene = ready_scene(2)
+    plan = scene.plan("cold_cache")
+    assert (plan.reason, len(plan.nodes), plan.missing) == ("cold_cache", 2, ())
+    assert 0 < plan.freed < scene.plan().freed
+
+
+@pytest.mark.parametrize(("ready", "waits"), [(2, True), (4, True), (5, False)])
+def test_with_room_left_a_compaction_waits_unless_most_of_it_is_ready(ready: int, waits: bool) -> None:
+    """Three quarters of what it would free."""
+    plan = ready_scene(ready).plan(prefetched="room")
+    assert bool(plan.missing) is waits
+
+
+@pytest.mark.parametrize("more", [0.0, 0.001])
+def test_without_room_what_is_ready_is_enough_if_it_frees_enough(more: float) -> None:
+    """It frees `min_fold` of the budget, exactly or more."""
+    scene = ready_scene(2)
+    share = scene.plan("cold_cache").freed / scene.given["own_budget"]
+    plan = scene.plan(prefetched="no room", min_fold=share + more)
+    assert bool(plan.missing) is (more > 0)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_without_room_what_is_ready_is_enough_if_it_leads_below_the_threshold(more: int) -> None:
+    """A view at the threshold would be compacted again at once."""
+    scene = ready_scene(2)
+    left = scene.plan("cold_cache").tokens_after
+    plan = scene.plan(prefetched="no room", threshold=(left + more + 0.5) / scene.given["own_budget"])
+    assert bool(plan.missing) is (more == 0)
