@@ -11,7 +11,7 @@ BEGIN, END = "<!-- make bench-real writes this: begin -->", "<!-- end -->"
 
 COMMAND = "`make bench-real`"
 TOLD = {
-    "near": "values of the conversation near the words that say what they are",
+    "near": "questions whose answer, an exact value, stands in the last request near the question's words",
     "instructions kept": "standing instructions kept",
     "price": "price, in uncached input tokens for each token of the session",
     "waiting": "share of the time that is waiting",

@@ -32,6 +32,7 @@ from context_summarize.stores.sqlite_entries import StoreStatistics
 from context_summarize.stores.sqlite_listing import KeptSession, Listing
 
 T = TypeVar("T")
+_NO_FILE = "The file does not exist yet. The first stored summary creates it."
 
 cache_option = click.option(
     "--cache",
@@ -68,7 +69,7 @@ def stats(cache: str | None, as_json: bool) -> None:
     with printing() as out:
         sentence(out, plain(f"Cache file: {found.path}"))
         if not found.path.exists():
-            sentence(out, "The file does not exist yet. The first stored summary creates it.")
+            sentence(out, _NO_FILE)
         out.print(facts(_lines(found)))
 
 
@@ -100,7 +101,7 @@ def list_command(cache: str | None, limit: int, as_json: bool) -> None:
             out.print()
             out.print(_sessions_table(found.sessions[:limit]), width=min(out.width, 120))
         else:
-            sentence(out, "No session has stored a compaction in it.")
+            sentence(out, "No session has stored a compaction in it." if path.exists() else _NO_FILE)
         out.print()
         for line in _below(found, limit):
             sentence(out, line)

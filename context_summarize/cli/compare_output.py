@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from context_summarize.cli.replay_output import NO_ASSISTANT, window_to_see_some
+from context_summarize.cli.replay_output import NO_ASSISTANT, counted, window_to_see_some
 from context_summarize.cli.terminal import heading, one_line, plain, sentence, table
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.comparison import Column, Prices, cheapest, nothing_compacted
@@ -100,16 +100,17 @@ def print_comparison(out: Console, name: str, columns: Sequence[Column], prices:
     out.print()
     sentence(
         out,
-        f"{plain(name)}: {result.messages:,} messages, {result.history_tokens:,} tokens in total, "
-        f"{result.requests:,} requests of at most {result.budget:,} tokens. Summaries by {plain(result.provider)}.",
+        f"{plain(name)}: {counted(result.messages, 'message')}, {result.history_tokens:,} tokens in total, "
+        f"{counted(result.requests, 'request')} of at most {result.budget:,} tokens. "
+        f"Summaries by {plain(result.provider)}.",
     )
     out.print()
     for column in columns:
         out.print(Text.assemble((f"{column.label}  ", "bold"), one_line(column.source)), soft_wrap=True)
     about = (
         f"Prices: ${prices.input:g} for a million tokens in, ${prices.cached:g} cached, ${prices.output:g} out "
-        "(--price-in, --price-cached, --price-out). Percentages compare with A. Green is better, red is worse. "
-        "Made, not shown: summaries written ahead (prefetch) that are in no request of the recording."
+        "(--price-in, --price-cached, --price-out). Percentages beside a figure compare it with A. Green is better, "
+        "red is worse. Made, not shown: summaries that were made in advance (prefetch) and that no request shows."
     )
     heading(out, "Comparison", about)
     for shown in _blocks(out, columns, prices):
@@ -155,16 +156,16 @@ def _cell(figure: _Figure, value: float | None, values: Sequence[float | None], 
             cell.stylize("cyan" if value != first else "")
         elif value in (best, worst):
             cell.stylize("green" if value == best else "red")
-    if percent and first is not None and value != first and first:
+    if percent and figure.shown is not _share and first is not None and value != first and first:
         cell.append(f" {value / first - 1:+.0%}", style="dim")
     return cell
 
 
 def _caveat(columns: Sequence[Column]) -> str:
     text = (
-        "The price is measured, the quality is not. Values kept: of the exact values (ids, amounts, paths) of all "
-        "messages that are summarised at the end, the share that the summaries still hold. Nobody has judged what else "
-        "they say. A cheaper config may remember less."
+        "The price is measured, the quality is not. Values kept looks at the last request: its summaries hold this "
+        "share of the exact values (ids, amounts, paths) of the messages that they replace. What else the summaries "
+        "say is not judged. A cheaper config may remember less."
     )
     if columns[0].result.provider == OfflineProvider.name:
         text += " Code wrote the summaries (offline); a model's have other lengths, which moves all figures a little."

@@ -10,7 +10,7 @@ from typing import Any
 
 from context_summarize.cli.options import read_pair
 from context_summarize.cli.terminal import Refused
-from context_summarize.config import PROFILES
+from context_summarize.config import ALIASES, PROFILES, SETTINGS
 
 DEFAULTS = "defaults"
 """Names the set without any setting."""
@@ -51,10 +51,18 @@ def _pairs(given: str) -> Mapping[str, Any] | None:
     settings: dict[str, Any] = {}
     for item in _split(given.strip()):
         key, value = read_pair(item)
+        if (bare := _bare_setting(value)) is not None:
+            raise Refused(f"--config {given!r}: {bare} has no value; expected KEY=VALUE, such as keep_recent=20")
         if key in settings:
             raise Refused(f"--config {given!r} gives {key} twice; keep one of them")
         settings[key] = value
     return settings
+
+
+def _bare_setting(value: Any) -> str | None:
+    """A setting that stands behind a value without one of its own; None if there is none."""
+    words = re.split(r"[,\s]+", value) if isinstance(value, str) else []
+    return next((word for word in words[1:] if word in SETTINGS or word in ALIASES), None)
 
 
 def _split(text: str) -> Iterator[str]:

@@ -63,8 +63,8 @@ def print_inspection(out: Console, name: str, found: Inspection) -> None:
     out.print()
     sentence(
         out,
-        f"{plain(name)}: {found.rows:,} rows, {found.tokens:,} tokens in total, in a window of {use.window:,} tokens. "
-        f"A request may hold {use.budget:,} of them.",
+        f"{plain(name)}: {_count(found.rows, 'row')}, {found.tokens:,} tokens in total, in a window of "
+        f"{use.window:,} tokens. A request may hold {use.budget:,} of them.",
     )
     heading(out, "Window", "What the next request after the recording would hold.")
     _print_window(out, use)
@@ -78,7 +78,12 @@ def print_inspection(out: Console, name: str, found: Inspection) -> None:
     out.print(facts(_recording(found)))
     heading(out, "Largest rows", "One long tool result can fill a window faster than many turns.")
     out.print(_largest_table(found.largest))
-    heading(out, "Segments", "Each segment gets one summary. ~ marks the size that a summary will be asked to have.")
+    heading(
+        out,
+        "Segments",
+        "Each segment gets one summary. Tokens are measured here; a segment is cut by its bytes. ~ marks the size that "
+        "a summary will be asked to have.",
+    )
     _print_segments(out, found)
     heading(
         out,
@@ -156,14 +161,14 @@ def _takes(read: int, wrote: int) -> str:
 
 
 def _recording(found: Inspection) -> list[tuple[str, str, str]]:
-    length = f"of about {found.segment_tokens:,} tokens; each summary about {found.summary_tokens:,}"
+    length = f"of about {found.segment_tokens:,} tokens at 4 bytes each; a summary: about {found.summary_tokens:,}"
     return [
         ("Rows", f"{found.rows:,}", f"{found.tokens:,} tokens"),
         ("Messages", f"{found.messages:,}", f"{found.unsegmented:,} of them too new for a segment"),
         (
             "Groups",
             f"{found.groups:,}",
-            f"never split, such as a call and its results; at most {found.largest_group} rows",
+            f"rows that stay together (a call and its results); {found.largest_group} in the largest",
         ),
         ("Marked", f"{found.pins:,}", "rows that always stay verbatim: system rows, critical rows"),
         ("Segments", f"{len(found.segments):,}", length),

@@ -86,8 +86,8 @@ def print_result(out: Console, result: ReplayResult, *, show_view: bool = False)
         through = f"a window of {result.window:,} tokens, {result.budget:,} of them for a request"
     sentence(
         out,
-        f"{plain(result.source)}: {result.messages:,} messages, {result.history_tokens:,} tokens in total, replayed "
-        f"with {through}.",
+        f"{plain(result.source)}: {counted(result.messages, 'message')}, {result.history_tokens:,} tokens in total, "
+        f"replayed with {through}.",
     )
     sentence(out, _who(result))
     if show_view and result.last_view:
@@ -96,7 +96,7 @@ def print_result(out: Console, result: ReplayResult, *, show_view: bool = False)
     heading(
         out,
         "Compactions",
-        "Each of these requests had become too large. Summaries then replaced the older part of the conversation. "
+        "Each of these requests had passed the threshold or the budget (Why). Summaries then replaced older messages. "
         "Between two compactions a request only grows at its end.",
     )
     if result.boundaries:
@@ -113,14 +113,15 @@ def print_verdict(out: Console, result: ReplayResult, page: Path) -> None:
     """Print one paragraph: where the report is, and what it tells."""
     what = "All checks passed." if result.failed is None else "A check failed."
     found = (
-        f"{_counted(result.requests, 'request')}, {_counted(len(result.boundaries), 'compaction')}, "
-        f"{_counted(result.provider_calls, 'call')} for summaries"
+        f"{counted(result.requests, 'request')}, {counted(len(result.boundaries), 'compaction')}, "
+        f"{counted(result.provider_calls, 'call')} for summaries"
     )
     sentence(out, f"{plain(str(page))}: the report of {plain(result.source)} ({found}). {what}")
 
 
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else noun + 's'}"
+def counted(number: int, noun: str) -> str:
+    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else many}"
 
 
 def _why_none(result: ReplayResult) -> str:
@@ -189,8 +190,8 @@ def _calls_note(result: ReplayResult) -> str:
         notes.append(f"{every}, fallback summaries replace them")
     if result.unused_summaries:
         notes.append(
-            f"{result.unused_summaries:,} of {result.made_summaries:,} summaries were made ahead (prefetch) and "
-            "are in no request of the recording; a session keeps them for its next compaction"
+            f"no request shows {result.unused_summaries:,} of the {counted(result.made_summaries, 'summary')}: "
+            "made in advance (prefetch) for a later compaction"
         )
     return "; ".join(notes)
 
@@ -216,8 +217,9 @@ def _check_table(result: ReplayResult) -> Table:
     grid.add_column(style="dim")
     for check in result.checks:
         verdict = Text("ok", style="bold green") if check.ok else Text("FAILED", style="bold red")
+        unit = check.unit.removesuffix("s") if check.checked == 1 else check.unit
         count = f"{check.checked:,}" if check.ok else f"{check.broken:,} of {check.checked:,}"
-        grid.add_row(check.name, verdict, f"{count} {check.unit}", check.meaning)
+        grid.add_row(check.name, verdict, f"{count} {unit}", check.meaning)
     return grid
 
 

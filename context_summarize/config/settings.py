@@ -69,7 +69,8 @@ def _in_our_words(error: ValidationError, given: Mapping[str, Any]) -> ConfigErr
     if name not in SETTINGS:
         return _unknown(name)
     says = next(item for item in SETTINGS[name].metadata if isinstance(item, str))
-    return ConfigError(f"{name} {says.format(given[name])}")
+    value = given[name]
+    return ConfigError(f"{name} {says.format(value) if value is not None else says.replace('{!r}', 'none')}")
 
 
 @_with_profiles

@@ -216,5 +216,6 @@ def _require_httpx() -> None:
         import httpx  # noqa: F401
     except ImportError:
         raise ConfigError(
-            'the openai-compatible provider needs httpx, which is not installed; python -m pip install "httpx>=0.27"'
+            "the openai-compatible provider needs httpx, which is not installed; in a checkout: "
+            ".venv/bin/python -m pip install '.[openai-compatible]'; elsewhere: python -m pip install \"httpx>=0.27\""
         ) from None

@@ -57,22 +57,40 @@ def joined(rows: Iterable[tuple[JsonRow, str | None]]) -> tuple[list[JsonRow], l
     """
     found: list[JsonRow] = []
     apart: list[int] = []
-    known: set[str] = set()
-    current: str | None = None
     begun: JsonRow = {}
+    answers = Answers()
     for row, answer in rows:
-        if answer is not None and answer == current:
+        if answers.goes_on(row, answer):
             begun["content"] = [*_blocks(begun["content"]), *_blocks(row["content"])]
             continue
+        if answers.is_apart:
+            apart.append(len(found))
         if answer is not None:
-            if answer in known:
-                apart.append(len(found))
-            known.add(answer)
-            current, begun = answer, row
-        elif not _holds_results(row):
-            current = None
+            begun = row
         found.append(row)
     return found, apart
+
+
+class Answers:
+    """Tells which lines go on with an answer that an earlier line has begun."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._current: str | None = None
+        self.is_apart = False
+        """True if the last line is a part of an earlier answer, but stands apart from it."""
+
+    def goes_on(self, row: JsonRow, answer: str | None) -> bool:
+        """True if the next line's row is a part of the message that was begun last. `answer` as in `joined`."""
+        if answer is not None and answer == self._current:
+            return True
+        self.is_apart = answer in self._known
+        if answer is not None:
+            self._known.add(answer)
+            self._current = answer
+        elif not _holds_results(row):
+            self._current = None
+        return False
 
 
 def _holds_results(row: JsonRow) -> bool:

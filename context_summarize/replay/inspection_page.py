@@ -58,8 +58,9 @@ def render_inspection(found: Inspection, name: str, redact: bool | tuple[str, ..
     policy = f"'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
     use = found.use
     lead = (
-        f"{found.rows:,} rows, {found.tokens:,} tokens in total, in a window of {use.window:,} tokens. A request may "
-        f"hold {use.budget:,} of them. No model was asked: code wrote the summaries."
+        f"{found.rows:,} {'row' if found.rows == 1 else 'rows'}, {found.tokens:,} tokens in total, in a window of "
+        f"{use.window:,} tokens. A request may hold {use.budget:,} of them. No model was asked: code wrote the "
+        "summaries."
     )
     page = Template((folder / "inspection.html").read_text("utf-8"))
     body = "\n".join(_sections(found, build_redactor(redact)))

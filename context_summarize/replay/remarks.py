@@ -1,13 +1,14 @@
-"""What a reader of a recording should know of it: calls without a result, results without a call."""
+"""What a reader of a recording should know of it: odd parts, calls without a result, results without a call."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
+from typing import Any
 
 from context_summarize.core.groups import Grouper
-from context_summarize.messages.reading import analyse
-from context_summarize.messages.rows import Call, JsonRow
+from context_summarize.messages.reading import analyse, block_type, entry_call
+from context_summarize.messages.rows import TEXT_BLOCKS, Call, JsonRow
 from context_summarize.replay.numbering import message_numbers, named
 
 _NAMED = 3
@@ -36,6 +37,43 @@ def _remarks(unanswered: Sequence[tuple[Call, str]], without_call: int) -> Itera
     if without_call > 0:
         it = "it" if without_call == 1 else "them"
         yield f"{_count(without_call, 'tool result')} had no call: summaries read {it} as text, no request holds {it}"
+
+
+def odd_part(row: JsonRow) -> str | None:
+    """What is malformed in a row, as `content is a number, …`; None for a row that is read whole."""
+    content, calls = row.get("content"), row.get("tool_calls")
+    if row["role"] != "tool":  # a result may be data of any kind
+        if not isinstance(content, str | list | tuple | None):
+            return f"content is {_kind(content)}, neither text nor a list of blocks"
+        for block in content if isinstance(content, list | tuple) else ():
+            if isinstance(block, str):
+                continue
+            if not isinstance(block, dict):
+                return f"a block of content is {_kind(block)}, not an object with a type"
+            if not block_type(block):
+                return "a block of content has no type"
+            if block_type(block) in TEXT_BLOCKS and not isinstance(block.get("text"), str):
+                return "a text block has no text"
+    if not isinstance(calls, list | tuple | None):
+        return f"tool_calls is {_kind(calls)}, not a list"
+    if any(entry_call(entry) is None for entry in calls or ()):
+        return "an entry of tool_calls is no call with an id"
+    return None
+
+
+def remarks_on_odd(odd: Sequence[str]) -> tuple[str, ...]:
+    """A sentence on messages with odd parts, each given as its place and what is odd; none if there are none."""
+    if not odd:
+        return ()
+    are = "1 message is malformed" if len(odd) == 1 else f"{len(odd):,} messages are malformed"
+    first = "" if len(odd) == 1 else "the first is "
+    return (f"{are} ({first}{odd[0]}); what is no text is read as JSON, what is no call is left out",)
+
+
+def _kind(value: Any) -> str:
+    """A value of JSON by its kind, with its article."""
+    kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
+    return kinds.get(type(value), "a number")
 
 
 def _count(number: int, noun: str) -> str:

@@ -16,7 +16,7 @@ from context_summarize.persistence.lines import is_header
 from context_summarize.replay.claude_code import is_line, joined, read_line
 from context_summarize.replay.cut_lines import is_cut
 from context_summarize.replay.numbering import message_numbers, named
-from context_summarize.replay.remarks import remarks_on
+from context_summarize.replay.remarks import odd_part, remarks_on, remarks_on_odd
 
 EXPECTED = (
     'one JSON message per line, a JSON array of messages, an object {"messages": […]}, or a session file of Claude Code'
@@ -73,7 +73,7 @@ def parse_recording(data: bytes, source: str, name: str) -> Recording:
     """
     data = data.removeprefix(_BOM)
     document = _document(data, source)
-    rows, mended = _from_lines(data, source) if document is None else (_from_document(document, source), ())
+    rows, mended = _from_lines(data, source) if document is None else _from_document(document, source)
     if not rows:
         raise SessionFileError(f"{source} holds no messages; expected {EXPECTED}")
     return Recording(name, rows, (*mended, *remarks_on(rows)))
@@ -91,6 +91,7 @@ def _from_lines(data: bytes, source: str) -> tuple[list[JsonRow], tuple[str, ...
     """The messages, and what was mended."""
     found: list[tuple[JsonRow, str | None]] = []
     mended: list[str] = []
+    odd: list[str] = []
     lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip() or (number == 1 and is_header(line)):
@@ -101,11 +102,11 @@ def _from_lines(data: bytes, source: str) -> tuple[list[JsonRow], tuple[str, ...
             break
         value = _json(line, where)
         if not is_line(value):
-            found.append((_message(value, where), None))
+            found.append((_message(value, where, odd), None))
         elif (read := read_line(value)) is not None:
-            found.append((_message(read.message, where), read.id))
+            found.append((_message(read.message, where, odd), read.id))
     rows, apart = joined(found)
-    return rows, (*mended, *_told_apart(rows, apart))
+    return rows, (*mended, *_told_apart(rows, apart), *remarks_on_odd(odd))
 
 
 def _told_apart(rows: Sequence[JsonRow], apart: Sequence[int]) -> Iterator[str]:
@@ -118,11 +119,15 @@ def _told_apart(rows: Sequence[JsonRow], apart: Sequence[int]) -> Iterator[str]:
         )
 
 
-def _message(value: Any, where: str) -> JsonRow:
+def _message(value: Any, where: str, odd: list[str]) -> JsonRow:
+    """The message; what is odd in it goes to `odd`, with its place."""
     try:
-        return normalise(value)
+        row = normalise(value)
     except MessageError as error:
         raise SessionFileError(f"{where} is not a message: {error}{_seen(value)}; expected {EXPECTED}") from None
+    if (part := odd_part(row)) is not None:
+        odd.append(f"{where}: {part}")
+    return row
 
 
 def _seen(value: Any) -> str:
@@ -179,10 +184,14 @@ def _whole(data: bytes, source: str) -> Any:
         raise SessionFileError(f"{source}, line 1 is not JSON that can be read: {error}") from None
 
 
-def _from_document(document: Any, source: str) -> list[JsonRow]:
+def _from_document(document: Any, source: str) -> tuple[list[JsonRow], tuple[str, ...]]:
+    """The messages, and what is odd in them."""
+    odd: list[str] = []
     if isinstance(document, dict) and "role" in document:
-        return [_message(document, f"{source}, message 1")]
-    return [_message(value, where) for value, where in _values(document, source)]
+        rows = [_message(document, f"{source}, message 1", odd)]
+    else:
+        rows = [_message(value, where, odd) for value, where in _values(document, source)]
+    return rows, remarks_on_odd(odd)
 
 
 def _values(document: Any, source: str) -> Iterator[tuple[Any, str]]:

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from context_summarize.errors import SessionFileError
 from context_summarize.messages.text import content_text
-from context_summarize.replay.claude_code import is_line, read_line
+from context_summarize.replay.claude_code import Answers, Line, is_line, read_line
 from context_summarize.replay.session_files import Recording, parse_recording, read_recording
 
 Program = Literal["amplifier", "claude-code"]
@@ -42,7 +42,7 @@ class SessionSketch:
     """What a stored session begins with."""
 
     messages: int
-    """Lines that hold a message."""
+    """As a replay counts them: what several lines of Claude Code hold of one answer is one message."""
     bytes: int
     first_words: str
     """The beginning of the first message of a user, on one line; empty if there is none."""
@@ -84,12 +84,14 @@ def stored_sessions(program: Program = "amplifier") -> list[StoredSession]:
 
 
 def sketch(session: StoredSession) -> SessionSketch:
-    """Count a session's messages and read its first words. Damaged lines do not count.
+    """Count a session's messages and read its first words. A damaged last line does not count.
 
     Raises:
         SessionFileError: the file cannot be read.
     """
     messages, size, words = 0, 0, ""
+    unread = b""  # the last line, if it is counted unread
+    answers = Answers()
     try:
         with session.path.open("rb") as file:
             for line in file:
@@ -97,29 +99,29 @@ def sketch(session: StoredSession) -> SessionSketch:
                 if not line.strip():
                     continue
                 if session.program == "amplifier" and words:
-                    messages += 1  # every line of such a file is a message
+                    messages, unread = messages + 1, line  # every line of such a file is a message
                     continue
-                message = _spoken(line)
-                messages += message is not None
-                if message is not None and not words and message.get("role") == "user":
-                    words = _words(message.get("content"))
+                spoken = _spoken(line)
+                if spoken is None or answers.goes_on(spoken.message, spoken.id):
+                    continue
+                messages += 1
+                if not words and spoken.message["role"] == "user":
+                    words = _words(spoken.message.get("content"))
     except OSError as error:
         raise SessionFileError(f"{session.path} cannot be read: {error.strerror or error}") from None
-    return SessionSketch(messages, size, words)
+    return SessionSketch(messages - (unread != b"" and _spoken(unread) is None), size, words)
 
 
-def _spoken(line: bytes) -> dict[str, Any] | None:
+def _spoken(line: bytes) -> Line | None:
     """The message of a line; None if it holds none or cannot be read."""
     if len(line) > _LONGEST:
-        return {}
+        return Line({"role": ""}, None)
     try:
         value = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if is_line(value):
-        read = read_line(value)
-        value = read.message if read is not None else None
-    return value if isinstance(value, dict) and "role" in value else None
+    read = read_line(value) if is_line(value) else Line(value, None)
+    return read if read is not None and isinstance(read.message, dict) and "role" in read.message else None
 
 
 def _words(content: Any) -> str:
@@ -141,6 +143,8 @@ def open_recording(given: str) -> Recording:
     """
     if given == "-":
         return _from_stdin()
+    if not given.strip():
+        raise SessionFileError("the name of the session is empty; name a file, a folder, or the id of a stored session")
     path = Path(given)
     if _is_there(path) or _looks_like_a_path(given):
         path = _in_folder(path) if _is_folder(path) else path
@@ -216,7 +220,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _looks_like_a_path(given: str) -> bool:
-    return any(mark in given for mark in ("/", os.sep, "\0", "\n")) or given.endswith((".jsonl", ".json")) or not given
+    return any(mark in given for mark in ("/", os.sep, "\0", "\n")) or given.endswith((".jsonl", ".json"))
 
 
 def _list(names: Sequence[str]) -> str:

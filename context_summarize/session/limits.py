@@ -26,13 +26,20 @@ class Wanted:
     """What the host asks for with a request."""
 
     token_budget: int | None = None
-    """Tokens that the request may hold; None = what the provider's window gives."""
+    """Tokens that the request may hold; None or 0 = what the provider's window gives."""
     provider: Any | None = None
     """Who will be asked; None = whoever was asked last."""
     retained: tuple[str, ...] = ()
     """Contents of reminders that must stand in the request whole."""
     hard_fit: bool = False
     """The provider finds the same request, as it was served, too large for it."""
+
+    def __post_init__(self) -> None:
+        given: object = self.token_budget
+        if given is not None and (isinstance(given, bool) or not isinstance(given, int)):
+            raise TypeError(f"token_budget must be a whole number of tokens, got {given!r}; None or 0 for the window's")
+        if given is not None and given < 0:
+            raise ValueError(f"token_budget must be 0 or more tokens, got {given}; None or 0 for the window's")
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,8 +119,11 @@ class SummarizingContextManager(HostFace):
         """The rows for the next request, within the budget; see `make_plan` for what is summarised and why.
 
         Args:
-            token_budget: tokens that the request may hold; by default what the provider's window gives.
+            token_budget: tokens that the request may hold; None or 0: what the provider's window gives.
             provider: the provider that will be asked; it writes the summaries too unless `summary_provider` is set.
+
+        Raises:
+            TypeError, ValueError: `token_budget` is no whole number, or negative; nothing has changed.
         """
         return await self._served(Wanted(token_budget=token_budget, provider=provider))
 

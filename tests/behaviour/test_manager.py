@@ -1113,3 +1113,25 @@ class TestTokenCount:
         await made.set_system_prompt_factory(factory)
         view = await made.get_messages_for_request(LARGE)
         assert await made.get_token_count() == size(view) > 0
+
+
+class TestBudgetsOfHosts:
+    """What a host passes as `token_budget`."""
+
+    async def test_zero_is_no_budget(self) -> None:
+        made = await fed(manager(), tool_session(2))
+        provider = scripted()
+
+        assert await made.get_messages_for_request(0, provider) == await made.get_messages_for_request(None, provider)
+
+    @pytest.mark.parametrize(
+        ("given", "error"), [(-1, ValueError), ("x", TypeError), (1e5, TypeError), (True, TypeError)]
+    )
+    async def test_what_is_no_budget_raises_and_changes_nothing(self, given: Any, error: type[Exception]) -> None:
+        made = await fed(manager(), tool_session(2))
+
+        with pytest.raises(error, match=f"token_budget must be .*, got {given!r}"):
+            await made.get_messages_for_request(given)
+        with pytest.raises(error, match="token_budget must be"):
+            await made.request_retention(retain_contents=[], token_budget=given)
+        assert await made.get_messages() == tool_session(2)

@@ -19,9 +19,9 @@ MOST_WORDS = 1200
 
 
 @cache
-def replayed(*options: str) -> str:
+def replayed(*options: str, by: str = "replay") -> str:
     """What the demo prints with these options."""
-    command = [sys.executable, "-c", "from context_summarize.cli import main; main()", "replay", str(RECORDING)]
+    command = [sys.executable, "-c", "from context_summarize.cli import main; main()", by, str(RECORDING)]
     done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -50,6 +50,16 @@ def test_the_sample_of_a_summary_is_the_demos() -> None:
     rows = [str(row["content"]) for row in json.loads(replayed("--show-view", "--json"))["last_view"]]
     (summary,) = [text for text in rows if re.match(frame, text)]
     assert [line for line in SUMMARY.splitlines() if line.removesuffix(" …]").removesuffix(" …") not in summary] == []
+
+
+def test_the_shares_that_summaries_hold_are_those_that_inspect_prints() -> None:
+    """Of merged summaries one by one, of the others the least and the most."""
+    printed = re.findall(r"level (\d) .* (\d+)%$", replayed(by="inspect"), re.M)
+    merged = [share for level, share in printed if level != "0"]
+    alone = sorted(int(share) for level, share in printed if level == "0")
+    told = plain(README.split("## Limits")[1])
+    assert f"hold {', '.join(merged[:-1])} and {merged[-1]} % of the exact values" in told
+    assert f"a summary of one segment holds {alone[0]} to {alone[-1]} %" in told
 
 
 def test_the_picture_has_both_schemes_and_words() -> None:

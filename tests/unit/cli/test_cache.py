@@ -191,7 +191,7 @@ def test_list_of_no_file_is_empty_and_makes_none(tmp_path):
     told = call("cache", "list", "--cache", tmp_path / "none.sqlite3")
 
     assert told.exit_code == 0
-    assert "No session has stored a compaction in it." in told.stdout
+    assert "The file does not exist yet" in told.stdout
     assert listed(tmp_path / "none.sqlite3")["sessions"] == []
     assert not (tmp_path / "none.sqlite3").exists()
 

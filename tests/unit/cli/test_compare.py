@@ -38,6 +38,7 @@ def test_two_configs_stand_side_by_side_and_the_cheaper_one_is_ready_to_paste(se
     assert max(map(len, lines)) <= 80
     for name in ("Compactions", "Mean request", "Calls for summaries", "Values kept", "Price together"):
         assert re.search(rf"^{name} +\S+ +\S+", told.stdout, re.MULTILINE), name
+    assert re.search(r"^  of them cached +[\d.]+% +[\d.]+%$", told.stdout, re.MULTILINE), "no percentage of percentages"
     said = " ".join(told.stdout.split())
     assert "The price is measured, the quality is not" in said
     best = re.search(r"([AB]) costs least: \$[\d.]+, [\d.]+% less than [AB] \(\$[\d.]+\)\. By price alone, take:", said)
@@ -230,6 +231,8 @@ def test_a_file_without_settings_is_one_line(session, tmp_path, content, says):
         (["--config", "nix.yaml"], "--config 'nix.yaml' is no file and has no KEY=VALUE; name a settings file"),
         (["--config", "x" * 5_000], "is no file and has no KEY=VALUE"),
         (["--config", "keep_recent=1 keep_recent=2"], "gives keep_recent twice"),
+        (["--config", "keep_recent=4 target_usage"], "target_usage has no value; expected KEY=VALUE"),
+        (["--config", "keep_recent=none"], "keep_recent must be a whole number of 0 or more, got none"),
         (["--config", "keep_recent=-1"], "keep_recent must be a whole number of 0 or more, got -1"),
         (["--config", "keep_recent=1"] * 9, "9 times --config; at most 8 columns are compared"),
         (["--config", "defaults", "--price-in", "1", "--price-cached", "2"], "--price-cached 2 is above --price-in 1"),

@@ -224,6 +224,7 @@ def test_without_httpx_the_line_names_a_command_that_works_anywhere(session, mon
     line = refusal("replay", session, *server_options("http://127.0.0.1:9/v1"))
 
     assert 'python -m pip install "httpx>=0.27"' in line
+    assert ".venv/bin/python -m pip install '.[openai-compatible]'" in line
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
     assert extras["openai-compatible"] == ["httpx>=0.27"]
 

@@ -81,6 +81,17 @@ def test_a_sketch_of_claude_code_counts_the_conversation_alone(home):
     assert found.first_words.startswith("Please look up order")
 
 
+def test_a_sketch_counts_as_many_messages_as_a_replay_reads(home):
+    """Parts of one answer of Claude Code are one message; a line that is cut off at the end is none."""
+    path = coded(home, "coded", [ROWS[0], *[{**ROWS[3], "id": "m1"}] * 3, ROWS[0], ROWS[3]])
+    amplifier = stored(home, "one", ROWS)
+    for file in (path, amplifier):
+        file.write_bytes(file.read_bytes() + b'{"role": "us')
+
+    for [session], count in ((stored_sessions("claude-code"), 4), (stored_sessions(), len(ROWS))):
+        assert sketch(session).messages == len(open_recording(session.id).rows) == count
+
+
 @pytest.mark.parametrize(
     "hostile", [b"\xff\xfe\n", b"[" * 100_000 + b"\n", b'{"role": "user", "content": 5}\n', b"{}\n"]
 )
@@ -123,6 +134,8 @@ def test_a_beginning_that_several_share_is_refused_with_their_ids(home):
 def test_what_names_nothing_is_refused_with_the_command_that_lists(home):
     with pytest.raises(SessionFileError, match="nix is neither a file nor a stored session; `context-summarize sess"):
         open_recording("nix")
+    with pytest.raises(SessionFileError, match="the name of the session is empty"):
+        open_recording("")
     with pytest.raises(SessionFileError, match="nix/a cannot be read: No such file"):
         open_recording("nix/a")
     with pytest.raises(SessionFileError, match=r"nix\.jsonl cannot be read"):
