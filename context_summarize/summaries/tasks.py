@@ -45,7 +45,7 @@ class SummaryTasks:
     ) -> None:
         self._maker = maker
         self._redact = redact
-        self.row_of = show
+        self.row_of: Show = show
         self._is_cancelled = is_cancelled
         self._entries: dict[str, Entry] = {}
         self._stopped = asyncio.Event()
