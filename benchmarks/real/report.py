@@ -145,12 +145,13 @@ def _behind(found: Figures) -> str:
         theirs = found.of(name, peer).view.near if peer else 0
         if ours.view.near < max(ours.tail.near, theirs):
             also = f"; {peer}: {theirs}" if peer else ""
-            told.append(f"{name} (near: {ours.view.near}; newest messages of the same size: {ours.tail.near}{also})")
+            told.append(
+                f"{name} (this module: {ours.view.near}; newest messages of the same size: {ours.tail.near}{also})"
+            )
     if not told:
         return "On no data set below do the newest messages of the same size, or another library, hold more near."
-    return (
-        f"It holds less near than the newest messages of the same size, or than another library, on {', '.join(told)}."
-    )
+    who = "The newest messages of the same size, or another library,"
+    return f"{who} hold more values near their words on: {', '.join(told)}."
 
 
 def _of(found: Figures, name: str, peer: str | None, value: object) -> float:
