@@ -61,7 +61,7 @@ def _pairs(given: str) -> Mapping[str, Any] | None:
 
 def _bare_setting(value: Any) -> str | None:
     """A setting that stands behind a value without one of its own; None if there is none."""
-    words = re.split(r"[,\s]+", value) if isinstance(value, str) else []
+    words = value.replace(",", " ").split() if isinstance(value, str) else []
     return next((word for word in words[1:] if word in SETTINGS or word in ALIASES), None)
 
 
