@@ -78,22 +78,26 @@ class Asked:
         """
         async with _provider(self) as (name, provider):
             window = await self._window(provider)
-            is_told = self.provider in (OFFLINE, NAME) or (self.window is None and self.max_output is None)
             yield Setup(
                 provider=provider,
                 name=name,
                 source=source,
                 config=config,
-                token_budget=window.budget(config.safety_margin) if window and not is_told else None,
+                token_budget=window.budget(config.safety_margin) if window and not self._is_known else None,
                 window=window,
                 notes=lowered_output(window, config.safety_margin) if window else (),
             )
 
+    @property
+    def _is_known(self) -> bool:
+        """True if the provider itself tells the window that counts: two were given the options, else none was given."""
+        return self.provider in (OFFLINE, NAME) or (self.window is None and self.max_output is None)
+
     async def _window(self, provider: Any) -> Window | None:
         """The window, by the options and what the provider says; None if neither gives one."""
         known = await provider_window(provider)
-        if self.provider in (OFFLINE, NAME) or (self.window is None and self.max_output is None):
-            return known  # the first two were given the options
+        if self._is_known:
+            return known
         context = self.window or (known.context if known else None)
         return Window(context, given(self.max_output, MAX_OUTPUT)) if context else None
 

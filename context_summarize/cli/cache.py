@@ -30,6 +30,7 @@ from context_summarize.stores.open import MEMORY, open_file
 from context_summarize.stores.sqlite import SqliteStore
 from context_summarize.stores.sqlite_entries import StoreStatistics
 from context_summarize.stores.sqlite_listing import KeptSession, Listing
+from context_summarize.transcript.wording import counted
 
 T = TypeVar("T")
 _NO_FILE = "The file does not exist yet. The first stored summary creates it."
@@ -125,10 +126,10 @@ def _sessions_table(sessions: Sequence[KeptSession]) -> Table:
 
 def _below(found: Listing, limit: int) -> Iterator[str]:
     if (rest := len(found.sessions) - limit) > 0:
-        yield f"{_count(rest, 'older session is', 'older sessions are')} not listed (--limit)."
+        yield f"{counted(rest, 'older session is', 'older sessions are')} not listed (--limit)."
     if found.others:
         yield (
-            f"{_count(found.others, 'entry', 'entries')} ({_size(found.other_bytes)}) without a session: summaries "
+            f"{counted(found.others, 'entry', 'entries')} ({_size(found.other_bytes)}) without a session: summaries "
             "made ahead, of sessions that never compacted, or of another release."
         )
 
@@ -153,7 +154,7 @@ def clear(cache: str | None, yes: bool, as_json: bool) -> None:
         print_json({"path": str(path), "removed": removed})
         return
     with printing() as out:
-        sentence(out, plain(f"Removed {_count(removed, 'entry', 'entries')} from {path}."))
+        sentence(out, plain(f"Removed {counted(removed, 'entry', 'entries')} from {path}."))
 
 
 def _file(cache: str | None) -> SqliteStore:
@@ -178,7 +179,7 @@ def _confirm(found: StoreStatistics) -> None:
     """
     if not _at_terminal():
         raise Refused("there is no terminal to ask at; give --yes to remove all stored summaries")
-    what = f"{_count(found.summaries, 'summary', 'summaries')} and {_count(found.records, 'record', 'records')}"
+    what = f"{counted(found.summaries, 'summary', 'summaries')} and {counted(found.records, 'record', 'records')}"
     if not click.confirm(plain(f"Remove {what} ({_size(found.bytes)}) from {found.path}?"), err=True):
         click.echo("Nothing was removed.", err=True)
         click.get_current_context().exit(1)
@@ -201,10 +202,6 @@ def _lines(found: StoreStatistics) -> list[tuple[str, str, str]]:
     if found.oldest is not None and found.newest is not None:
         lines += [("Oldest", _day(found.oldest), "UTC"), ("Newest", _day(found.newest), "UTC")]
     return lines
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def _size(count: float) -> str:

@@ -11,10 +11,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from context_summarize.cli.replay_output import NO_ASSISTANT, counted, window_to_see_some
+from context_summarize.cli.replay_output import NO_ASSISTANT, window_to_see_some
 from context_summarize.cli.terminal import heading, one_line, plain, sentence, table
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.comparison import Column, Prices, cheapest, nothing_compacted
+from context_summarize.transcript.wording import counted
 
 _ENOUGH = 1_000
 """Terminal columns that are enough for any table."""

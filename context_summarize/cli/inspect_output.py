@@ -14,6 +14,7 @@ from rich.tree import Tree
 from context_summarize.cli.terminal import WIDTH, facts, heading, one_line, plain, sentence, table
 from context_summarize.replay.inspected import Inspection, Original, RowLine, SegmentLine, WindowUse, told_when
 from context_summarize.session.snapshot import SummaryNode
+from context_summarize.transcript.wording import counted
 
 _MOST_SEGMENTS = 40
 _FIRST_SEGMENTS = 3
@@ -63,7 +64,7 @@ def print_inspection(out: Console, name: str, found: Inspection) -> None:
     out.print()
     sentence(
         out,
-        f"{plain(name)}: {_count(found.rows, 'row')}, {found.tokens:,} tokens in total, in a window of "
+        f"{plain(name)}: {counted(found.rows, 'row')}, {found.tokens:,} tokens in total, in a window of "
         f"{use.window:,} tokens. A request may hold {use.budget:,} of them.",
     )
     heading(out, "Window", "What the next request after the recording would hold.")
@@ -140,7 +141,7 @@ def _print_next(out: Console, found: Inspection) -> None:
     lines = [("When", f"{found.used:,}", told_when(found))]
     if coming.first is not None:
         lines.append(
-            ("Summarised", f"{coming.first:,} to {coming.last:,}", f"messages, {_count(coming.segments, 'segment')}")
+            ("Summarised", f"{coming.first:,} to {coming.last:,}", f"messages, {counted(coming.segments, 'segment')}")
         )
     if coming.merged:
         lines.append(("Merged", f"{coming.merged:,}", "new summaries, each made from several older ones"))
@@ -234,7 +235,7 @@ def _grow(parent: Tree, node: SummaryNode, originals: Mapping[str, Original], *,
         if whole or child.level:
             _grow(branch, child, originals, whole=whole)
     if leaves and not whole:
-        branch.add(Text(f"{_count(leaves, 'summary', 'summaries')} of level 0", style="dim"))
+        branch.add(Text(f"{counted(leaves, 'summary', 'summaries')} of level 0", style="dim"))
 
 
 def _node_label(node: SummaryNode, original: Original | None) -> Text:
@@ -252,7 +253,7 @@ def _node_label(node: SummaryNode, original: Original | None) -> Text:
 
 def _cost(found: Inspection) -> list[tuple[str, str, str]]:
     return [
-        ("Compactions", f"{found.boundaries:,}", f"in {_count(found.requests, 'request')}"),
+        ("Compactions", f"{found.boundaries:,}", f"in {counted(found.requests, 'request')}"),
         ("Provider calls", f"{found.calls:,}", "for summaries"),
         (
             "Tokens in",
@@ -261,7 +262,3 @@ def _cost(found: Inspection) -> list[tuple[str, str, str]]:
         ),
         ("Tokens out", f"{found.output_tokens:,}", "written as summaries"),
     ]
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else many or one + 's'}"

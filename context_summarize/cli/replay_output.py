@@ -19,6 +19,7 @@ from context_summarize.messages.text import render_parts
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.comparison import smaller_window
 from context_summarize.replay.result import ReplayResult
+from context_summarize.transcript.wording import counted
 
 _LINES = {False: 3, True: 6}
 """Lines that `--show-view` prints of a row's text, and of a summary's text. Calls get further lines."""
@@ -119,11 +120,6 @@ def print_verdict(out: Console, result: ReplayResult, page: Path) -> None:
     sentence(out, f"{plain(str(page))}: the report of {plain(result.source)} ({found}). {what}")
 
 
-def counted(number: int, noun: str) -> str:
-    many = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{number:,} {noun if number == 1 else many}"
-
-
 def _why_none(result: ReplayResult) -> str:
     if result.requests:
         return f"None: no request became that large. {window_to_see_some(result)}"
@@ -189,8 +185,9 @@ def _calls_note(result: ReplayResult) -> str:
         every = "every summary failed" if result.no_summary_made else f"{result.failed_summaries:,} summaries failed"
         notes.append(f"{every}, fallback summaries replace them")
     if result.unused_summaries:
+        made = counted(result.made_summaries, "summary", "summaries")
         notes.append(
-            f"no request shows {result.unused_summaries:,} of the {counted(result.made_summaries, 'summary')}: "
+            f"no request shows {result.unused_summaries:,} of the {made}: "
             "made in advance (prefetch) for a later compaction"
         )
     return "; ".join(notes)

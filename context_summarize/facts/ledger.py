@@ -13,7 +13,7 @@ from context_summarize.facts.notes import FIGURE
 from context_summarize.facts.pairs import is_pair
 from context_summarize.facts.patterns import is_code, is_date, one_line
 from context_summarize.facts.prose import Prose
-from context_summarize.facts.remarks import remarks_of
+from context_summarize.facts.remarks import is_remark, remarks_of
 from context_summarize.facts.series import in_series
 from context_summarize.facts.shelf import A_STEP, Shelf
 from context_summarize.facts.short_forms import Forms, fewest_given_up, short_form
@@ -82,7 +82,7 @@ def ledger_steps(facts: Sequence[Fact], text: str, max_tokens: int, count: Count
         rest = yield from _not_in(shown, [fact for fact in fresh if fact.kind in IDENTIFIERS])
         yield from shelf.fill([fact for fact in rest if fact not in bare], 1)
         yield from shelf.fill([fact for fact in rest if fact in bare], 1)
-    yield from shelf.fill(remarks_of(first), 1)
+    yield from shelf.fill((yield from remarks_of(first)), 1)
     yield from shelf.fill([fact for fact in first if fact.kind == "user"], 1)
     exact = [fact for fact in first if fact.kind in IDENTIFIERS and not is_date(fact.value)]
     forms = yield from _with_every_value(shelf, exact)
@@ -162,7 +162,7 @@ def _fill_in_order(shelf: Shelf, facts: Sequence[Fact], most: int) -> Steps[None
     others = [fact for fact in facts if fact.kind not in IDENTIFIERS or not notes.holds(one_line(fact.value))]
     yield from shelf.fill(_in_turns([fact for fact in others if _is_prime(fact)], IDENTIFIERS, most), BARE)
     yield from shelf.fill(_in_turns([fact for fact in others if not _is_prime(fact)], IDENTIFIERS, most), BARE)
-    plain = {*remarks_of(facts)}
+    plain = {fact for fact in facts if is_remark(fact)}
     if plain:
         plain |= {fact for fact in facts if fact.kind == "user" and not FIGURE.search(fact.value)}
     yield from shelf.fill(_in_turns([fact for fact in others if fact not in plain], ("note", *WORDS), most), 1)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from context_summarize.background import Steps, finished
+from context_summarize.background import Steps
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.notes import FIGURE, telling_words
 
@@ -35,10 +35,11 @@ def is_worth_keeping(sentence: str) -> bool:
     return _SHORTEST <= len(sentence) <= _LONGEST
 
 
-def remarks_of(facts: Sequence[Fact]) -> list[Fact]:
+def remarks_of(facts: Sequence[Fact]) -> Steps[list[Fact]]:
     """The remarks among these facts, the best first."""
     found = [fact for fact in facts if is_remark(fact)]
-    return [found[at] for at in finished(best_steps([fact.value for fact in found]))]
+    best = yield from best_steps([fact.value for fact in found])
+    return [found[at] for at in best]
 
 
 def best_steps(sentences: Sequence[str]) -> Steps[list[int]]:

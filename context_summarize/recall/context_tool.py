@@ -11,6 +11,7 @@ from amplifier_core.models import ToolResult
 
 from context_summarize.errors import SteeringError
 from context_summarize.recall.tool_input import number_as_text, text_fields
+from context_summarize.transcript.wording import counted
 
 NAME = "context"
 Action = Literal["status", "compact", "undo", "pin", "unpin"]
@@ -163,8 +164,8 @@ class ContextTool:
         if told.summaries:
             code = f", {told.digests} of them by code" if told.digests else ""
             lines.append(
-                f"{_counted(told.summaries, 'summary', 'summaries')} stand for older messages{code}; "
-                f"{_counted(told.boundaries, 'compaction', 'compactions')} so far."
+                f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages{code}; "
+                f"{counted(told.boundaries, 'compaction', 'compactions')} so far."
             )
         else:
             lines.append("Nothing is summarised yet.")
@@ -185,10 +186,6 @@ class ContextTool:
 
 
 _NOTHING = "Nothing was compacted: the newest messages are kept as they are, and nothing else is long enough."
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
 
 
 def _used(told: Any) -> str:

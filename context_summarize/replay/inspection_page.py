@@ -17,6 +17,7 @@ from context_summarize.redaction.redactor import Redact, build_redactor
 from context_summarize.replay.inspected import Inspection, Original, SegmentLine, told_when
 from context_summarize.replay.kept_values import all_nodes
 from context_summarize.session.snapshot import SummaryNode
+from context_summarize.transcript.wording import counted
 
 _PARTS = {
     "system": "the host's system rows",
@@ -58,7 +59,7 @@ def render_inspection(found: Inspection, name: str, redact: bool | tuple[str, ..
     policy = f"'sha256-{base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()}'"
     use = found.use
     lead = (
-        f"{found.rows:,} {'row' if found.rows == 1 else 'rows'}, {found.tokens:,} tokens in total, in a window of "
+        f"{counted(found.rows, 'row')}, {found.tokens:,} tokens in total, in a window of "
         f"{use.window:,} tokens. A request may hold {use.budget:,} of them. No model was asked: code wrote the "
         "summaries."
     )

@@ -10,6 +10,7 @@ from context_summarize.core.groups import Grouper
 from context_summarize.messages.reading import analyse, block_type, entry_call
 from context_summarize.messages.rows import TEXT_BLOCKS, Call, JsonRow
 from context_summarize.replay.numbering import message_numbers, named
+from context_summarize.transcript.wording import counted
 
 _NAMED = 3
 """Calls that a remark names."""
@@ -31,12 +32,12 @@ def _remarks(unanswered: Sequence[tuple[Call, str]], without_call: int) -> Itera
         first = ", ".join(f"{call.name or 'a call'} in {where}" for call, where in unanswered[:_NAMED])
         more = f" and {len(unanswered) - _NAMED:,} more" if len(unanswered) > _NAMED else ""
         yield (
-            f"{_count(len(unanswered), 'tool call')} had no result: {first}{more}; "
+            f"{counted(len(unanswered), 'tool call')} had no result: {first}{more}; "
             "the requests hold a result that says so, added by code"
         )
     if without_call > 0:
         it = "it" if without_call == 1 else "them"
-        yield f"{_count(without_call, 'tool result')} had no call: summaries read {it} as text, no request holds {it}"
+        yield f"{counted(without_call, 'tool result')} had no call: summaries read {it} as text, no request holds {it}"
 
 
 def odd_part(row: JsonRow) -> str | None:
@@ -74,7 +75,3 @@ def _kind(value: Any) -> str:
     """A value of JSON by its kind, with its article."""
     kinds = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "null"}
     return kinds.get(type(value), "a number")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun if number == 1 else noun + 's'}"

@@ -17,7 +17,7 @@ from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import analyse
+from context_summarize.messages.reading import analyse, blocks_of
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction.redactor import Redact
 from context_summarize.summaries.prompts import PromptSet
@@ -175,10 +175,7 @@ def is_large(raw: JsonRow) -> bool:
     content, entries = raw.get("content"), raw.get("tool_calls")
     if isinstance(content, str) and not entries:
         return len(content) > _LARGE
-    many = [
-        *(content if isinstance(content, list | tuple) else ()),
-        *(entries if isinstance(entries, list | tuple) else ()),
-    ]
+    many = [*blocks_of(raw), *(entries if isinstance(entries, list | tuple) else ())]
     return (
         len(many) > _MANY
         or not isinstance(content, str | list | tuple | None)
