@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from benchmarks.local_model.contestants import MAX_OUTPUT
+from benchmarks.local_model.contestants import CONFIG, MAX_OUTPUT
 from benchmarks.local_model.server import Engine, serving
 from context_summarize.providers.installed import mounted_provider
 from context_summarize.providers.offline import OfflineProvider
@@ -17,6 +17,13 @@ from context_summarize.tokens.counter import TokenCounter
 
 LOCAL = "local-model"
 """The small model that `make model` installs."""
+LOCAL_SETTINGS = (
+    *(f"{key}={value}" for key, value in CONFIG.items()),
+    "segment_tokens=1024",
+    "keep_recent=4",
+)
+"""Settings of the module that a session of some 5,000 tokens with it needs: calls one by one that may take minutes, and
+segments that its window of 4,096 tokens holds several of."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -31,6 +38,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--base-url", metavar="URL", help=f"with {OPENAI_COMPATIBLE}: where the API begins")
     parser.add_argument("--model", metavar="NAME", help=f"with {OPENAI_COMPATIBLE}: the model")
     parser.add_argument("--key-env", metavar="VARIABLE", help=f"with {OPENAI_COMPATIBLE}: where the key is")
+
+
+def settings_of(options: argparse.Namespace) -> list[str]:
+    """KEY=VALUE of each setting: those that the provider needs, then those of `--config`, which override them."""
+    return [*(LOCAL_SETTINGS if options.provider == LOCAL else ()), *options.config]
 
 
 @asynccontextmanager

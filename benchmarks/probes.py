@@ -2,7 +2,7 @@
 
     python -m benchmarks.probes --provider provider-openai
     python -m benchmarks.probes --provider openai-compatible --base-url http://127.0.0.1:8000/v1 --model NAME
-    python -m benchmarks.probes --provider local-model --rows 40 --window 8192 --max-output 1024
+    python -m benchmarks.probes --provider local-model --rows 31 --window 4096 --max-output 1024
 
 The recording is played through this module once, with summaries written by the provider, in a window of 40,000 tokens
 (--window). Every question of probes.json is then asked of the same provider twice: over the view that came out, and
@@ -29,7 +29,7 @@ from rich.table import Table
 
 from benchmarks.examiner import KINDS, Answer, Examiner, Probe, read_probes
 from benchmarks.local_model.server import EngineError
-from benchmarks.probed import add_options, asked_provider
+from benchmarks.probed import add_options, asked_provider, settings_of
 from context_summarize import Config, ContextSummarizeError, SummarizingContextManager
 from context_summarize.cli.options import MAX_OUTPUT, WINDOW, read_config
 from context_summarize.cli.terminal import Refused
@@ -250,7 +250,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 async def _run(options: argparse.Namespace) -> Report:
-    config = read_config(options.config, None)
+    config = read_config(settings_of(options), None)
     rows = read_session(options.recording)[: options.rows]
     probes = [probe for probe in read_probes(options.questions) if probe.rows[1] <= len(rows)]
     budget = Window(options.window, options.max_output).budget(config.safety_margin)

@@ -22,6 +22,7 @@ from benchmarks.field.columns import (
     table,
     two,
 )
+from benchmarks.field.conclusions import conclusions
 from benchmarks.field.contestants import FRUGAL, entries, who_is_who
 from benchmarks.field.grid import MAIN, SLOW, Grid
 from benchmarks.field.measure import EQUAL
@@ -65,12 +66,9 @@ def _figure(column: str, value: float) -> str:
 
 
 INTRO = """\
-# Compared with other libraries
-
-A stand-in replaces the model here, the same for every contestant. It shows what each library's mechanics keep, cost
-and make people wait for. It cannot show how well a real model writes, whether a summary reads well, or whether an
-agent continues well after one. Instructions to keep a fact have no effect on it, however good they are.
-`benchmarks/probes.py` asks a real model.
+The stand-in is the same for every contestant. It shows what each library's mechanics keep, cost and make people wait
+for. Instructions to keep a fact have no effect on it, however good they are. `make bench-model` and
+`benchmarks/probes.py` ask a real model; [benchmarks-real.md](benchmarks-real.md) plays real conversations.
 """
 
 READING = """\
@@ -111,7 +109,18 @@ READING = """\
 def markdown(grid: Grid, pictures: Sequence[str], command: str, prices: Prices, traits: Traits) -> str:
     """The whole page."""
     names, scenario = grid.names(), scenarios()[MAIN]
-    lines = [INTRO, _conditions(grid, command), "", "## Compared with the best peer", "", *against(grid)]
+    lines = [
+        "# Compared with other libraries",
+        "",
+        *conclusions(grid),
+        "",
+        INTRO,
+        _conditions(grid, command),
+        "",
+        "## Compared with the best peer",
+        "",
+        *against(grid),
+    ]
     lines += _picture("frontier.svg", "facts in the last view against the price of the session", pictures)
     lines += [
         f"## {scenario.title}: facts in the view",

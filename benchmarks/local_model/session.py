@@ -16,7 +16,7 @@ from amplifier_core.message_models import ChatRequest, Message
 from benchmarks.local_model.calls import SESSION, SUMMARY, Call, Noted
 from benchmarks.local_model.contestants import MAX_OUTPUT, OURS, OursWithModel, closed, make, terms_of
 from benchmarks.local_model.server import LocalServer
-from benchmarks.local_model.sessions import Row, Session, kept
+from benchmarks.local_model.sessions import Kept, Row, Session, kept
 from benchmarks.peers import Contestant, text_of
 from context_summarize.providers.openai_compatible import make_provider
 from context_summarize.tokens.counter import TokenCounter
@@ -25,8 +25,30 @@ from context_summarize.tokens.measure import measure
 BUDGET = 5_000
 """Tokens that one request may hold, as `o200k_base` counts them; the small model's own tokens are up to half as many
 again, and an answer needs room too."""
+MARK_TOKENS = 5_000
+"""After so many tokens of the session each, the next request's view is scored: contestants that are stopped at
+different rows are compared at the last mark that all of them reached."""
 _TOLD_EVERY = 30.0
 """Seconds between two lines of progress."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """What a request's view held in mid-session, and what it had taken until then."""
+
+    rows: int
+    """Rows that were played before the request."""
+    tokens: int
+    """Of these rows."""
+    seconds: float
+    """Since the start of the session, until the view was there."""
+    waited: float
+    """Seconds of those until the rows of requests were there."""
+    view_tokens: int
+    values: int
+    """Values that were asked for in questions about these rows."""
+    in_view: int
+    near: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,8 +78,11 @@ class Played:
     view_tokens: float = 0.0
     """Of a request on average."""
     values: int = 0
+    """Values that were asked for in questions about the rows before the last view."""
     in_view: int = 0
     near: int = 0
+    marks: tuple[Mark, ...] = ()
+    """In the order of the session; the last one is its end, if that was reached."""
     told: dict[str, Any] = field(default_factory=dict)
     """What only this module tells: `summaries` made, answers `refused` by validation, `failures`, summaries `in_view`
     of the last request, and `fallbacks` among them."""
@@ -75,7 +100,8 @@ class Played:
 
 def played_of(told: Mapping[str, Any]) -> Played:
     """A `Played` out of its JSON."""
-    return Played(**{**told, "calls": [Call(**call) for call in told["calls"]]})
+    calls, marks = [Call(**call) for call in told["calls"]], tuple(Mark(**mark) for mark in told.get("marks", ()))
+    return Played(**{**told, "calls": calls, "marks": marks})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +137,8 @@ class _Play:
         self.contestant: OursWithModel | Contestant = made
         self.played.title, self.played.settings = made.title, made.settings
         self._told = self._started
+        self._viewed = 0
+        self._next_mark = MARK_TOKENS
 
     async def run(self) -> None:
         """Play until the rows or the minutes are over."""
@@ -120,8 +148,10 @@ class _Play:
                     if row["role"] == "assistant":
                         await self._request(asks=self._terms.asks)
                     await self.contestant.add(dict(row))
+                    self.played.tokens += self._sizes[self.played.played]
                     self.played.played += 1
                     self._progress()
+                self._next_mark = 0
                 await self._request(asks=True)
         except TimeoutError:
             self.played.stopped = f"time was over ({self._terms.minutes:g} minutes)"
@@ -138,6 +168,9 @@ class _Play:
         size = sum(measure(row, self._count) for row in played.view)
         played.view_tokens = (played.view_tokens * played.requests + size) / (played.requests + 1)
         played.requests += 1
+        self._viewed = played.played
+        if played.tokens >= self._next_mark:
+            self._mark(size)
         if asks:
             try:
                 await self._asked.complete(
@@ -146,11 +179,28 @@ class _Play:
             except (ContextLengthError, LLMError):
                 played.refused_requests += 1
 
+    def _mark(self, view_tokens: int) -> None:
+        played, found = self.played, self._kept()
+        mark = Mark(
+            rows=played.played,
+            tokens=played.tokens,
+            seconds=round(time.monotonic() - self._started, 1),
+            waited=round(played.waited, 1),
+            view_tokens=view_tokens,
+            values=found.values,
+            in_view=found.in_view,
+            near=found.near,
+        )
+        played.marks = (*played.marks, mark)
+        self._next_mark = (played.tokens // MARK_TOKENS + 1) * MARK_TOKENS
+
+    def _kept(self) -> Kept:
+        """What the last view holds of the questions about the rows that it was made of."""
+        return kept("\n".join(map(_shown, self.played.view)), self._session.first(self._viewed).questions)
+
     def _finish(self) -> None:
-        played = self.played
+        played, found = self.played, self._kept()
         played.seconds = time.monotonic() - self._started
-        played.tokens = sum(self._sizes[: played.played])
-        found = kept("\n".join(_shown(row) for row in played.view), self._session.first(played.played).questions)
         played.values, played.in_view, played.near = found.values, found.in_view, found.near
 
     def _progress(self) -> None:

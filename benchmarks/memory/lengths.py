@@ -38,7 +38,7 @@ def show_lengths(console: Console, tokens: Sequence[int]) -> bool:
     )
     views = new_table(
         "The same sessions: views and time",
-        *("tokens", "view mean", "view max", "over budget", "summaries mean", "summaries max", "waited"),
+        *("tokens", "view mean", "view max", "over budget", "summaries mean", "summaries max", "waited (requests)"),
         *("CPU first fifth", "CPU last fifth", "wall"),
     )
     good = True
@@ -54,7 +54,7 @@ def show_lengths(console: Console, tokens: Sequence[int]) -> bool:
             *(name, f"{sum(run.view_tokens) / run.requests:,.0f}", f"{max(run.view_tokens):,}", f"{run.over_budget}"),
             *(f"{sum(run.summary_tokens) / run.requests:,.0f}", f"{max(run.summary_tokens):,}"),
             *(
-                f"{run.waited_ms:,.0f} ms",
+                f"{run.waited_ms:,.0f} ms ({run.waits})",
                 f"{run.cpu_ms[0]:.2f} ms",
                 f"{run.cpu_ms[-1]:.2f} ms",
                 f"{run.seconds:,.0f} s",

@@ -52,6 +52,8 @@ class Run:
     """Of all summaries in each view."""
     boundaries: int = 0
     waited_ms: float = 0.0
+    waits: int = 0
+    """Requests that waited."""
     cpu_ms: list[float] = field(default_factory=list)
     """Per request, of each fifth of the session: the rows added, the view, and the summaries made meanwhile."""
     seconds: float = 0.0
@@ -95,7 +97,7 @@ async def run_session(rows: Sequence[Row], *, provider: Any, manager: Summarizin
             cpu, asked = now, run.requests
     run.seconds = time.perf_counter() - started
     told = await manager.statistics()
-    run.boundaries, run.waited_ms = told.boundaries, told.waited_s * 1000
+    run.boundaries, run.waited_ms, run.waits = told.boundaries, told.waited_s * 1000, told.waits
     run.calls, run.provider_input, run.provider_output = provider.calls, provider.input_tokens, provider.output_tokens
     return run
 

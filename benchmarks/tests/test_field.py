@@ -14,6 +14,7 @@ import pytest
 from benchmarks.field import __main__ as command
 from benchmarks.field import cell as cells
 from benchmarks.field import grid, model, report, scenarios, views
+from benchmarks.field.conclusions import conclusions
 from benchmarks.field.contestants import FRUGAL, Entry, entries, own, profiles
 from benchmarks.field.result import Prices, Result
 from benchmarks.field.virtual import run_virtually
@@ -336,9 +337,9 @@ def test_every_profile_is_a_contestant_with_its_own_trigger() -> None:
 
 
 def test_the_report_names_everyone_and_what_was_not_run(whole: grid.Grid) -> None:
-    """Tables are whole, ranges are shown, and what a stand-in cannot tell comes first."""
+    """Tables are whole, ranges are shown, and what a reader may conclude comes first."""
     page = report.markdown(whole, ["frontier.svg"], "make bench-field", Prices(), model.Traits())
-    assert "cannot show" in page.split("\n\n")[1]
+    assert page.split("\n\n")[1].splitlines() == conclusions(whole)
     assert "Not run: Hermes" in page
     assert "OddError × 2" in page
     assert "benchmarks/frontier.svg" in page
@@ -348,6 +349,45 @@ def test_the_report_names_everyone_and_what_was_not_run(whole: grid.Grid) -> Non
     for block in page.split("\n\n"):
         lines = [line for line in block.splitlines() if line.startswith("|")]
         assert len({line.count("|") for line in lines}) <= 1, block
+
+
+def test_the_page_opens_with_five_sentences_made_from_the_figures(whole: grid.Grid) -> None:
+    """Ours against the best peer that broke nothing; the last says what a stand-in cannot show."""
+    facts, price, waiting, cpu, last = conclusions(whole)
+    assert "holds 90% of 400 planted facts, and that of the best other library (Strands) 50%;" in facts, (
+        "not who broke it"
+    )
+    assert "1.00 times the 1.00 million of the cheapest of all (LangChain, which holds 30%)" in price
+    assert "55%" not in price, "no peer holds as much"
+    assert f"`profile: {FRUGAL}` this module costs 1.00 million and holds 11%" in price
+    assert "10.0% of the model's own latency" in waiting
+    assert "none of its requests were lost" in waiting
+    assert "2.00 ms of CPU, counting of tokens included; that is 1.00 times" in cpu
+    assert "cannot show" in last
+    assert "probability of 95%; with one that keeps 80%, this module holds 76% of the facts at the end" in last
+    assert last.endswith("(Strands) 42%.")
+
+
+def test_the_sentences_tell_a_fair_price_and_what_broke(whole: grid.Grid) -> None:
+    """A peer that is cheaper and holds enough is named with how much cheaper it is."""
+    for one in whole.results:
+        if one.name == "PydanticAI":
+            one.facts_end, one.price_main, one.waited = 0.6, 0.5e6, 0.0
+    whole.of("ours")[0].over_budget = 1
+    _, price, waiting, *_ = conclusions(whole)
+    assert (
+        "2.00 times the 0.50 million of the cheapest other library that holds at least 55% of the facts (PydanticAI)"
+        in price
+    )
+    assert "(PydanticAI) for 0.0%; 1 of its requests was lost, too large" in waiting
+
+
+def test_without_ours_or_a_peer_nothing_is_concluded(whole: grid.Grid) -> None:
+    """`--only` may leave either out."""
+    for left in ({"ours", "KeepLast"}, {"Strands"}):
+        some = grid.Grid([one for one in whole.results if one.name in left])
+        assert len(conclusions(some)) == 1
+        assert "nothing to conclude" in report.markdown(some, [], "x", Prices(), model.Traits())
 
 
 def test_ours_is_held_against_the_best_peer_of_each_column(whole: grid.Grid) -> None:

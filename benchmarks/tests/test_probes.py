@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from rich.console import Console
 from benchmarks import examiner, probes
 from benchmarks.examiner import Answer, Examiner, Probe, missing_values, read_grade, read_probes
 from benchmarks.field.virtual import run_virtually
+from benchmarks.probed import LOCAL, settings_of
 from context_summarize import Config
+from context_summarize.cli.options import read_config
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text
 from context_summarize.replay.session_files import read_session
@@ -64,18 +67,24 @@ def text_of(row: JsonRow) -> str:
     return json.dumps(row, ensure_ascii=False).replace("\\n", "\n").replace('\\"', '"')
 
 
+@pytest.fixture(params=["probes.json", "probes-small.json"])
+def questions(request: pytest.FixtureRequest) -> tuple[Probe, ...]:
+    """Those of one file that comes with the project."""
+    return read_probes(probes.PROBES.with_name(request.param))
+
+
 class TestQuestions:
-    def test_the_exact_values_are_in_the_rows_that_a_question_is_about(self) -> None:
+    def test_the_exact_values_are_in_the_rows_that_a_question_is_about(self, questions: tuple[Probe, ...]) -> None:
         """Of the shared recording; else nobody could answer."""
         rows = read_session(probes.ROOT / "examples" / "airline-desk.jsonl")
-        for probe in read_probes(probes.PROBES):
+        for probe in questions:
             first, last = probe.rows
             assert 1 <= first <= last <= len(rows)
             shown = "\n".join(text_of(row) for row in rows[first - 1 : last])
             assert missing_values(probe, shown) == [], probe.id
 
-    def test_no_question_holds_its_answer(self) -> None:
-        for probe in read_probes(probes.PROBES):
+    def test_no_question_holds_its_answer(self, questions: tuple[Probe, ...]) -> None:
+        for probe in questions:
             assert len(missing_values(probe, probe.question)) == len(probe.exact), probe.id
 
     def test_every_kind_is_asked_and_most_questions_are_about_the_first_nine_tenths(self) -> None:
@@ -255,6 +264,13 @@ class TestCommand:
         assert told["whole"]["score"] is None
         assert told["whole"]["skipped"]
         assert told["usage"]["calls"] > 1
+
+    def test_the_small_model_has_settings_of_its_own_that_the_command_line_overrides(self) -> None:
+        """A summary takes it half a minute; other providers get the module's defaults."""
+        for given, segment in (([], 1_024), (["segment_tokens=512"], 512)):
+            config = read_config(settings_of(Namespace(provider=LOCAL, config=given)), None)
+            assert (config.prompts, config.segment_tokens, config.request_timeout) == ("small", segment, 240)
+        assert settings_of(Namespace(provider="offline", config=["keep_recent=1"])) == ["keep_recent=1"]
 
     @pytest.mark.parametrize(
         ("options", "says"),

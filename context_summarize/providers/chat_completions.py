@@ -22,7 +22,16 @@ from amplifier_core.llm_errors import (
     QuotaExceededError,
     RateLimitError,
 )
-from amplifier_core.message_models import ChatRequest, ChatResponse, Message, TextBlock, ToolCall, ToolCallBlock, Usage
+from amplifier_core.message_models import (
+    ChatRequest,
+    ChatResponse,
+    Message,
+    TextBlock,
+    ToolCall,
+    ToolCallBlock,
+    ToolSpec,
+    Usage,
+)
 
 from context_summarize.messages.images import is_image, read_image
 from context_summarize.messages.reading import analyse, block_type, is_result, result_block_id
@@ -44,11 +53,14 @@ def payload_of(request: ChatRequest, model: str) -> dict[str, Any]:
     given = {name: getattr(request, name) for name in _OPTIONS}
     payload |= {name: value for name, value in given.items() if value is not None}
     if request.tools:
-        payload["tools"] = [
-            {"type": "function", "function": tool.model_dump(include={"name", "description", "parameters"})}
-            for tool in request.tools
-        ]
+        payload["tools"] = [{"type": "function", "function": _function(tool)} for tool in request.tools]
     return payload
+
+
+def _function(tool: ToolSpec) -> dict[str, Any]:
+    """A tool's name and parameters, and its description if it has one: some servers refuse null."""
+    told: dict[str, Any] = tool.model_dump(include={"name", "description", "parameters"})
+    return {key: value for key, value in told.items() if value is not None}
 
 
 def _wire_rows(message: Message) -> list[dict[str, Any]]:

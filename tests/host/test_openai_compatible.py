@@ -91,6 +91,16 @@ class TestRequests:
         function = {"name": "lookup", "parameters": {"type": "object"}, "description": "Looks up."}
         assert body["tools"] == [{"type": "function", "function": function}]
 
+    async def test_a_tool_without_a_description_is_passed_on_without_one(self, chat, provider):
+        """llama.cpp's server refuses null there; a null inside the parameters is the tool's own."""
+        chat.side_effect = [answer("hi")]
+        parameters = {"type": "object", "properties": {"at": {"type": "string", "default": None}}}
+
+        await provider.complete(HELLO.model_copy(update={"tools": [ToolSpec(name="lookup", parameters=parameters)]}))
+
+        [tool] = sent(chat)["tools"]
+        assert tool["function"] == {"name": "lookup", "parameters": parameters}
+
     async def test_the_model_of_the_call_goes_before_that_of_the_request_and_the_provider(self, chat, provider):
         chat.side_effect = lambda request: answer("hi")
         named = HELLO.model_copy(update={"model": "request-1"})
