@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -20,8 +21,12 @@ from context_summarize.testing import call, result, tool_session, user
 _TURNS = 12
 """Turns after a large row, so that it is old enough to be summarised."""
 _CALLS = 10_000
-KINDS = ("user", "result", "line", "set", "calls", "rows")
+KINDS = ("user", "result", "line", "arguments", "set", "calls", "rows")
+_SHAPES = {"text": "as a text of JSON", "dict": "as a dict", "block": "in a block"}
+"""How a call holds its arguments."""
 _MEGABYTE = 2**20
+_SMALL = 5
+"""Megabytes that take a few seconds."""
 
 
 @dataclass(slots=True)
@@ -29,10 +34,12 @@ class Large:
     """One large input, the first request after it, and one more once it is old."""
 
     kind: str
-    """What is large: `user`, `result`, `line` (a result without a line end), `set`, `calls` or `rows`."""
+    """What is large: `user`, `result`, `line` (a result without a line end), `arguments`, `set`, `calls` or `rows`."""
     size: int = 0
     """Megabytes; of `rows`: rows."""
     samples: bool = False
+    shape: str = "text"
+    """Of `arguments`: one of `_SHAPES`."""
     adding: float = 0.0
     asking: float = 0.0
     later: float = 0.0
@@ -47,6 +54,7 @@ class Large:
             "user": f"{self.size} MB in a user row",
             "result": f"{self.size} MB in a tool result",
             "line": f"{self.size} MB in one line of a tool result",
+            "arguments": f"{self.size} MB in arguments {_SHAPES[self.shape]}",
             "set": f"{self.size} MB by set_messages",
             "calls": f"{self.size:,} parallel calls",
             "rows": f"{self.size:,} rows by set_messages",
@@ -56,7 +64,9 @@ class Large:
     @property
     def share(self) -> float:
         """Of the usual time limit, what it may take."""
-        return {"rows": 1.5, "set": 0.75}.get(self.kind, 0.38)
+        if self.size == _SMALL:
+            return 0.18
+        return {"rows": 1.5, "set": 0.75, "arguments": 0.3}.get(self.kind, 0.38)
 
     async def run(self, loop: ObservedLoop, profiles: Profiles | None) -> None:
         """Add it, ask for a request, add some turns, ask again, and recall from the history."""
@@ -101,6 +111,9 @@ class Large:
             made = [asked, *(result(f"call_{at}", f"Case {at} is open.") for at in range(self.size))]
             return rows(400), lambda: _add(manager, made)
         large = text(self.size * _MEGABYTE)
+        if self.kind == "arguments":
+            made = [user("Write the log."), _writing(self.shape, large), result("call_write", "Done.")]
+            return rows(400), lambda: _add(manager, made)
         if self.kind == "user":
             return rows(400), lambda: manager.add_message(user(large))
         large = large.replace("\n", " ") if self.kind == "line" else large
@@ -109,7 +122,7 @@ class Large:
 
     def figures(self) -> list[Figure]:
         """Seconds, calls, blocks."""
-        most = LARGE_CALLS if self.kind in ("user", "result", "line") else None
+        most = LARGE_CALLS if self.kind in ("user", "result", "line", "arguments") else None
         return [
             Figure(f"{self.title}: adding, s", self.adding),
             Figure(f"{self.title}: until the first request, s", self.adding + self.asking),
@@ -122,14 +135,18 @@ class Large:
 
 def cases(quick: bool, samples: bool) -> list[Large]:
     """What is measured; the quick ones are a tenth in size."""
+    shapes = tuple(_SHAPES)
     kinds = (("user", 5), ("user", 50), ("result", 5), ("result", 50), ("line", 50), ("set", 20))
     if quick:
         return [
             *(Large(kind, 1, samples) for kind in ("user", "result", "line", "set")),
+            *(Large("arguments", 1, samples, shape) for shape in shapes),
             Large("calls", 1_000, samples),
         ]
     return [
         *(Large(kind, size, samples) for kind, size in kinds),
+        *(Large("arguments", 5, samples, shape) for shape in shapes),
+        Large("arguments", 50, samples, "dict"),
         Large("calls", _CALLS, samples),
         Large("rows", 200_000, samples),
     ]
@@ -143,6 +160,19 @@ def text(length: int, number: int = 0) -> str:
 
 def _entry(at: int) -> Row:
     return {"id": f"call_{at}", "type": "function", "function": {"name": "look", "arguments": f'{{"case": {at}}}'}}
+
+
+def _writing(shape: str, large: str) -> Row:
+    """A call that writes a file of this text."""
+    name, given = "write_file", {"path": "logs/all.txt", "content": large}
+    if shape == "block":
+        block = {"type": "tool_call", "id": "call_write", "name": name, "input": given}
+        return {"role": "assistant", "content": [{"type": "text", "text": "I write it."}, block]}
+    entry = {"id": "call_write", "tool": name, "arguments": given}
+    if shape == "text":
+        function = {"name": name, "arguments": json.dumps(given)}
+        entry = {"id": "call_write", "type": "function", "function": function}
+    return {"role": "assistant", "content": "", "tool_calls": [entry]}
 
 
 async def _add(manager: SummarizingContextManager, made: list[Row]) -> None:

@@ -144,7 +144,8 @@ def render_steps(
         names = {call.id: call.name for call in answered.get(index, ())}
         parts: list[tuple[bool, str]] = []
         for part in parts_of(row, names, group.missing if index == group.start else ()):
-            parts.append(part)
+            if part[1]:
+                parts.append(part)
             yield
         made = yield from _row_text(row, parts, limits, redact)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None

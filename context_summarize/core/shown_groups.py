@@ -20,8 +20,8 @@ from context_summarize.core.entries import (
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.short_rows import HARD_FLOOR, short_length
+from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.rows import SYSTEM_ROLES
-from context_summarize.messages.text import compact_json
 from context_summarize.tokens.measure import Count
 
 _AT_ONCE = 10_000

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from context_summarize.background import Steps, finished
 from context_summarize.facts.extraction import IDENTIFIERS
 from context_summarize.facts.fact import Fact, FactKind
-from context_summarize.facts.ledger_lines import LEDGER_LINE, WORDS, format_ledger, line_of, noun_of
+from context_summarize.facts.ledger_lines import LEDGER_LINE, WORDS, format_ledger, item_of, line_of, noun_of
 from context_summarize.facts.notes import FIGURE
 from context_summarize.facts.pairs import is_pair
 from context_summarize.facts.patterns import is_code, is_date, one_line
@@ -112,10 +112,19 @@ def _fitting(forms: Forms, max_tokens: int, count: Count) -> Steps[Forms]:
         else:
             fits = middle
         yield
-    while fits and count(format_ledger([forms[fact] for fact in facts[:fits]])) > max_tokens:
-        fits -= 1
+    while fits and (excess := count(format_ledger([forms[fact] for fact in facts[:fits]])) - max_tokens) > 0:
+        while fits and excess > 0:  # one by one where each might be enough
+            fits -= 1
+            excess -= _bytes_at_most(forms[facts[fits]], len(facts))
         yield
     return {fact: forms[fact] for fact in facts[:fits]}
+
+
+def _bytes_at_most(fact: Fact, facts: int) -> int:
+    """Bytes, and so tokens, that a ledger of so many facts loses at most with one of them."""
+    shown = f"{item_of(fact)}{fact.about}{fact.label}{line_of(fact)[0]}"
+    commas = facts if not fact.about and " " in shown else 0  # a value with a blank sets them between all of its kind
+    return len(shown.encode("utf-8", "surrogatepass")) + commas + 8
 
 
 def _with_every_value(shelf: Shelf, exact: Sequence[Fact]) -> Steps[Forms]:

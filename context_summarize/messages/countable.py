@@ -6,14 +6,27 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from context_summarize.background import Steps
 from context_summarize.messages.images import is_image
-from context_summarize.messages.reading import arguments_of, block_type, blocks_of, id_of, is_result, row_calls
+from context_summarize.messages.json_text import compact_json_steps
+from context_summarize.messages.reading import (
+    arguments_of,
+    block_type,
+    blocks_of,
+    id_of,
+    is_result,
+    is_unparsed,
+    row_calls,
+)
 from context_summarize.messages.rows import CALL_BLOCKS, JsonRow
-from context_summarize.messages.text import block_text, compact_json, content_text, result_value
+from context_summarize.messages.text import block_steps, content_steps, result_value, with_pauses
 
 
 def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:
-    """Texts and image blocks of a row that a provider charges for; a call that is stored twice appears once."""
+    """Texts and image blocks of a row that a provider charges for; a call that is stored twice appears once.
+
+    Empty texts are pauses while a long one is made.
+    """
     content = raw.get("content")
     if isinstance(content, str):
         yield content
@@ -21,7 +34,7 @@ def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:
         for block in content:
             yield from _of_block(block)
     elif content is not None:
-        yield compact_json(content)
+        yield from _json(content)
     if raw["role"] == "assistant" and raw.get("tool_calls"):
         in_blocks = Counter(id_of(block.get("id")) for block in blocks_of(raw) if block_type(block) in CALL_BLOCKS)
         for call in row_calls({**raw, "content": None}):
@@ -29,7 +42,7 @@ def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:
                 in_blocks[call.id] -= 1
             else:
                 yield call.name
-                yield compact_json(call.arguments)
+                yield from _json(call.arguments)
 
 
 def _of_block(block: Any) -> Iterator[str | Mapping[str, Any]]:
@@ -38,19 +51,33 @@ def _of_block(block: Any) -> Iterator[str | Mapping[str, Any]]:
         yield block
     elif kind in CALL_BLOCKS:
         yield str(block.get("name") or "")
-        yield compact_json(arguments_of(block.get("input")))
+        yield from _json(arguments_of(block.get("input")))
     elif kind == "thinking":
-        yield content_text(block.get("thinking"))
+        yield from _text(content_steps(block.get("thinking")))
     elif kind == "redacted_thinking":
-        yield content_text(block.get("data"))
+        yield from _text(content_steps(block.get("data")))
     elif kind == "reasoning":
-        yield compact_json(block.get("summary") or block.get("content"))
+        yield from _json(block.get("summary") or block.get("content"))
     elif is_result(block):
         value = result_value(block)
         if not isinstance(value, list | tuple):
-            yield content_text(value)
+            yield from _text(content_steps(value))
             return
         yield from (inner for inner in value if is_image(inner))
-        yield content_text([inner for inner in value if not is_image(inner)])
+        yield from _text(content_steps([inner for inner in value if not is_image(inner)]))
     else:
-        yield block_text(block)
+        yield from _text(block_steps(block))
+
+
+def _json(value: Any) -> Iterator[str]:
+    """The value as JSON after pauses; arguments that are too long to be parsed stand as they are."""
+    if is_unparsed(value):
+        yield value
+    else:
+        pieces = yield from with_pauses(compact_json_steps(value), "")
+        yield "".join(pieces)
+
+
+def _text(steps: Steps[str]) -> Iterator[str]:
+    text = yield from with_pauses(steps, "")
+    yield text

@@ -86,9 +86,20 @@ def block_type(block: Any) -> str:
     return kind if isinstance(kind, str) else ""
 
 
+LONGEST_PARSED = 1_000_000
+"""Characters of arguments as JSON text above which they stay text: parsing them is one long step."""
+
+
+def is_unparsed(arguments: Any) -> bool:
+    """True for arguments that stay text, because they are too long."""
+    return isinstance(arguments, str) and len(arguments) > LONGEST_PARSED
+
+
 def arguments_of(value: Any) -> Any:
     """Arguments as data: the OpenAI shape carries them as a JSON string."""
     if isinstance(value, str):
+        if is_unparsed(value):
+            return value
         try:
             return json.loads(value)
         except (ValueError, RecursionError):
@@ -96,9 +107,14 @@ def arguments_of(value: Any) -> Any:
     return {} if value is None else value
 
 
+def has_id(entry: Any) -> bool:
+    """True for a `tool_calls` entry that is a call: it has a usable id."""
+    return isinstance(entry, dict) and bool(id_of(entry.get("id")))
+
+
 def entry_call(entry: Any) -> Call | None:
     """One `tool_calls` entry; None where it has no usable id."""
-    if not isinstance(entry, dict) or not id_of(entry.get("id")):
+    if not has_id(entry):
         return None
     function = entry.get("function")
     if isinstance(function, dict):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from context_summarize.messages.images import is_image
-from context_summarize.messages.reading import arguments_of
+from context_summarize.messages.json_text import LARGE, compact_json, holds_more
+from context_summarize.messages.reading import arguments_of, is_unparsed
 from context_summarize.messages.rows import PRIVATE_BLOCKS, JsonRow
-from context_summarize.messages.text import compact_json, content_text
+from context_summarize.messages.text import content_text
 
 _MIN_CUT = 120
 """Characters below which a piece of text is not worth a note about what was left out."""
@@ -49,6 +50,8 @@ def _shorten_block(block: Any, share: float, hint: str) -> Any:
 
 
 def _note(value: Any) -> str:
+    if not isinstance(value, str) and holds_more(value, LARGE):
+        return f"[… more than {LARGE:,} characters]"
     text = value if isinstance(value, str) else compact_json(value)
     return text if len(text) <= 40 else f"{text[:24]} [… {len(text):,} characters]"
 
@@ -109,5 +112,6 @@ def _shorten_entry(entry: Any, share: float, hint: str) -> Any:
     if not isinstance(function, dict) or not isinstance(function.get("arguments"), str):
         return _shorten_value(entry, share, hint)
     # Arguments as JSON text have to stay JSON: their values are shortened, not the text.
-    short = compact_json(_shorten_value(arguments_of(function["arguments"]), share, hint))
+    given = arguments_of(function["arguments"])
+    short = compact_json(_shorten_value({"value": given} if is_unparsed(given) else given, share, hint))
     return {**entry, "function": {**function, "arguments": short}}

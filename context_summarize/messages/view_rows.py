@@ -11,9 +11,10 @@ from pydantic import ValidationError
 
 from context_summarize.messages.copying import copy_json
 from context_summarize.messages.images import Image, is_image, read_image
-from context_summarize.messages.reading import arguments_of, block_type, entry_call, id_of, is_result, result_block_id
+from context_summarize.messages.json_text import compact_json
+from context_summarize.messages.reading import arguments_of, block_type, has_id, id_of, is_result, result_block_id
 from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, SOURCE, Call, JsonRow, Row
-from context_summarize.messages.text import block_text, compact_json, content_text, result_value
+from context_summarize.messages.text import block_text, content_text, result_value
 
 
 def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
@@ -36,7 +37,7 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
         out["tool_call_id"] = row.result_ids[0]
     if "tool_calls" in out:
         entries = out["tool_calls"] if isinstance(out["tool_calls"], list | tuple) else ()
-        out["tool_calls"] = [_view_entry(entry) for entry in entries if entry_call(entry)]
+        out["tool_calls"] = [_view_entry(entry) for entry in entries if has_id(entry)]
         if not (row.calls and out["tool_calls"]):
             del out["tool_calls"]
     return _host_safe(out, row)

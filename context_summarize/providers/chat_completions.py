@@ -34,8 +34,9 @@ from amplifier_core.message_models import (
 )
 
 from context_summarize.messages.images import is_image, read_image
+from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import analyse, block_type, is_result, result_block_id
-from context_summarize.messages.text import compact_json, content_text, result_value
+from context_summarize.messages.text import content_text, result_value
 
 if TYPE_CHECKING:
     import httpx

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from context_summarize.messages.text import compact_json
+from context_summarize.messages.json_text import compact_json
 from context_summarize.recall.query import RecallAnswer
 from context_summarize.recall.rows import ShownRow
 from context_summarize.tokens.measure import Count

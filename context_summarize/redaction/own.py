@@ -7,7 +7,8 @@ import logging
 import re
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 
 import regex
 
@@ -24,8 +25,10 @@ _SECONDS_LATER = 0.1
 """The same once they have taken too long for `_PATIENCE` texts, so that a session does not stand still."""
 _PATIENCE = 5
 _REMEMBERED = 4_096
-_AT_ONCE = 32
-"""Matches that one step looks for."""
+_QUICK_SECONDS = 0.01
+"""Longest search that is one step; a longer one goes on in a thread."""
+_LOOK_SECONDS = 0.003
+"""How long a step waits for that thread."""
 
 
 class OwnPatterns:
@@ -47,7 +50,7 @@ class OwnPatterns:
         return finished(self.steps(text))
 
     def steps(self, text: str) -> Steps[str]:
-        """The same, a few dozen matches of one pattern a step. Only the time of the search counts."""
+        """The same, a match a step. Only the time of the search counts, and a long search is done in a thread."""
         if not self._patterns or not text or text == WITHHELD:
             return text
         key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() if self._slow else b""
@@ -58,16 +61,12 @@ class OwnPatterns:
         clean = text
         for pattern in self._patterns:
             try:
-                spans: list[Span] = []
-                for span in _matches(pattern, clean, time_left):
-                    spans.append(Span(*span, OWN))
-                    if len(spans) % _AT_ONCE == 0:
-                        yield from time_left.pause()
-                clean = replaced(clean, spans)
-                yield from time_left.pause()
+                spans = yield from _found(pattern, clean, time_left)
             except TimeoutError:
                 self._withhold(pattern.pattern, text, seconds)
                 return WITHHELD
+            clean = replaced(clean, spans)
+            yield
         return clean
 
     def _withhold(self, pattern: str, text: str, seconds: float) -> None:
@@ -84,42 +83,63 @@ class OwnPatterns:
 
 
 class _TimeLeft:
-    """Counts down the seconds of a search, pauses aside."""
+    """Searches for so many seconds; what else runs meanwhile, here or in other threads, takes none of them."""
 
     def __init__(self, seconds: float) -> None:
-        self._until = time.monotonic() + seconds
+        self._seconds = seconds
 
-    def __call__(self) -> float:
-        """Seconds that are left; a little more than none once they are used up."""
-        return max(self._until - time.monotonic(), 1e-6)
+    def search(self, pattern: regex.Pattern[str], text: str, at: int) -> Steps[regex.Match[str] | None]:
+        """The first match from this place on.
 
-    def pause(self) -> Steps[None]:
-        """One step in which no time passes."""
-        stopped = time.monotonic()
-        yield
-        self._until += time.monotonic() - stopped
+        Raises:
+            TimeoutError: no time is left.
+        """
+        try:
+            return self._search(pattern, text, at, _QUICK_SECONDS)
+        except TimeoutError:
+            if self._seconds <= 0:
+                raise
+        thread = ThreadPoolExecutor(1, "context-summarize-redact")
+        try:
+            # `regex` lets go of the interpreter's lock while it searches.
+            work = thread.submit(self._search, pattern, text, at, self._seconds)
+            while not wait([work], _LOOK_SECONDS).done:
+                yield
+            return work.result()
+        finally:
+            thread.shutdown(wait=False)
+
+    def _search(self, pattern: regex.Pattern[str], text: str, at: int, most: float) -> regex.Match[str] | None:
+        if self._seconds <= 0:
+            raise TimeoutError
+        started = time.thread_time()
+        try:
+            return pattern.search(text, at, concurrent=True, timeout=min(most, self._seconds))
+        finally:
+            self._seconds -= time.thread_time() - started
 
 
-def _matches(pattern: regex.Pattern[str], text: str, time_left: Callable[[], float]) -> Iterator[tuple[int, int]]:
+def _found(pattern: regex.Pattern[str], text: str, time_left: _TimeLeft) -> Steps[list[Span]]:
     """Spans where the pattern matches, outside existing marks.
 
     Raises:
         TimeoutError: no time is left.
     """
+    spans: list[Span] = []
     at = 0
     mark = MARK.search(text)
-    while found := pattern.search(text, at, timeout=time_left()):
+    while at <= len(text) and (found := (yield from time_left.search(pattern, text, at))):
         while mark is not None and mark.end() <= found.start():
             mark = MARK.search(text, mark.end())
         if mark is not None and mark.start() <= found.start():
             at = mark.end()
         elif found.end() > found.start():
-            yield found.span()
+            spans.append(Span(found.start(), found.end(), OWN))
             at = found.end()
         else:
             at = found.end() + 1
-        if at > len(text):
-            return
+        yield
+    return spans
 
 
 def _compiled(pattern: str) -> regex.Pattern[str]:

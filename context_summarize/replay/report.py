@@ -14,7 +14,7 @@ from typing import Any
 
 from context_summarize._version import __version__
 from context_summarize.errors import ReportUnwritable
-from context_summarize.messages.text import compact_json
+from context_summarize.messages.json_text import compact_json
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.replay.report_rows import Clean, ReportRows

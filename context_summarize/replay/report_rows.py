@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, TypeAlias
 
+from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.messages.text import compact_json, render_parts
+from context_summarize.messages.text import render_parts
 from context_summarize.replay.excerpts import common_limit, cut, ends
 from context_summarize.replay.kept_values import all_nodes
 from context_summarize.replay.numbering import message_numbers

@@ -11,8 +11,8 @@ from typing import Literal, TypeAlias
 from context_summarize.core.entries import Entry
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ViewState
+from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.rows import SOURCE, SYSTEM_ROLES, JsonRow
-from context_summarize.messages.text import compact_json
 from context_summarize.session.conversation import Conversation
 from context_summarize.tokens.measure import Count
 

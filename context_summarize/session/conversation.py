@@ -17,6 +17,7 @@ from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
+from context_summarize.messages.json_text import holds_more
 from context_summarize.messages.reading import analyse, blocks_of
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction.redactor import Redact
@@ -179,14 +180,5 @@ def is_large(raw: JsonRow) -> bool:
     return (
         len(many) > _MANY
         or not isinstance(content, str | list | tuple | None)
-        or any(_length(item) > _LARGE for item in many)
+        or any(holds_more(item, _LARGE) for item in many)
     )
-
-
-def _length(value: Any) -> int:
-    """Characters of the texts in a block, two levels deep."""
-    if isinstance(value, str):
-        return len(value)
-    inner = value.values() if isinstance(value, dict) else ()
-    deeper = (text for item in inner if isinstance(item, dict) for text in item.values())
-    return sum(len(text) for text in (*inner, *deeper) if isinstance(text, str))

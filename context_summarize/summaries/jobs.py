@@ -11,7 +11,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.facts.directive_sentences import directive_steps
 from context_summarize.facts.directives import directives_room, fitting_directives, merge_directives
-from context_summarize.facts.extraction import IDENTIFIERS, coverage, extract_facts, fact_steps
+from context_summarize.facts.extraction import IDENTIFIERS, coverage_steps, extract_facts, fact_steps
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.fallback import FALLBACK_LINE, fallback_parts, joining_steps
 from context_summarize.facts.ledger import ledger_steps
@@ -102,7 +102,7 @@ def leaf_fallback(job: Job, count: Count) -> Steps[Summary]:
     """The fallback summary of a level-0 job."""
     room = min(job.summary_tokens * 3 // 2, max(16, job.source_tokens // 2))
     text, ledger = yield from fallback_parts(job.rows, room, count, job.facts)
-    return with_sizes(_fallback(job, text, ledger, count), job, count)
+    return with_sizes((yield from _fallback(job, text, ledger, count)), job, count)
 
 
 def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Steps[Summary]:
@@ -121,11 +121,12 @@ def merge_fallback(job: Job, children: Sequence[Summary], count: Count) -> Steps
     yield
     ledger = yield from ledger_steps(job.facts, text, room - count(text) - 2, count)
     yield
-    return _fallback(job, text, ledger, count)
+    return (yield from _fallback(job, text, ledger, count))
 
 
-def _fallback(job: Job, text: str, ledger: tuple[Fact, ...], count: Count) -> Summary:
+def _fallback(job: Job, text: str, ledger: tuple[Fact, ...], count: Count) -> Steps[Summary]:
     shown = shown_text(text, job.directives, ledger)
+    covered = yield from coverage_steps(job.facts, shown)
     return Summary(
         key=job.key,
         level=job.level,
@@ -135,5 +136,5 @@ def _fallback(job: Job, text: str, ledger: tuple[Fact, ...], count: Count) -> Su
         tokens=count(shown),
         source_tokens=job.source_tokens,
         fallback=True,
-        coverage=coverage(job.facts, shown),
+        coverage=covered,
     )

@@ -20,6 +20,10 @@ from context_summarize.summaries.summarizer import Summarizer
 logger = logging.getLogger(__name__)
 
 
+_AHEAD = 2
+"""Jobs that are read, or read and waiting for their turn, for each call that may be under way."""
+
+
 class SummaryMaker:
     """Makes summaries one at a time; who waits for which is not its business."""
 
@@ -28,6 +32,7 @@ class SummaryMaker:
         self._summarizer = summarizer
         self._clean = build_redactor(services.config.redact) or str
         self._preparing = asyncio.Lock()
+        self._under_way = asyncio.Semaphore(_AHEAD * services.config.max_concurrency)
         self._said: set[str] = set()
         """Kinds of lasting errors that the log has been told of since the last success."""
 
@@ -49,14 +54,15 @@ class SummaryMaker:
         Raises:
             SummaryUnavailable: there is none.
         """
-        job = await self._job(node, builder, children)
-        started = self._services.clock()
-        try:
-            made = await self._summarizer.make(job, target)
-        except SummaryUnavailable as error:
-            self._services.totals.failed += error.attempts > 0
-            self._failed(job, error)
-            raise
+        async with self._under_way:  # what waits for a provider need not be read before its turn
+            job = await self._job(node, builder, children)
+            started = self._services.clock()
+            try:
+                made = await self._summarizer.make(job, target)
+            except SummaryUnavailable as error:
+                self._services.totals.failed += error.attempts > 0
+                self._failed(job, error)
+                raise
         summary = with_sizes(made, job, self._services.count)
         self._said.clear()
         await self._services.store.put(summary)

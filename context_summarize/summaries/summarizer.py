@@ -13,7 +13,7 @@ from context_summarize.core.frames import shown_text
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.facts.directives import format_directives
-from context_summarize.facts.extraction import coverage
+from context_summarize.facts.extraction import coverage_steps
 from context_summarize.facts.ledger import ledger_steps, ledger_tokens, prose_tokens
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.summaries.answer import Answer
@@ -171,7 +171,7 @@ class Summarizer:
             usage={"input_tokens": run.input_tokens, "output_tokens": run.output_tokens, "attempts": run.attempts},
             cost_usd=None if run.cost is None else f"{run.cost:f}",
             created=self._now(),
-            coverage=coverage(job.facts, shown),
+            coverage=await in_slices(coverage_steps(job.facts, shown)),
         )
 
     # --- whole or in pieces -----------------------------------------------------------------------------------------

@@ -10,9 +10,9 @@ _PIECE = 500_000
 """Characters of a text that are read at once."""
 
 
-def call_line(name: str, arguments: str) -> str:
-    """The line of a call; `arguments` is JSON."""
-    return f"call {name}({arguments})"
+def call_line(name: str, *arguments: str) -> str:
+    """The line of a call; `arguments` is JSON, perhaps in pieces."""
+    return "".join(("call ", name, "(", *arguments, ")"))
 
 
 def may_be_call(line: str) -> bool:

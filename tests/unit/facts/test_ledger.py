@@ -214,3 +214,19 @@ def test_many_values_under_one_name_yield_to_values_with_names_of_their_own() ->
     lines = shown(ours, *decoys, room=60)
     assert "key-7=val-5a9dead1c6" in lines
     assert "key-8=val-1b2c3d4e5f" in lines
+
+
+def test_a_ledger_that_is_too_large_is_cut_in_few_tries() -> None:
+    """What must go is told from its length; only near the end each fact is tried by itself."""
+    facts = [Fact("id", f"CASE{at:04}", about=f"case {at} of {at % 7} more", label="state of it") for at in range(400)]
+    tried: list[int] = []
+
+    def count(text: str) -> int:
+        if text.startswith(LEDGER_LINE) and "\n" in text:
+            tried.append(len(text))
+        return len(text)
+
+    kept = build_ledger(facts, "", 4_000, count)
+    assert 40 < len(kept) < 400
+    assert len(format_ledger(kept)) <= 4_000
+    assert len(tried) < 60

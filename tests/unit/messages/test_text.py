@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.rows import NO_RESULT, JsonRow
-from context_summarize.messages.text import compact_json, content_text, render_parts
+from context_summarize.messages.text import content_text, render_parts
 from context_summarize.testing import assistant, call, result
 from tests.unit.messages.shapes import (
     ANTHROPIC_CALL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -11,6 +12,7 @@ from context_summarize.redaction import own
 from context_summarize.redaction.marks import WITHHELD
 from context_summarize.redaction.own import OwnPatterns
 from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction.spans import Span
 
 ENDLESS = r"(x+x+)+y"
 LONG = "x" * 5_000
@@ -39,7 +41,11 @@ def test_the_same_text_is_always_shown_alike(monkeypatch):
     patterns = OwnPatterns([ENDLESS], SECONDS)
     assert patterns(LONG) == WITHHELD
 
-    monkeypatch.setattr(own, "_matches", lambda pattern, text, until: [])
+    def nothing(*_: object) -> Generator[None, None, list[Span]]:
+        yield
+        return []
+
+    monkeypatch.setattr(own, "_found", nothing)
     assert patterns(LONG) == WITHHELD
     assert patterns("xxy") == "xxy"
 
@@ -61,7 +67,7 @@ def test_a_text_with_many_matches_is_searched_in_steps_whose_pauses_do_not_count
     """A long text, searched in slices beside other work, is not withheld for the time of the others."""
     patterns = OwnPatterns([r"CASE-\d{4}", "nothing"], seconds=1.0)
     now = 0.0
-    monkeypatch.setattr("context_summarize.redaction.own.time.monotonic", lambda: now)
+    monkeypatch.setattr("context_summarize.redaction.own.time.thread_time", lambda: now)
 
     steps = patterns.steps("CASE-1234 " * 1_000)
     result: list[str] = []
@@ -73,5 +79,32 @@ def test_a_text_with_many_matches_is_searched_in_steps_whose_pauses_do_not_count
     for _ in taken():
         turns, now = turns + 1, now + 10.0
 
-    assert turns > 30
+    assert turns > 1_000
     assert result == ["[redacted: own pattern] " * 1_000]
+
+
+@pytest.mark.usefixtures("no_hang")
+def test_a_long_search_is_done_in_a_thread_while_others_have_their_turn(monkeypatch):
+    """Nothing is withheld or missed for it; a quick search needs no thread."""
+    started: list[str | None] = []
+
+    class Noted(ThreadPoolExecutor):
+        def __init__(self, most: int, name: str) -> None:
+            started.append(name)
+            super().__init__(most, name)
+
+    monkeypatch.setattr(own, "ThreadPoolExecutor", Noted)
+    text = "x" * 2_000 + " CASE-1234"
+    assert OwnPatterns([r"CASE-\d{4}"])(text * 50) == ("x" * 2_000 + " [redacted: own pattern]") * 50
+    assert not started
+
+    monkeypatch.setattr(own, "_QUICK_SECONDS", 1e-6)
+    steps = OwnPatterns([ENDLESS], SECONDS).steps(LONG)
+    assert sum(1 for _ in steps) > 2
+    assert len(started) == 1
+
+    slow = OwnPatterns([r"(x+x+)+y\d"], 60.0)
+    assert slow("x" * 16 + " xxy1 " + "x" * 16 + " xxy2 end") == (
+        "x" * 16 + " [redacted: own pattern] " + "x" * 16 + " [redacted: own pattern] end"
+    )
+    assert len(started) >= 3

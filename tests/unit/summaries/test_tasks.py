@@ -15,7 +15,7 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError, RateLimitError
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
-from context_summarize.background import finished
+from context_summarize.background import Steps, finished
 from context_summarize.config import Config
 from context_summarize.core.frames import node_text, show_node
 from context_summarize.core.history import History
@@ -36,6 +36,7 @@ from context_summarize.summaries.status import MAX_REFUSALS, Status
 from context_summarize.summaries.summarizer import Summarizer
 from context_summarize.summaries.tasks import SummaryTasks
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
+from context_summarize.transcript.rows import RenderedRow
 from tests.support.services import services
 
 PROMPTS = load_prompts("default")
@@ -273,6 +274,28 @@ class TestSharing:
         texts = {made.text for made in await asyncio.gather(*tasks)}
         assert (texts, scene.provider.calls) == ({ANSWER}, 1)
         assert [name for name, _ in await scene.events()] == [SUMMARY]
+
+    async def test_only_what_is_asked_for_soon_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate, max_concurrency=1, rows=[*tool_session(60, size=300)])
+        read: list[Node] = []
+        source = scene.builder.source
+
+        def noted(node: Node) -> Steps[tuple[RenderedRow, ...]]:
+            read.append(node)
+            return source(node)
+
+        monkeypatch.setattr(scene.builder, "source", noted)
+        wanted = scene.leaves[:12]
+        asked = asyncio.create_task(scene.tasks.get(wanted, scene.builder, scene.target, None))
+        for _ in range(20):
+            await settle()
+        assert scene.provider.calls == 1
+        assert read == wanted[:2]
+        gate.set()
+        assert await asked == []
+        assert read == wanted
 
     async def test_the_call_of_a_cancelled_asker_still_fills_the_store(self) -> None:
         """Rule 9: provider calls already under way may still fill the cache."""
