@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import itertools
 import os
 import pickle
 import resource
@@ -101,11 +102,9 @@ def run_all(works: Iterable[tuple[Work, Callable[[], int], float]], jobs: int) -
     """Run the mutants, so many at a time; one that takes longer than its seconds is killed."""
     waiting, running = iter(works), dict[int, tuple[Work, float]]()
     while True:
-        for work, run, seconds in waiting:
+        for work, run, seconds in itertools.islice(waiting, max(0, jobs - len(running))):
             busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
             running[forked(run, seconds=int(seconds))] = (work, time.monotonic() + WAIT * busy * seconds)
-            if len(running) >= jobs:
-                break
         if not running:
             return
         for child, (work, deadline) in list(running.items()):
