@@ -358,7 +358,8 @@ class TestMerge:
 
     async def test_a_merge_with_a_digest_below_is_joined_by_code_and_not_stored(self) -> None:
         """A node with a digest anywhere below it is itself a digest."""
-        scene = Scene(AuthenticationError("401"))
+        scene = Scene(ANSWER, ANSWER, AuthenticationError("401"))
+        await scene.tasks.get(scene.leaves[1:3], scene.builder, scene.target, None)
         made = await scene.get(scene.merged)
         assert made.fallback
         assert made.ledger, "exact values stand beside the texts"
@@ -367,6 +368,7 @@ class TestMerge:
         assert ANSWER in made.text, "the children that have a text are in it"
         assert await scene.store.get([scene.merged.key]) == {}
         assert len(await scene.store.get([leaf.key for leaf in scene.leaves])) == 2
+        scene.clock.time += 60
         again = await scene.get(scene.merged)
         assert (again.fallback, again.text) == (False, ANSWER)
 
