@@ -40,7 +40,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "summaries/validation": ("tests/unit/summaries/test_validation.py", "tests/unit/summaries/test_summarizer.py"),
     "summaries/substance": ("tests/unit/summaries/test_substance.py",),
-    "summaries/tasks": ("tests/unit/summaries/test_tasks.py", "tests/behaviour/test_races.py"),
+    "summaries/tasks": ("tests/unit/summaries/test_tasks.py",),
     "core/segments": ("tests/unit/core/test_segments.py", "tests/unit/core/test_history.py"),
     "core/plan": (
         "tests/unit/core/test_plan.py",
