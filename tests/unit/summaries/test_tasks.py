@@ -662,6 +662,17 @@ class TestLife:
         [shown] = scene.tasks.rows([under_way])
         assert not shown.summary.fallback
 
+    async def test_what_is_stored_is_found_without_a_provider(self) -> None:
+        scene = Scene()
+        made = await scene.get(scene.leaves[0])
+        fresh = Scene(store=scene.store)
+        await fresh.tasks.find(fresh.leaves[:1], fresh.builder)
+        [shown] = fresh.tasks.rows(fresh.leaves[:1])
+        assert (shown.summary, fresh.provider.calls) == (made, 0)
+        assert fresh.tasks.status(made.key) is Status.KNOWN
+        fresh.tasks.forget_history()
+        assert fresh.tasks.status(made.key) is Status.KNOWN
+
     async def test_a_closed_registry_starts_nothing(self) -> None:
         scene = Scene()
         await scene.tasks.close()
