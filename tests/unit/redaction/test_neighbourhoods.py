@@ -178,6 +178,7 @@ def test_a_private_key_is_found_in_every_neighbourhood(name, kind, length):
     assert clean.count("[redacted: private key]") == 1
     assert [line for line in lines[1:-1] if line in clean] == []
     assert lines[-2] not in clean
+    assert "-----BEGIN" not in clean
     assert clean.startswith("before\n")
     assert clean.endswith("\nafter mia_li_3668")
     assert known(clean) == clean
