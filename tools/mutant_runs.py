@@ -11,15 +11,17 @@ from __future__ import annotations
 import contextlib
 import gc
 import importlib
+import itertools
 import os
 import pickle
 import resource
 import signal
 import sys
 import tempfile
+import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -97,15 +99,29 @@ def forked(run: Callable[[], int], *, silent: bool = True, seconds: int | None =
         os._exit(code)
 
 
+def _busy() -> float:
+    """How much longer than on an idle machine work takes now."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+@contextlib.contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """End the process of a mutant that hangs here: a test that waits for ever costs no processor time."""
+    timer = threading.Timer(_busy() * seconds, os._exit, [KILLED])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 def run_all(works: Iterable[tuple[Work, Callable[[], int], float]], jobs: int) -> None:
     """Run the mutants, so many at a time; one that takes longer than its seconds is killed."""
     waiting, running = iter(works), dict[int, tuple[Work, float]]()
     while True:
-        for work, run, seconds in waiting:
-            busy = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-            running[forked(run, seconds=int(seconds))] = (work, time.monotonic() + WAIT * busy * seconds)
-            if len(running) >= jobs:
-                break
+        for work, run, seconds in itertools.islice(waiting, max(0, jobs - len(running))):
+            running[forked(run, seconds=int(seconds))] = (work, time.monotonic() + WAIT * _busy() * seconds)
         if not running:
             return
         for child, (work, deadline) in list(running.items()):
@@ -221,12 +237,13 @@ class Collected:
         answer.write_bytes(pickle.dumps(self._baseline))
         return SURVIVED
 
-    def _run(self, session: pytest.Session, nodeids: Sequence[str]) -> int:
+    def _run(self, session: pytest.Session, nodeids: Sequence[str], *, timed: bool = False) -> int:
         os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.mkdtemp(dir=self._answer.parent)
         for at, nodeid in enumerate(nodeids):
             item = self._items[nodeid]
             following = self._items[nodeids[at + 1]] if at + 1 < len(nodeids) else None
-            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+            with limited(3 + 10 * self._baseline.seconds.get(nodeid, 0.0)) if timed else contextlib.nullcontext():
+                item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if session.testsfailed:
                 return KILLED
         return SURVIVED
@@ -240,7 +257,7 @@ class Collected:
         )
 
         def run() -> int:
-            return self._run(session, tests) if change_function(work.module, work.mutant) else OTHER_SHAPE
+            return self._run(session, tests, timed=True) if change_function(work.module, work.mutant) else OTHER_SHAPE
 
         return work, run, 3 + 4 * sum(self._baseline.seconds.get(test, 0.0) for test in tests)
 
@@ -282,6 +299,19 @@ class Changed(SourceFileLoader):
         return spec_from_file_location(name, self.path, loader=self) if name == self.name else None
 
 
+class Limited:
+    """A pytest plugin: no test may take longer than so many seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self) -> Generator[None, object, object]:
+        """Each test, with its setup."""
+        with limited(self._seconds):
+            return (yield)
+
+
 def run_modules(works: Sequence[Work], jobs: int, seconds: float) -> None:
     """Run the mutants outside functions, each for at most so long."""
 
@@ -289,7 +319,7 @@ def run_modules(works: Sequence[Work], jobs: int, seconds: float) -> None:
         def run() -> int:
             os.environ["PYTEST_DEBUG_TEMPROOT"] = tempfile.mkdtemp(dir=folder)
             sys.meta_path.insert(0, Changed(work.module, work.mutant))
-            return int(pytest.main([*OPTIONS, "-x", *work.tests]) != 0)
+            return int(pytest.main([*OPTIONS, "-x", *work.tests], [Limited(seconds / 8)]) != 0)
 
         return work, run, seconds
 

@@ -101,7 +101,7 @@ def make_plan(scene: Scene, ask: Ask) -> Plan:
 def _known_only(scale: Scale, start: Draft, reason: Reason) -> Plan:
     """The plan of a compaction of what is ready, as far as it goes."""
     limits = scale.scene.limits
-    goal = 0 if reason == "manual" else limits.target_room
+    goal = limits.target_room
     [known] = summarised(scale, start, limits.keep_recent, [goal], known_only=True)
     return _finished(scale, known, reason, goal, known_only=True)
 

@@ -17,11 +17,14 @@ _END = re.compile(rf"-----END {_NAME}")
 _BREAK = re.compile(r"\r?\n|\r|\\{1,6}(?:r\\{1,6})?n")
 _RUN = re.compile(r"={0,2}+[A-Za-z0-9+/]++")
 """The base64 at the end of a line, read backwards."""
+_RUN_ON = re.compile(r"[A-Za-z0-9+/]*+={0,2}")
+"""The rest of the base64 that a line longer than usual is cut within."""
 _CHECKSUM = re.compile(r"[A-Za-z0-9+/]{1,4}=(?![A-Za-z0-9+/=])")
 """The last line of a PGP block, read backwards."""
 _HEADER = re.compile(r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID)\b")
 _CLOSERS = " \t\r\"'`\\,;|)>}].*$"
 _LONGEST_LINE = 700
+"""Characters of a line that are searched for its end; base64 that goes on after them belongs to it."""
 _MOST_LINES = 1_000
 _MOST_TAIL = 8_000
 _FULL = 40
@@ -63,10 +66,17 @@ def _line(text: str, start: int, end: int) -> _Line:
 
 
 def _lines(text: str, at: int) -> Iterator[_Line]:
-    """The lines from a place on, while they are no longer than lines of a key may be."""
+    """The lines from a place on, while they are no longer than lines of a key may be.
+
+    A key that is written in one line, or whose lines a view has joined, is one long line.
+    """
     for _ in range(_MOST_LINES):
-        found = _BREAK.search(text, at, at + _LONGEST_LINE)
-        yield _line(text, at, found.start() if found else min(len(text), at + _LONGEST_LINE))
+        near = min(len(text), at + _LONGEST_LINE)
+        found = _BREAK.search(text, at, near)
+        if found is None and (rest := _RUN_ON.match(text, near)):
+            near = rest.end()
+            found = _BREAK.match(text, near)
+        yield _line(text, at, found.start() if found else near)
         if found is None:
             return
         at = found.end()

@@ -85,7 +85,7 @@ def _known(text: str) -> Steps[list[Span]]:
 
 
 def _known_in_windows(text: str) -> Steps[list[Span]]:
-    """The same for a long text, in windows.
+    """The same, in windows; a short text is one window.
 
     A window shows what stands around its own part. It grows while a secret that begins in it reaches its end.
     """
@@ -117,10 +117,7 @@ class Redactor:
 
     def steps(self, text: str) -> Steps[str]:
         """The same in steps of a hundredth of a second; the user's own patterns take a step for a few dozen matches."""
-        if len(text) <= _WINDOW + 2 * _AROUND:
-            clean = replaced(text, (yield from _known(text)))
-        else:
-            clean = replaced(text, (yield from _known_in_windows(text)))
+        clean = replaced(text, (yield from _known_in_windows(text)))
         return (yield from self._own.steps(clean))
 
 

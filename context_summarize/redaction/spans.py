@@ -30,7 +30,7 @@ def replaced(text: str, spans: Sequence[Span]) -> str:
 def in_order(spans: Iterable[Span]) -> list[Span]:
     """The spans in order; spans that overlap become one, of the kind of the longer one."""
     out: list[Span] = []
-    for span in sorted(spans, key=lambda span: (span.first, -span.end)):
+    for span in sorted(spans, key=lambda span: span.first):
         if out and span.first < out[-1].end:
             last = out.pop()
             kind = span.kind if span.end - span.first > last.end - last.first else last.kind

@@ -106,8 +106,8 @@ def _plain(found: re.Match[str], colour: str) -> str:
         return _NAMED[value]
     if name == "slash":
         return "/"
-    code = int(value, 10 if name == "number" else 16)
-    return chr(code) if code in (9, 10, 13) or 32 <= code < 127 else " "
+    char = chr(int(value, 10 if name == "number" else 16))
+    return char if char.isascii() and (char.isprintable() or char in "\t\n\r") else " "
 
 
 def view_of(text: str, *, joined: bool) -> View | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from context_summarize.background import finished
 from context_summarize.core.action_log import ActionLog
 from context_summarize.core.draft import Scene as Planned
 from context_summarize.core.frames import show_node, show_one_line
@@ -13,7 +15,7 @@ from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary, expanded
-from context_summarize.core.plan import Ask, Plan, Prefetched, Reason, make_plan
+from context_summarize.core.plan import Ask, Plan, Prefetched, Reason, is_worthwhile, make_plan, next_compaction
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
@@ -56,6 +58,8 @@ class Scene:
         self.builder = NodeBuilder(self.history, "segment", "merge", None)
         self.builder.start(segment_tokens, SUMMARY_WORDS, first_group=0, first_index=0)
         self.groups = ShownGroups(self.history, count, hides_system=factory)
+        self.log = ActionLog(self.history, {}, None, count)
+        self.pins: tuple[int, ...] = ()
         self.add(*rows)
         self.state = ViewState()
         self.known: dict[Node, ShownNode] = {}
@@ -77,6 +81,7 @@ class Scene:
             self.history.add(analyse(normalise(raw)))
         for _ in self.builder.advance():
             pass
+        finished(self.log.advance())
         self.groups.catch_up()
 
     def limits(self, **changes: Any) -> Limits:
@@ -90,17 +95,20 @@ class Scene:
         prefetched: Prefetched = None,
         **changes: Any,
     ) -> Plan:
-        scene = Planned(
+        return make_plan(self.planned(**changes), Ask(reason, focus, prefetched))
+
+    def planned(self, **changes: Any) -> Planned:
+        return Planned(
             history=self.history,
             builder=self.builder,
             groups=self.groups,
             view=self.state,
             limits=self.limits(**changes),
-            actions=ActionLog(self.history, {}, None, count),
+            actions=self.log,
+            pins=self.pins,
             size_of=lambda node: self.known[node].tokens if node in self.known else None,
             count=count,
         )
-        return make_plan(scene, Ask(reason, focus, prefetched))
 
     def show(self, node: Node) -> ShownNode:
         text = words(SUMMARY_WORDS, f"sum{node.level}")
@@ -127,6 +135,8 @@ class Scene:
             frontier_row=plan.frontier_row,
             shortened=plan.shortened,
             newest_user=plan.newest_user,
+            actions=plan.actions,
+            pinned=plan.pinned,
             rows_at_compaction=len(self.history),
             compactions=self.state.compactions + 1,
         )
@@ -632,3 +642,166 @@ def test_without_room_what_is_ready_is_enough_if_it_leads_below_the_threshold(mo
     left = scene.plan("cold_cache").tokens_after
     plan = scene.plan(prefetched="no room", threshold=(left + more + 0.5) / scene.given["own_budget"])
     assert bool(plan.missing) is (more == 0)
+
+
+def test_with_room_left_a_compaction_asks_for_no_more_than_one_at_the_threshold() -> None:
+    """Its summaries are under way already; without room it goes down to the target."""
+    scene = ready_scene(0, share=1.0, threshold=0.6, keep_recent=1)
+    whole = scene.plan()
+    assert scene.plan(prefetched="no room") == whole
+    waits = scene.plan(prefetched="room")
+    assert waits.nodes == whole.nodes[: len(waits.nodes)] != whole.nodes
+    assert waits.reached
+    assert waits.tokens_after > scene.limits().target_room
+
+
+def test_what_is_ready_stands_for_the_whole_from_three_quarters_of_it_on() -> None:
+    """With summaries of short segments, so that the share grows in small steps."""
+    taken, left = list[float](), list[float]()
+    for ready in range(14):
+        scene = ready_scene(ready, segment_tokens=190, share=1.0, threshold=0.79)
+        whole, known = scene.plan(), scene.plan("cold_cache")
+        plan = scene.plan(prefetched="room")
+        assert plan.nodes in (whole.nodes, known.nodes)
+        (left if plan.missing else taken).append(known.freed / whole.freed)
+    assert max(left) < 0.75 <= min(taken) < 0.9
+
+
+def test_a_compaction_of_what_is_ready_goes_no_further_though_it_does_not_fit() -> None:
+    """What must fit waits for summaries instead."""
+    scene = ready_scene(2, own_budget=2_400, share=1.0)
+    plan = scene.plan("cold_cache")
+    assert (plan.fits, plan.missing, plan.rung, len(plan.nodes)) == (False, (), 1, 2)
+    assert plan.tokens_after > 2_400
+    assert scene.settled("must_fit").fits
+
+
+def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -> None:
+    scene = Scene(talk(13), share=1.0)
+    ahead = next_compaction(scene.planned()).missing
+    assert scene.plan().tokens_before < scene.limits().threshold_room
+    scene.add(*talk(1))
+    assert scene.plan().tokens_before >= scene.limits().threshold_room
+    assert ahead
+    assert scene.plan().nodes == ahead
+
+
+# --- edges ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_compaction_is_worthwhile_if_it_frees_enough_or_is_needed() -> None:
+    scene = Scene(talk(20))
+    limits, plan = scene.limits(), scene.settled()
+    enough = int(limits.min_fold * limits.own_budget)
+
+    def worthwhile(reason: Reason, freed: int, *, fits: bool = True, may_fire: bool = False) -> bool:
+        made = replace(plan, reason=reason, fits=fits, tokens_after=plan.tokens_before - freed)
+        return is_worthwhile(made, limits, may_fire=may_fire)
+
+    for reason in ("threshold", "cold_cache"):
+        assert [worthwhile(reason, freed) for freed in (0, 1, enough - 1, enough)] == [False, False, False, True]
+    assert [worthwhile("manual", freed) for freed in (-1, 0, 1)] == [False, False, True]
+    assert [worthwhile("must_fit", freed, may_fire=True) for freed in (0, 1)] == [False, True]
+    assert worthwhile("must_fit", 1)
+    assert not worthwhile("must_fit", enough, fits=False)
+    assert worthwhile("must_fit", 1, fits=False, may_fire=True)
+
+
+def test_a_plan_of_exactly_what_it_aims_at_has_reached_it() -> None:
+    scene = Scene(talk(20))
+    plan = scene.settled(share=1.0)
+    exact = scene.settled(share=1.0, target=(plan.tokens_after + 0.5) / 4_000)
+    assert (exact.tokens_after, exact.reached) == (plan.tokens_after, True)
+    assert not scene.settled(share=1.0, keep_recent=40, target=0.9).reached
+
+
+def test_a_view_of_exactly_its_budget_fits_and_keeps_everything() -> None:
+    scene = Scene(talk(20), keep_recent=40, own_budget=4_000)
+    plan = scene.settled()
+    assert (plan.tokens_after, plan.fits, plan.rung) == (4_000, True, 1)
+    assert scene.settled(own_budget=3_999, threshold=1.0).nodes
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_results_are_shortened_harder_above_the_threshold_and_not_at_it(more: int) -> None:
+    rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390)), *talk(2, 20)]
+    scene = Scene(rows, segment_tokens=16_000, shorten_above=1_200, keep_recent=2)
+    threshold = (scene.view().tokens() - more + 0.5) / 4_000
+    assert bool(scene.settled(threshold=threshold).shortened) is bool(more)
+
+
+def test_no_result_of_256_tokens_or_fewer_is_shortened_harder() -> None:
+    for tokens in range(245, 260):
+        scene = Scene(
+            [user("hi"), *looked_up("a", tokens), *talk(2, 20)], segment_tokens=16_000, shorten_above=400, keep_recent=2
+        )
+        [(_, measured)] = scene.groups.results(0, len(scene.history))
+        assert bool(scene.settled(threshold=0.01).shortened) is (measured > 256)
+
+
+def test_only_merges_that_no_view_has_shown_are_counted() -> None:
+    scene = Scene(talk(40), own_budget=2_000, fan_in=3)
+    first = scene.cross()
+    merges = sum(1 for node in first.nodes if node.children)
+    assert first.merged == merges > 1
+    assert len(first.nodes) > merges
+    assert scene.settled().merged == 0
+
+
+def test_what_the_user_pins_is_named_where_it_lies_before_the_frontier() -> None:
+    scene = Scene(talk(20))
+    frontier = scene.settled().frontier
+    scene.pins = (frontier - 1, frontier, frontier + 1)
+    plan = scene.settled()
+    assert plan.pinned == tuple(at for at in scene.pins if at < plan.frontier)
+    scene.pins = (plan.frontier,)
+    assert scene.settled().frontier == plan.frontier
+    assert scene.settled().pinned == ()
+
+
+# --- the row of what has been done ----------------------------------------------------------------------------------
+
+
+def written(files: int) -> list[JsonRow]:
+    return [
+        row
+        for at in range(files)
+        for row in (
+            user(words(150)),
+            call(f"c{at}", "write_file", file_path=f"src/file_{at}.py", content="x"),
+            result(f"c{at}", "ok", "write_file"),
+        )
+    ]
+
+
+def test_the_row_of_actions_tells_what_is_summarised_and_counts() -> None:
+    scene = Scene(written(20), actions_room=200, share=1.0)
+    plan = scene.cross()
+    assert plan.actions is not None
+    assert "src/file_0.py" in plan.actions.text
+    assert plan.tokens_after == scene.view().tokens()
+    bare = scene.settled(actions_room=0)
+    assert bare.frontier == plan.frontier
+
+
+def test_the_row_of_actions_stays_as_it_is_while_nothing_more_is_summarised() -> None:
+    """So that the provider's cache holds; a later frontier brings a new one."""
+    scene = Scene(written(20), actions_room=200, share=1.0)
+    first = scene.cross()
+    assert scene.settled().actions is first.actions is not None
+    scene.add(*written(12))
+    later = scene.settled()
+    assert later.frontier > first.frontier
+    assert later.actions not in (None, first.actions)
+
+
+@pytest.mark.parametrize("less", [0, 1])
+def test_the_row_of_actions_goes_first_where_the_view_does_not_fit(less: int) -> None:
+    """And not where it fits exactly."""
+    scene = Scene(written(20), actions_room=200, share=1.0)
+    plan = scene.settled("manual")
+    assert plan.actions is not None
+    reserved = plan.tokens_after - plan.actions.tokens + scene.log.reserve(plan.frontier, 200)
+    again = scene.settled("manual", view_room=reserved - less)
+    assert (again.actions is None) is bool(less)
+    assert (again.nodes, again.fits) == (plan.nodes, True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
@@ -147,3 +148,16 @@ async def test_a_success_resets_the_pause() -> None:
     made.leave(turn)
     await fail(made, permanent=True)
     assert made.retry_in_s == FIRST_PAUSE
+
+
+async def test_the_end_of_an_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    """And nothing is while the provider answers anyway."""
+    caplog.set_level(logging.INFO)
+    breaker()[0].succeeded()
+    assert caplog.records == []
+    made, clock = await opened()
+    clock.time += FIRST_PAUSE
+    caplog.clear()
+    made.succeeded()
+    made.succeeded()
+    assert len(caplog.records) == 1

@@ -358,7 +358,8 @@ class TestMerge:
 
     async def test_a_merge_with_a_digest_below_is_joined_by_code_and_not_stored(self) -> None:
         """A node with a digest anywhere below it is itself a digest."""
-        scene = Scene(AuthenticationError("401"))
+        scene = Scene(ANSWER, ANSWER, AuthenticationError("401"))
+        await scene.tasks.get(scene.leaves[1:3], scene.builder, scene.target, None)
         made = await scene.get(scene.merged)
         assert made.fallback
         assert made.ledger, "exact values stand beside the texts"
@@ -367,6 +368,7 @@ class TestMerge:
         assert ANSWER in made.text, "the children that have a text are in it"
         assert await scene.store.get([scene.merged.key]) == {}
         assert len(await scene.store.get([leaf.key for leaf in scene.leaves])) == 2
+        scene.clock.time += 60
         again = await scene.get(scene.merged)
         assert (again.fallback, again.text) == (False, ANSWER)
 
@@ -501,3 +503,193 @@ class TestEvents:
         await scene.get(scene.leaves[0])
         await scene.get(scene.leaves[0])
         assert len(await scene.events()) == 1
+
+
+class TestLife:
+    """What a registry keeps from one compaction to the next, over a new history, and while the host has cancelled."""
+
+    async def test_what_no_view_shows_is_let_go_of_and_what_one_shows_is_kept(self) -> None:
+        scene = Scene()
+        kept, gone = scene.leaves[:2]
+        await scene.tasks.get([kept, gone], scene.builder, scene.target, None)
+        shown = scene.tasks.rows([kept, gone])
+        assert [item.node for item in shown] == [kept, gone]
+        scene.tasks.compacted(shown[:1])
+        assert (scene.tasks.status(kept.key), scene.tasks.status(gone.key)) == (Status.KNOWN, Status.UNASKED)
+        assert (scene.tasks.is_known(kept), scene.tasks.is_known(gone)) == (True, False)
+        assert scene.tasks.rows([gone, kept]) == shown[:1]
+        await scene.tasks.get([gone], scene.builder, scene.target, None)
+        assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
+
+    async def test_what_is_shown_counts_as_known_without_having_been_asked_for(self) -> None:
+        """As after a restart; a fallback and one line do not."""
+        scene = Scene()
+        await scene.tasks.get(scene.leaves[:1], scene.builder, scene.target, None)
+        await scene.tasks.stand_in(scene.leaves[1:2], scene.builder)
+        text, fallback = scene.tasks.rows(scene.leaves[:2])
+        fresh = Scene()
+        fresh.tasks.compacted([text, fallback])
+        assert fresh.tasks.shown(text.node) == text
+        assert fresh.tasks.shown(fallback.node) is None
+        fresh = Scene()
+        fresh.tasks.compacted([replace(text, line=True)])
+        assert fresh.tasks.shown(text.node) is None
+
+    async def test_what_has_failed_may_be_asked_again_after_a_compaction(self) -> None:
+        scene = Scene(AuthenticationError("401"))
+        node = scene.leaves[0]
+        await scene.get(node)
+        assert scene.tasks.status(node.key) is Status.FAILED
+        scene.tasks.compacted([])
+        assert scene.tasks.status(node.key) is Status.UNASKED
+        assert not scene.tasks.is_known(node)
+
+    async def test_refusals_are_not_forgotten_with_a_compaction(self) -> None:
+        scene = Scene(*[""] * 6)
+        for _ in range(MAX_REFUSALS):
+            await scene.get(scene.leaves[0])
+            scene.tasks.compacted([])
+        assert scene.tasks.status(scene.leaves[0].key) is Status.REFUSED
+        assert scene.tasks.shown(scene.leaves[0]) is None
+
+    async def test_a_fallback_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Compaction after compaction, up to so many of them; a merge of fallbacks is joined anew."""
+        scene = Scene()
+        scene.target = None
+        first = await scene.get(scene.leaves[0])
+        scene.tasks.compacted([])
+        assert await scene.get(scene.leaves[0]) is first
+        merged = await scene.get(scene.merged)
+        assert await scene.get(scene.merged) == merged
+        monkeypatch.setattr("context_summarize.summaries.tasks._MOST_FALLBACKS", 1)
+        kept = [await scene.get(leaf) for leaf in scene.leaves[:3]]
+        scene.tasks.compacted([])
+        again = [await scene.get(leaf) for leaf in scene.leaves[:3]]
+        assert again == kept
+        assert sum(one is other for one, other in zip(kept, again, strict=True)) == 1
+
+    async def test_a_fallback_stands_in_until_the_next_compaction_begins(self) -> None:
+        scene = Scene()
+        node = scene.leaves[0]
+        await scene.tasks.stand_in([node], scene.builder)
+        shown = scene.tasks.shown(node)
+        assert shown is not None
+        assert shown.summary.fallback
+        assert scene.tasks.is_known(node)
+        scene.tasks.begin()
+        assert not scene.tasks.is_known(node)
+        assert scene.tasks.shown(node) is None
+
+    async def test_a_summary_that_is_known_is_not_replaced_by_a_fallback(self) -> None:
+        scene = Scene()
+        made = await scene.get(scene.leaves[0])
+        await scene.tasks.stand_in(scene.leaves[:1], scene.builder)
+        [shown] = scene.tasks.rows(scene.leaves[:1])
+        assert shown.summary is made
+
+    async def test_every_change_of_what_is_shown_moves_the_version_and_nothing_else_does(self) -> None:
+        """A plan made at the same version is still right."""
+        scene = Scene()
+        seen = [scene.tasks.version]
+
+        def moved() -> bool:
+            seen.append(scene.tasks.version)
+            return seen[-1] > seen[-2]
+
+        await scene.tasks.stand_in(scene.leaves[:1], scene.builder)
+        assert moved()
+        scene.tasks.begin()
+        assert moved()
+        scene.tasks.begin()
+        assert not moved()
+        await scene.tasks.get(scene.leaves[:1], scene.builder, scene.target, None)
+        assert moved()
+        other = replace(scene.leaves[0], first_group=scene.leaves[0].first_group + 4)
+        await scene.tasks.get([other], scene.builder, scene.target, None)
+        assert moved()
+        scene.tasks.status(scene.leaves[0].key)
+        await scene.tasks.get(scene.leaves[:1], scene.builder, scene.target, None)
+        assert not moved()
+        scene.tasks.compacted([])
+        assert moved()
+        scene.tasks.forget_history()
+        assert moved()
+
+    async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
+        """Calls under way still fill the store, and may be waited for again."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        known, late = scene.leaves[:2]
+        await scene.tasks.get([known, late], scene.builder, scene.target, 0.0)
+        scene.tasks.forget_history()
+        assert scene.tasks.status(late.key) is Status.UNDER_WAY
+        gate.set()
+        assert await scene.tasks.get([known, late], scene.builder, scene.target, None) == []
+        scene.tasks.forget_history()
+        assert scene.tasks.rows([known, late]) == []
+        assert scene.tasks.is_known(known)
+        await scene.tasks.get([known, late], scene.builder, scene.target, None)
+        assert len(scene.tasks.rows([known, late])) == 2
+        assert scene.provider.calls == 2
+
+    async def test_while_the_host_has_cancelled_nobody_waits_and_the_work_goes_on(self) -> None:
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        nodes = scene.leaves[:1]
+        assert not scene.tasks.is_stopped
+        scene.tasks.stop_waiting()
+        assert scene.tasks.is_stopped
+        assert await asyncio.wait_for(scene.tasks.get(nodes, scene.builder, scene.target, None), 5) == nodes
+        assert scene.tasks.status(nodes[0].key) is Status.UNDER_WAY, "not late: nobody has waited"
+        scene.tasks.resume_waiting()
+        assert not scene.tasks.is_stopped
+        gate.set()
+        assert await asyncio.wait_for(scene.tasks.get(nodes, scene.builder, scene.target, None), 5) == []
+        assert scene.provider.calls == 1
+
+    async def test_what_is_found_asks_no_provider_and_waits_for_none(self) -> None:
+        """Stored texts and fallbacks; what is under way stays so."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        under_way, unasked = scene.leaves[:2]
+        await scene.tasks.get([under_way], scene.builder, scene.target, 0.0)
+        await asyncio.wait_for(scene.tasks.find([under_way, unasked], scene.builder), 5)
+        assert all(shown.summary.fallback for shown in scene.tasks.rows([under_way, unasked]))
+        assert (len(scene.tasks.rows([under_way, unasked])), scene.provider.calls) == (2, 1)
+        gate.set()
+        await scene.tasks.settled([under_way.key])
+        await scene.tasks.find([under_way], scene.builder)
+        [shown] = scene.tasks.rows([under_way])
+        assert not shown.summary.fallback
+
+    async def test_what_is_stored_is_found_without_a_provider(self) -> None:
+        scene = Scene()
+        made = await scene.get(scene.leaves[0])
+        fresh = Scene(store=scene.store)
+        await fresh.tasks.find(fresh.leaves[:1], fresh.builder)
+        [shown] = fresh.tasks.rows(fresh.leaves[:1])
+        assert (shown.summary, fresh.provider.calls) == (made, 0)
+        assert fresh.tasks.status(made.key) is Status.KNOWN
+        fresh.tasks.forget_history()
+        assert fresh.tasks.status(made.key) is Status.KNOWN
+
+    async def test_a_closed_registry_starts_nothing(self) -> None:
+        scene = Scene()
+        await scene.tasks.close()
+        assert (await scene.get(scene.leaves[0])).fallback
+        assert scene.provider.calls == 0
+
+    async def test_an_error_of_our_own_leaves_a_fallback_and_is_logged_without_secrets(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Rule 8: whatever goes wrong while a summary is made costs that summary only."""
+        scene = Scene()
+        token = "ghp_" + "Ab1" * 12
+
+        async def broken(job: Job, target: Target) -> Summary:
+            raise ValueError(f"no row for {token}")
+
+        monkeypatch.setattr(scene.summarizer, "make", broken)
+        assert (await scene.get(scene.leaves[0])).fallback
+        assert "a summary could not be made" in caplog.text
+        assert token not in caplog.text
