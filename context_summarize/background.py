@@ -30,6 +30,21 @@ def finished(steps: Steps[T]) -> T:
             return result
 
 
+def fewest(most: int, is_enough: Callable[[int], Steps[bool]]) -> Steps[int]:
+    """The smallest number of 0…`most` that is enough; `most`, which is not tried, if no smaller one is.
+
+    What is enough stays so with more: about log2(`most`) numbers are tried.
+    """
+    low, high = 0, most
+    while low < high:
+        middle = (low + high) // 2
+        if (yield from is_enough(middle)):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
 async def in_slices(steps: Steps[T]) -> T:
     """Do the steps; the event loop has its turn every few milliseconds. What they return.
 

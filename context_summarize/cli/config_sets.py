@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from context_summarize.cli.options import read_pair
+from context_summarize.cli.pairs import read_pairs
 from context_summarize.cli.terminal import Refused
-from context_summarize.config import ALIASES, PROFILES, SETTINGS
+from context_summarize.config import PROFILES
 
 DEFAULTS = "defaults"
 """Names the set without any setting."""
-_NEXT_PAIR = re.compile(r"[,\s]+(?=[A-Za-z_]+\s*=)")
 _MOST_BYTES = 1_000_000
 
 
@@ -46,34 +44,7 @@ def _defaults(given: str) -> Mapping[str, Any] | None:
 
 
 def _pairs(given: str) -> Mapping[str, Any] | None:
-    if "=" not in given:
-        return None
-    settings: dict[str, Any] = {}
-    for item in _split(given.strip()):
-        key, value = read_pair(item)
-        if (bare := _bare_setting(value)) is not None:
-            raise Refused(f"--config {given!r}: {bare} has no value; expected KEY=VALUE, such as keep_recent=20")
-        if key in settings:
-            raise Refused(f"--config {given!r} gives {key} twice; keep one of them")
-        settings[key] = value
-    return settings
-
-
-def _bare_setting(value: Any) -> str | None:
-    """A setting that stands behind a value without one of its own; None if there is none."""
-    words = value.replace(",", " ").split() if isinstance(value, str) else []
-    return next((word for word in words[1:] if word in SETTINGS or word in ALIASES), None)
-
-
-def _split(text: str) -> Iterator[str]:
-    """The pairs; a separator within quotation marks or brackets is a part of a value."""
-    begin = 0
-    for found in _NEXT_PAIR.finditer(text):
-        item = text[begin : found.start()]
-        if item.count('"') % 2 == 0 and item.count("[") == item.count("]") and item.count("{") == item.count("}"):
-            yield item
-            begin = found.end()
-    yield text[begin:]
+    return read_pairs(given) if "=" in given else None
 
 
 def _file(given: str) -> Mapping[str, Any] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, TypeVar
@@ -10,6 +9,7 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
+from context_summarize.cli.pairs import read_pairs
 from context_summarize.cli.terminal import Refused, notes
 from context_summarize.config import Config
 from context_summarize.errors import SessionFileError
@@ -119,8 +119,9 @@ def session_options(unless: str = "") -> Callable[[Command], Command]:
             "settings",
             multiple=True,
             metavar="KEY=VALUE",
-            help="A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is "
-            "valid JSON, else as text. `none` means no value.",
+            help="A setting of the module, such as keep_recent=20; may be repeated, or hold several pairs: "
+            '"keep_recent=20 compact_threshold=0.6". VALUE is read as JSON if it is valid JSON, else as text. `none` '
+            "means no value.",
         ),
     )
 
@@ -176,32 +177,10 @@ def read_config(given: Sequence[str], prompts: str | None) -> Config:
         ConfigError: a setting is unknown or wrong.
     """
     settings: dict[str, Any] = {}
-    for item in given:
-        key, value = read_pair(item)
-        settings[key] = value
+    for pairs in given:
+        settings |= read_pairs(pairs)
     if prompts is not None:
         if "prompts" in settings:
             raise Refused("--prompts and --config prompts=… both name the prompt set; give only one of them")
         settings["prompts"] = prompts
     return Config.from_mapping(settings)
-
-
-def read_pair(item: str) -> tuple[str, Any]:
-    """(key, value) of KEY=VALUE.
-
-    Raises:
-        Refused: there is no `=`.
-    """
-    key, sign, value = item.partition("=")
-    if not sign:
-        raise Refused(f"--config {item!r} has no value; expected KEY=VALUE, such as keep_recent=20")
-    return key.strip(), _value(value.strip())
-
-
-def _value(text: str) -> Any:
-    if text.lower() == "none":
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return text

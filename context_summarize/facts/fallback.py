@@ -20,6 +20,8 @@ from context_summarize.transcript.rows import RenderedRow
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 _SAID_LINE = "The user said:"
 _HEADINGS = (_SAID_LINE, LEDGER_LINE)
+_REACH = 80
+"""Characters that a line gives up at most so that it does not end in the middle of a word, a path or a number."""
 
 
 def fallback_text(
@@ -149,12 +151,19 @@ def _shares(sizes: Sequence[int], room: int) -> list[int]:
 
 
 def _cut_lines(text: str, room: int, count: Count) -> str:
-    """The start of `text` that fits `room`. It ends at a line end unless that would lose half of it."""
+    """The start of `text` that fits `room`. It ends at a line end, or with a word if that would lose half of it."""
     cut = _cut(text, room, count)
     if len(cut) < len(text) and text[len(cut)] != "\n":
         head = cut.rpartition("\n")[0]
-        cut = _cut(head, room, count) if 2 * len(head) >= len(cut) else cut
+        cut = _cut(head if 2 * len(head) >= len(cut) else _to_word_end(text, len(cut)), room, count)
     return cut.rstrip() if count(cut.rstrip()) <= room else cut
+
+
+def _to_word_end(text: str, length: int) -> str:
+    """At most so many characters of the text: its last line ends with a word if it holds a whole one within reach."""
+    end = text.rfind(" ", max(0, length - _REACH), length + 1)
+    line = text[text.rfind("\n", 0, length) + 1 : max(end, 0)]
+    return text[: end if any(map(str.isalnum, line)) else length]
 
 
 def _cut(text: str, room: int, count: Count) -> str:

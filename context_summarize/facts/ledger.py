@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 
-from context_summarize.background import Steps, finished
+from context_summarize.background import Steps, fewest, finished
 from context_summarize.facts.extraction import IDENTIFIERS
 from context_summarize.facts.fact import Fact, FactKind
 from context_summarize.facts.ledger_lines import LEDGER_LINE, WORDS, format_ledger, item_of, line_of, noun_of
@@ -16,7 +16,7 @@ from context_summarize.facts.prose import Prose
 from context_summarize.facts.remarks import is_remark, remarks_of
 from context_summarize.facts.series import in_series
 from context_summarize.facts.shelf import A_STEP, Shelf
-from context_summarize.facts.short_forms import Forms, fewest_given_up, short_form
+from context_summarize.facts.short_forms import Forms, short_form
 from context_summarize.tokens.measure import Count
 
 SAID, TOLD, PRIME, EXACT, NOTES = 0.15, 0.3, 0.85, 0.92, 0.97
@@ -104,15 +104,16 @@ def _not_in(shown: Prose, facts: Sequence[Fact]) -> Steps[list[Fact]]:
 def _fitting(forms: Forms, max_tokens: int, count: Count) -> Steps[Forms]:
     """As many of them, from the first on, as fit when they are shown."""
     facts = [*forms]
-    fits, over = 0, len(facts) + 1
-    while over - fits > 1:  # as many as are clearly too many need not be tried one by one
-        middle = (fits + over) // 2
-        if count(format_ledger([forms[fact] for fact in facts[:middle]])) > _CLEARLY * max_tokens:
-            over = middle
-        else:
-            fits = middle
+
+    def size(first: int) -> int:
+        return count(format_ledger([forms[fact] for fact in facts[:first]]))
+
+    def is_full(fits: int) -> Steps[bool]:
         yield
-    while fits and (excess := count(format_ledger([forms[fact] for fact in facts[:fits]])) - max_tokens) > 0:
+        return size(fits + 1) > _CLEARLY * max_tokens
+
+    fits = yield from fewest(len(facts), is_full)  # what is clearly too much need not be tried one by one
+    while fits and (excess := size(fits) - max_tokens) > 0:
         while fits and excess > 0:  # one by one where each might be enough
             fits -= 1
             excess -= _bytes_at_most(forms[facts[fits]], len(facts))
@@ -153,7 +154,12 @@ def _with_every_value(shelf: Shelf, exact: Sequence[Fact]) -> Steps[Forms]:
                 forms[fact] = fact if line_of(fact) in places else short_form(fact, noun=noun_of(fact))
         return forms
 
-    return (yield from fewest_given_up(ledger_after, len(groups), lambda forms: shelf.fits(forms.values())))
+    def fits_after(given_up: int) -> Steps[bool]:  # more groups are taken to leave more room
+        forms = yield from ledger_after(given_up)
+        yield
+        return shelf.fits(forms.values())
+
+    return (yield from ledger_after((yield from fewest(len(groups), fits_after))))
 
 
 def _fill_in_order(shelf: Shelf, facts: Sequence[Fact], most: int) -> Steps[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from functools import cache
 
-from context_summarize.background import Steps
+from context_summarize.background import Steps, fewest
 from context_summarize.facts.extraction import IDENTIFIERS
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.ledger_lines import LEDGER_LINE, WORDS, format_ledger, item_of, line_of
@@ -69,15 +69,12 @@ class Shelf:
 
     def _beyond(self, groups: Sequence[list[Fact]], share: float) -> Steps[list[list[Fact]]]:
         """The groups behind those that take this share of the room together, the last one first."""
-        kept, over = 0, len(groups) + 1  # the first `kept` groups fit, the first `over` do not: each adds a line
-        while over - kept > 1:
-            middle = (kept + over) // 2
-            together = [fact for group in groups[:middle] for fact in group]
-            if self._weight_of(together) > self._room * share:
-                over = middle
-            else:
-                kept = middle
+
+        def is_full(kept: int) -> Steps[bool]:  # one group more takes too much: each adds a line
             yield
+            return self._weight_of([fact for group in groups[: kept + 1] for fact in group]) > self._room * share
+
+        kept = yield from fewest(len(groups), is_full)
         return list(groups[kept:][::-1])
 
     def weigh(self) -> None:

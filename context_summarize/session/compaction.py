@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import Literal
 
 from context_summarize.background import Steps, in_slices
@@ -116,6 +117,17 @@ Outcome = Compaction | Literal["late"] | None
 """A compaction; or its summaries are late, and the view goes on as it is; or none is worth making."""
 
 
+class _Fetched(Enum):
+    """What came of the summaries that a plan missed."""
+
+    COMPLETE = "complete"
+    """Every text is there: a summary, or a fallback in its place."""
+    LATE = "late"
+    """Some are late, and their work goes on; the view is below the budget and stays as it is."""
+    CANCELLED = "cancelled"
+    """The host has cancelled the wait for some; the view fits and stays as it is."""
+
+
 class Compactor:
     """Makes compactions. It changes nothing of the conversation: what came of it is returned.
 
@@ -172,13 +184,11 @@ class Compactor:
                 return self._compaction(chat, limits, plan)
             if not worthwhile or ask.prefetched == "room" or ask.reason == "cold_cache":
                 break
-            late = await self._fetch(chat, limits, plan, wait)
-            if not is_current():
+            fetched = await self._fetch(chat, limits, plan, wait)
+            if not is_current() or fetched is _Fetched.CANCELLED:
                 break
-            if late and plan.reason == "threshold":
-                return "late"  # the work goes on
-            if late:
-                break
+            if fetched is _Fetched.LATE:
+                return "late"
         else:
             logger.error("a plan did not come to its end in %d rounds; the view stays as it is", _MOST_ROUNDS)
         self.announcer.withdraw(limits.used(plan.tokens_before), len(chat.history), wait.since())
@@ -204,8 +214,8 @@ class Compactor:
             end = len(chat.history) - own.keep_recent
             yield from chat.groups.shorten_results(chat.view.frontier_row, end, own.shorten_above)
 
-    async def _fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> bool:
-        """Get a plan's missing summaries; True if they are late, and the view fits and may stay as it is."""
+    async def _fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> _Fetched:
+        """Get a plan's missing summaries; fallbacks take the place of late ones where the view cannot stay as it is."""
         used = limits.used(plan.tokens_before)
         await self.announcer.announce(limits.budget, plan.reason, used, len(chat.history))
         before = self._services.clock()
@@ -214,11 +224,12 @@ class Compactor:
             late = await self._tasks.get(plan.missing, chat.builder, limits.target, seconds)
         finally:
             wait.waited += self._services.clock() - before
-        is_optional = plan.reason == "threshold" or (self._tasks.is_stopped and used <= limits.budget)
-        if late and is_optional:
-            return True
+        if late and plan.reason == "threshold":
+            return _Fetched.LATE
+        if late and self._tasks.is_stopped and used <= limits.budget:
+            return _Fetched.CANCELLED
         await self._tasks.stand_in(late, chat.builder)
-        return False
+        return _Fetched.COMPLETE
 
     def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
         history, count = chat.history, self._services.count

@@ -10,7 +10,7 @@ from typing import Any
 from context_summarize.config import Config
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
-from context_summarize.session.host import Providers, request_budget
+from context_summarize.session.host import Providers, given_budget, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.summaries.job import Target
 from context_summarize.tokens.calibration import Meter
@@ -35,11 +35,7 @@ class Wanted:
     """The provider finds the same request, as it was served, too large for it."""
 
     def __post_init__(self) -> None:
-        given: object = self.token_budget
-        if given is not None and (isinstance(given, bool) or not isinstance(given, int)):
-            raise TypeError(f"token_budget must be a whole number of tokens, got {given!r}; None or 0 for the window's")
-        if given is not None and given < 0:
-            raise ValueError(f"token_budget must be 0 or more tokens, got {given}; None or 0 for the window's")
+        given_budget(self.token_budget)  # before anything changes
 
 
 @dataclass(frozen=True, slots=True)

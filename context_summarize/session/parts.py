@@ -114,13 +114,16 @@ def _tasks(services: Services, summarizer: Summarizer, host: Host) -> SummaryTas
 
 
 def _host(coordinator: Any | None, config: Config, counter: TokenCounter, providers: Providers) -> Host:
-    meter, system = Meter(), SystemPrompt(counter.count, config.redact)
+    def cancelled() -> bool:
+        return is_cancelled(coordinator)
+
+    meter, system = Meter(), SystemPrompt(counter.count, config.redact, cancelled)
     return Host(
         limits=LimitsReader(config, providers, system, meter),
         system=system,
         meter=meter,
         counter=counter,
-        is_cancelled=lambda: is_cancelled(coordinator),
+        is_cancelled=cancelled,
         session_id=session_id if isinstance(session_id := getattr(coordinator, "session_id", None), str) else None,
     )
 

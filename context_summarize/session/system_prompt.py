@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.redaction.errors import traceback_of
+from context_summarize.summaries.calls import guarded, within
 from context_summarize.tokens.measure import Count, measure
 
 logger = logging.getLogger(__name__)
@@ -31,9 +34,14 @@ class SystemPrompt:
     end of the request, where hooks place it that have no prompt to write in.
     """
 
-    def __init__(self, count: Count, redact: bool | Sequence[str] = True) -> None:
+    def __init__(
+        self, count: Count, redact: bool | Sequence[str] = True, is_cancelled: Callable[[], bool] = lambda: False
+    ) -> None:
         self._count = count
         self._redact = redact
+        self._is_cancelled = is_cancelled
+        self._lingering: set[asyncio.Task[Any]] = set()
+        """Questions to a factory that ignore their cancellation."""
         self._factory: Factory | None = None
         self._text: str | None = None
         self._blocks: dict[_Name, str] = {}
@@ -56,12 +64,15 @@ class SystemPrompt:
             self._text, self._status = None, ""
 
     async def refresh(self) -> None:
-        """Ask the factory, if there is one."""
+        """Ask the factory, if there is one, for as long as it takes; the host's cancellation ends the wait."""
         if self._factory is None:
             return
         try:
-            prompt = await self._factory()
+            asked = guarded(self._factory)
+            prompt = await within(asked, math.inf, self._lingering, "context-summarize:prompt", self._is_cancelled)
         except Exception as error:  # noqa: BLE001 - logged without its secrets
+            if isinstance(error, TimeoutError) and self._is_cancelled():
+                return
             # Half a session without its instructions is worse than one with those of a moment ago.
             logger.warning(
                 "the system prompt factory failed; the last prompt is used: %s", traceback_of(error, self._redact)

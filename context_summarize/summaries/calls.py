@@ -45,6 +45,7 @@ async def within(
     apart. Work that ignores its cancellation goes on in `lingering` until it ends; the caller does not wait for it.
 
     Args:
+        seconds: `math.inf` = as long as it takes.
         is_cancelled: whether the host has cancelled; looked at while the work takes long.
 
     Raises:

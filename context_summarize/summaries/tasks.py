@@ -148,7 +148,7 @@ class SummaryTasks:
             if self._known(child) is None:
                 self.start(child, builder, target, placed=False)
         await self.settled(child.key for child in node.children)
-        found = [self._known(child) for child in node.children]
+        found = [self._known(child) or await self._maker.find(child.key) for child in node.children]
         texts = [summary for summary in found if summary is not None]
         if len(texts) < len(node.children):
             raise SummaryUnavailable("a part of it could not be summarised", kind="part", attempts=0)
@@ -174,7 +174,7 @@ class SummaryTasks:
         for node in nodes:
             self.start(node, builder, target)
         await self._wait([node.key for node in nodes], seconds)
-        late = [node for node in nodes if self._entries[node.key].task is not None]
+        late = [node for node in nodes if self.status(node.key) in (Status.UNDER_WAY, Status.LATE)]
         for node in nodes:
             if node not in late and self.shown(node) is None:
                 await self._place(node, builder)

@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -649,6 +650,25 @@ class TestTheHostStopsWaiting:
         view = await task
         assert nodes(view)
         assert not any(FALLBACK_LINE in row["content"] for row in nodes(view))
+        await made.close()
+
+    async def test_a_system_prompt_that_hangs_is_not_waited_for(self) -> None:
+        """The host's cancellation ends the request, also while its own factory is asked."""
+        cancellation, asked = SimpleNamespace(is_cancelled=False), asyncio.Event()
+
+        async def hangs() -> str:
+            asked.set()
+            return await asyncio.Future[str]()
+
+        recorder = Recorder()
+        recorder.cancellation = cancellation  # type: ignore[attr-defined]
+        made = SummarizingContextManager(recorder, **SMALL)
+        await made.set_messages(tool_session(3))
+        await made.set_system_prompt_factory(hangs)
+        task = asyncio.create_task(made.get_messages_for_request(2_000, Gated()))
+        await asked.wait()
+        cancellation.is_cancelled = True
+        assert await asyncio.wait_for(task, 5) == tool_session(3)
         await made.close()
 
 

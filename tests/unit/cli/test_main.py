@@ -170,6 +170,18 @@ def test_settings_reach_the_module_as_json_text_or_none(session):
     assert "3,000 of them for a request" in told.stdout
 
 
+@pytest.mark.parametrize("between", [" ", ", ", ","])
+def test_several_settings_may_stand_in_one_option(session, between):
+    """As in `compare`, whose best column is pasted from there."""
+    pairs = ["compaction_strategy=truncate", "max_tokens=3000", "prefetch_threshold=none", 'redact=["a=b, c=d"]']
+
+    told = run(session, *NARROW, "--config", between.join(pairs), "--config", "keep_recent=4")
+
+    assert told.exit_code == 0, told.output
+    assert number(told, "Provider calls") == 0
+    assert "3,000 of them for a request" in told.stdout
+
+
 @pytest.mark.parametrize(
     ("setting", "says"),
     [
@@ -179,6 +191,10 @@ def test_settings_reach_the_module_as_json_text_or_none(session):
         ("keep_recent=" + "[" * 50_000, "got '[["),
         ("keep_recent", "Error: --config 'keep_recent' has no value; expected KEY=VALUE"),
         ("prompts=no-such-set", "Error: prompts 'no-such-set'"),
+        ("keep_recent=4 target_usage", "target_usage has no value; expected KEY=VALUE"),
+        ("keep_recent=4 keep_recent=5", "gives keep_recent twice"),
+        ("keep_recent=4 keep_recnt=3", "Error: unknown setting 'keep_recnt'; did you mean 'keep_recent'?"),
+        ('prompts="no keep_recent"', "Error: prompts 'no keep_recent'"),
     ],
 )
 def test_a_wrong_setting_is_answered_with_one_line(session, setting, says):

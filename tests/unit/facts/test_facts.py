@@ -481,6 +481,17 @@ def test_joining_cuts_line_wise_and_favours_the_newest() -> None:
     assert 1.3 < kept[2] / kept[0] < 1.7
 
 
+@pytest.mark.parametrize("before", ["", "The user said:\n- "])
+@pytest.mark.parametrize("room", range(1, 30))
+def test_a_line_that_must_be_cut_ends_with_a_word(room: int, before: str) -> None:
+    """Half a path or amount would be a wrong one. A line without a whole word keeps what fits of its first."""
+    text = before + "please compare src/billing/invoices.py with the amount of 1,250,000 that billing told us yesterday"
+    joined = join_fallbacks([text], room, count)
+    assert count(joined) <= room
+    assert text.startswith(joined)
+    assert text[len(joined) :][:1] in ("", " ", "\n") or " " not in joined
+
+
 def test_joining_cuts_inside_a_line_that_alone_is_too_long() -> None:
     """A text of one line keeps its head rather than nothing."""
     joined = join_fallbacks(["a" * 1000, "b" * 1000], 50, count)
@@ -488,6 +499,8 @@ def test_joining_cuts_inside_a_line_that_alone_is_too_long() -> None:
     assert joined.endswith("bbbb")
     assert 40 <= count(joined) <= 50
     assert join_fallbacks([FALLBACK_LINE + "\n" + "a" * 100], 1, count) == FALLBACK_LINE[:3]
+    assert join_fallbacks(["one " + "b" * 1000], 50, count).endswith("bbbb"), "a word that is longer than any"
+    assert join_fallbacks(["- " + "漢" * 1000], 10, count).endswith("漢"), "a script without spaces"
 
 
 def test_a_transcript_is_parsed_back() -> None:

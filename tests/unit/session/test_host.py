@@ -14,6 +14,7 @@ import pytest
 
 from context_summarize.config import Config
 from context_summarize.session.host import DEFAULT_BUDGET, Providers, Window, Windows, provider_window, request_budget
+from context_summarize.session.limits import Wanted
 from context_summarize.testing import ScriptedProvider
 
 
@@ -140,7 +141,7 @@ class TestBudget:
             ({}, None, Info({}), DEFAULT_BUDGET),
             ({}, None, None, 200_000),
             ({}, 0, None, 200_000),
-            ({}, -5, Info(SIZES), 91_000),
+            ({}, 0, Info(SIZES), 91_000),
             ({"max_tokens": 50_000}, None, None, 50_000),
             ({"max_tokens": 500_000}, None, None, 500_000),
             ({"max_tokens": 50_000}, None, Info({}), 50_000),
@@ -155,6 +156,25 @@ class TestBudget:
     ) -> None:
         """The argument, else the window, else max_tokens, else 200,000; max_tokens bounds them all."""
         assert await request_budget(Config(**settings), given, provider) == budget  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("given", "error", "says"),
+        [
+            (-5, ValueError, "0 or more tokens, got -5; None or 0 for the window's"),
+            (True, TypeError, "a whole number of tokens, got True"),
+            (4_000.0, TypeError, "a whole number of tokens, got 4000.0"),
+            ("4000", TypeError, "a whole number of tokens, got '4000'"),
+        ],
+    )
+    @pytest.mark.parametrize("provider", [None, Info(SIZES)], ids=["no provider", "provider"])
+    async def test_a_budget_that_is_none_is_refused_by_the_rule_of_the_manager(
+        self, given: Any, error: type[Exception], says: str, provider: Any
+    ) -> None:
+        """A negative one is a mistake of the caller, and no way to say `none`."""
+        with pytest.raises(error, match=says):
+            await request_budget(Config(), given, provider)
+        with pytest.raises(error, match=says):
+            Wanted(token_budget=given)
 
 
 def coordinator(**providers: Any) -> Any:

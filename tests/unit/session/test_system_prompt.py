@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 import pytest
@@ -75,3 +76,70 @@ async def test_tags_that_are_no_blocks_stay_in_the_prompt(odd: str) -> None:
     """A prompt may speak of them."""
     found = await served(lambda n: f"{odd}\n{PROMPT}\n\n{block(n)}")
     assert [text for text, _ in found[1:]] == [f"{odd}\n{PROMPT}"] * 3
+
+
+class Hanging:
+    """A factory that answers once and then hangs; a deaf one ignores the first cancellation."""
+
+    def __init__(self, *, deaf: bool) -> None:
+        self._deaf = deaf
+        self._answers = iter([PROMPT])
+        self.hangs, self.go = asyncio.Event(), asyncio.Event()
+
+    async def __call__(self) -> str:
+        for answer in self._answers:
+            return answer
+        self.hangs.set()
+        try:
+            await self.go.wait()
+        except asyncio.CancelledError:
+            if not self._deaf:
+                raise
+            await self.go.wait()
+        return "too late"
+
+
+@pytest.mark.parametrize("deaf", [False, True], ids=["obedient", "deaf"])
+@pytest.mark.parametrize("how", ["the host's token", "the caller's task"])
+async def test_a_factory_that_hangs_holds_no_cancelled_request_up(
+    deaf: bool, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The last prompt stays, and nothing is logged: nobody sees the request."""
+    cancelled, factory = False, Hanging(deaf=deaf)
+    system = SystemPrompt(len, is_cancelled=lambda: cancelled)
+    system.set_factory(factory)
+    await system.refresh()
+    asking = asyncio.create_task(system.refresh())
+    await factory.hangs.wait()
+    assert not asking.done()
+
+    if how == "the host's token":
+        cancelled = True
+    else:
+        asking.cancel()
+    done, _ = await asyncio.wait([asking], timeout=5)
+
+    assert done
+    assert asking.cancelled() is (how == "the caller's task")
+    factory.go.set()
+    await asyncio.sleep(0.01)
+    assert system.text == PROMPT
+    assert not caplog.records
+
+
+async def test_a_factory_that_is_cancelled_by_itself_leaves_the_last_prompt(caplog: pytest.LogCaptureFixture) -> None:
+    """It is a failure of the factory, and no cancellation of the request."""
+    answers = iter([PROMPT])
+
+    async def factory() -> str:
+        try:
+            return next(answers)
+        except StopIteration:
+            raise asyncio.CancelledError("an inner task has ended") from None
+
+    system = SystemPrompt(len)
+    system.set_factory(factory)
+    await system.refresh()
+    await system.refresh()
+    assert system.text == PROMPT
+    assert "the system prompt factory failed; the last prompt is used" in caplog.text

@@ -328,6 +328,34 @@ class TestMerge:
             scene.merged.key,
         }
 
+    async def test_a_compaction_meanwhile_takes_no_child_from_a_merge(self) -> None:
+        """What no view shows is let go of; the merge that still waits for a sibling finds it in the store."""
+        first = Scene()
+        await first.get(first.leaves[0])
+        gate = asyncio.Event()
+        scene = Scene(store=first.store, gate=gate)
+        scene.tasks.start(scene.merged, scene.builder, scene.target)
+        await settle()
+        assert scene.tasks.status(scene.leaves[0].key) is Status.KNOWN
+        scene.tasks.compacted([])
+        gate.set()
+        await scene.tasks.settled([scene.merged.key])
+        assert scene.tasks.status(scene.merged.key) is Status.KNOWN
+        assert scene.provider.calls == 3
+
+    async def test_a_wait_outlives_the_compaction_of_another_history(self) -> None:
+        """A status line may take up the record of a new history while a request about the old one waits."""
+        first = Scene()
+        await first.get(first.leaves[0])
+        gate = asyncio.Event()
+        scene = Scene(store=first.store, gate=gate)
+        waiting = asyncio.create_task(scene.tasks.get(scene.leaves[:2], scene.builder, scene.target, None))
+        await settle()
+        scene.tasks.compacted([])
+        gate.set()
+        assert await waiting == []
+        assert all(scene.tasks.shown(node) for node in scene.leaves[:2])
+
     async def test_a_merge_joins_the_ledgers_of_its_children(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What the children's ledgers and prose held exactly is a fact of the merge, and its ledger chooses from it."""
         scene = Scene("Goal: one.", "Goal: two.", "Goal: ticket TCK90210 was named.", "Goal: all.")
