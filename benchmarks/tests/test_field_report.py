@@ -24,6 +24,7 @@ def fake(cell: grid.Cell) -> Result:
     result = Result(cell.contestant, cell.contestant, cell.scenario, cell.seed, tokens=1_000, requests=10)
     result.keep = cell.keep or 0.95
     result.facts_end = (facts.get(cell.contestant, 0.1) + cell.seed / 100) * result.keep / 0.95
+    result.facts_equal = {"ours": 0.2, "ours, lean": 0.7, "Strands": 0.4}.get(cell.contestant, 0.1)
     result.over_budget = 3 if cell.contestant == "AgentFramework" else 0
     result.facts_by = dict.fromkeys(("user", "assistant", "tool", model.CODE, model.PROSE), 0.5)
     result.price_main, result.waited, result.cpu_mean, result.cpu_p50 = 1e6, 0.1, 2.0, 1.0
@@ -76,6 +77,7 @@ def test_the_page_opens_with_five_sentences_made_from_the_figures(whole: grid.Gr
     assert "holds 90% of 400 planted facts, and that of the best other library (Strands) 50%;" in facts, (
         "not who broke it"
     )
+    assert "cut to 25% of the window, this module holds 20% (70% with `profile: lean`, whose requests" in facts
     assert "1.00 times the 1.00 million of the cheapest of all (LangChain, which holds 30%)" in price
     assert "55%" not in price, "no peer holds as much"
     assert f"`profile: {FRUGAL}` this module costs 1.00 million and holds 11%" in price
