@@ -34,7 +34,7 @@ LISTED = (
 )  # fmt: skip
 """Modules whose patterns run over content, under `context_summarize`; formats of secrets are listed by themselves."""
 NO_CONTENT = {
-    "cli.config_sets": "reads settings on a command line",
+    "cli.pairs": "reads settings on a command line",
     "recall.context_tool": "reads a short list of numbers in a call",
     "providers.offline": "reads a request of ours",
 }
