@@ -26,7 +26,6 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/unit/redaction/test_windows.py",
         "tests/unit/redaction/test_neighbourhoods.py",
         "tests/unit/redaction/test_redactor.py",
-        "tests/unit/redaction/test_own.py",
     ),
     "summaries/breaker": ("tests/unit/summaries/test_breaker.py", "tests/unit/summaries/test_caller.py"),
     "summaries/budget": ("tests/unit/summaries/test_budget.py",),
