@@ -38,14 +38,14 @@ class MessageError(ContextSummarizeError, ValueError):
 
 
 class SummaryUnavailable(ContextSummarizeError):
-    """No summary could be made for one key. `kind` is one word for events and logs."""
+    """No summary could be made for one key. `kind` is one word for events and logs; nobody was asked for 0 attempts."""
 
     def __init__(
         self,
         message: str,
         *,
         kind: str,
-        attempts: int,
+        attempts: int = 0,
         retry_in_s: float | None = None,
         permanent: bool = False,
         refused: bool = False,

@@ -26,30 +26,31 @@ _WINDOW = 32_000
 """Characters of a long text that are searched at once."""
 _AROUND = 8_000
 """Characters before and after them that are looked at as well: no rule looks further back."""
-_NEAR = 1_000
-"""A secret that ends so near to the end of a window may go on after it."""
-_MOST_AFTER = 64_000
+_FAR = 64_000
+"""Characters after them that are looked at where a secret goes on there."""
+
+
+def _holds(low: str, *words: str) -> bool:
+    return any(word in low for word in words)
 
 
 def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
     """The rules that may find something in the text, in their order."""
     low = text.lower()
-    if "-----begin" in low:
-        yield blocks
-    longest = max(map(len, text.split()), default=0)
-    if longest >= 60:
-        yield encoded
+    longest = len(max(text.split(), key=len, default=""))
+    yield blocks
+    yield encoded
     for known in formats_in(text, longest):
         yield known.places
-    if "-----end" in low:
+    if _holds(low, "-----end"):
         yield tails
     if longest >= 64:
         yield middles
-    if "cookie" in low or " -b " in low:
+    if _holds(low, "cookie", " -b "):
         yield cookies
-    if any(name in low for name in SESSIONS):
+    if _holds(low, *SESSIONS):
         yield sessions
-    if any(name in low for name in NAMES):
+    if _holds(low, *NAMES):
         yield assigned
 
 
@@ -72,13 +73,12 @@ def _known(text: str) -> Steps[list[Span]]:
     for joined in (True, False):
         view = view_of(clean, joined=joined)
         yield
-        if view is None:
-            break
-        # What does not need the joined view is found later, where the words around it are as they are meant.
-        secrets = yield from _secrets(view.text)
-        found = [span for span in secrets if not joined or view.is_joined(span)]
-        spans = added(spans, in_order(map(view.back, found)))
-        clean = replaced(text, spans)
+        if view is not None:
+            # What does not need the joined view is found later, where the words around it are as they are meant.
+            secrets = yield from _secrets(view.text)
+            found = [span for span in secrets if not joined or view.is_joined(span)]
+            spans = added(spans, in_order(map(view.back, found)))
+            clean = replaced(text, spans)
     spans = added(spans, (yield from _secrets(clean)))
     yield
     return added(spans, list(halves(replaced(text, spans))))
@@ -87,22 +87,30 @@ def _known(text: str) -> Steps[list[Span]]:
 def _known_in_windows(text: str) -> Steps[list[Span]]:
     """The same, in windows; a short text is one window.
 
-    A window shows what stands around its own part. It grows while a secret that begins in it reaches its end.
+    A window shows what stands around its own part, and more of it where a secret goes on after that part.
     """
     spans: list[Span] = []
-    at, after = 0, _AROUND
+    at = 0
     while at < len(text):
         end = min(at + _WINDOW, len(text))
-        first, last = max(0, at - _AROUND), min(end + after, len(text))
-        known = yield from _known(text[first:last])
-        found = [Span(one.first + first, one.end + first, one.kind) for one in known]
-        found = [one for one in found if one.end > at and one.first < end]
-        if found and last < len(text) and found[-1].end > last - _NEAR and after < _MOST_AFTER:
-            after *= 2
-            continue
-        spans += [Span(max(one.first, at), one.end, one.kind) for one in found]
-        at, after = max(end, spans[-1].end if spans else 0), _AROUND
+        found = yield from _known_within(text, at, end, _AROUND)
+        if _reached(found, end) != end:
+            found = yield from _known_within(text, at, end, _FAR)
+        spans += found
+        at = _reached(found, end)
     return spans
+
+
+def _known_within(text: str, at: int, end: int, after: int) -> Steps[list[Span]]:
+    """What begins in this part of the text, or goes on in it, seen with what stands around the part."""
+    first = max(0, at - _AROUND)
+    known = yield from _known(text[first : end + after])
+    found = [Span(one.first + first, one.end + first, one.kind) for one in known]
+    return [Span(max(one.first, at), one.end, one.kind) for one in found if one.end > at and one.first < end]
+
+
+def _reached(found: Sequence[Span], end: int) -> int:
+    return max([end, *(one.end for one in found)])
 
 
 class Redactor:

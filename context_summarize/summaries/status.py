@@ -38,7 +38,8 @@ class Entry:
     """True while the fallback takes the summary's place in the plans of a compaction."""
     task: asyncio.Task[None] | None = None
     late: bool = False
-    failed: bool = False
+    asked: bool = False
+    """True once it has been asked for since the last compaction: it has failed if that has ended without a text."""
     refusals: int = 0
     rows: dict[Place, ShownNode] = field(default_factory=dict)
     """The rows that stand for it, by place: segments of equal text share a key, but not a row."""
@@ -55,4 +56,4 @@ class Entry:
             return Status.LATE if self.late else Status.UNDER_WAY
         if self.refusals >= MAX_REFUSALS:
             return Status.REFUSED
-        return Status.FAILED if self.failed else Status.UNASKED
+        return Status.FAILED if self.asked else Status.UNASKED

@@ -32,6 +32,7 @@ class SummaryTasks:
     request that started it: its result reaches the store by itself.
 
     Args:
+        redact: the setting of that name, for errors that are logged.
         is_cancelled: whether the host has cancelled; then nobody waits.
     """
 
@@ -40,8 +41,8 @@ class SummaryTasks:
         maker: SummaryMaker,
         show: Show,
         *,
+        redact: bool | Sequence[str],
         is_cancelled: Callable[[], bool] = lambda: False,
-        redact: bool | Sequence[str] = True,
     ) -> None:
         self._maker = maker
         self._redact = redact
@@ -52,6 +53,9 @@ class SummaryTasks:
         self._closed = False
         self.version = 0
         """Grows with every change of a status: a plan made at the same version is still right."""
+
+    def _changed(self) -> None:
+        self.version += 1
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
@@ -96,16 +100,14 @@ class SummaryTasks:
         entry = self._entries.setdefault(node.key, Entry())
         if self._closed or entry.task is not None or entry.summary is not None:
             return
-        entry.late = False  # it is other work now
+        entry.asked = True
         working = self._work(entry, lambda: self._make(node, builder, target, entry, placed))
         entry.task = asyncio.create_task(working, name=f"context-summarize:{node.key[:12]}")
 
     async def _work(self, entry: Entry, make: Callable[[], Awaitable[Summary]]) -> None:
         """Note what comes of the work before anybody who waits for it goes on."""
-        entry.failed = True
         try:
             entry.summary = await make()
-            entry.late = entry.failed = False
         except SummaryUnavailable:
             pass  # told by whoever asked the provider
         except Exception as error:  # noqa: BLE001 - logged without its secrets
@@ -114,7 +116,8 @@ class SummaryTasks:
             )
         finally:
             entry.task = None
-            self.version += 1
+            entry.late = False  # what is started after it is other work
+            self._changed()
 
     async def _make(
         self, node: Node, builder: NodeBuilder, target: Target | None, entry: Entry, placed: bool
@@ -128,9 +131,9 @@ class SummaryTasks:
 
     async def _asked(self, node: Node, builder: NodeBuilder, target: Target | None, entry: Entry) -> Summary:
         if target is None or not self._maker.may_ask(target):
-            raise SummaryUnavailable("no provider is to be asked", kind="nobody", attempts=0)
+            raise SummaryUnavailable("no provider is to be asked", kind="nobody")
         if entry.refusals >= MAX_REFUSALS:
-            raise SummaryUnavailable("refused too often; a fallback takes its place", kind="refused", attempts=0)
+            raise SummaryUnavailable("refused too often; a fallback takes its place", kind="refused")
         children = await self._children(node, builder, target)
         try:
             return await self._maker.make(node, builder, children, target)
@@ -151,7 +154,7 @@ class SummaryTasks:
         found = [self._known(child) or await self._maker.find(child.key) for child in node.children]
         texts = [summary for summary in found if summary is not None]
         if len(texts) < len(node.children):
-            raise SummaryUnavailable("a part of it could not be summarised", kind="part", attempts=0)
+            raise SummaryUnavailable("a part of it could not be summarised", kind="part")
         return texts
 
     def _known(self, node: Node) -> Summary | None:
@@ -187,14 +190,6 @@ class SummaryTasks:
         await self.get(idle, builder, None, None)
         await self.stand_in([node for node in nodes if self.shown(node) is None], builder)
 
-    async def _place(self, node: Node, builder: NodeBuilder) -> None:
-        """Make the row of a node whose work has ended."""
-        if (summary := self._known(node)) is None:
-            await self.stand_in([node], builder)
-        else:
-            self._entries[node.key].rows[node.place] = self.row_of(builder, node, summary)
-            self.version += 1
-
     async def _wait(self, keys: Iterable[str], seconds: float | None) -> None:
         entries = [entry for key in keys if (entry := self._entries[key]).task is not None and not entry.late]
         if not entries or self._stopped.is_set():
@@ -228,12 +223,16 @@ class SummaryTasks:
     async def stand_in(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
         """Have fallbacks take the place of these nodes until the next compaction begins."""
         for node in nodes:
-            fallback = await self._fallback(node, builder)
-            entry = self._entries.setdefault(node.key, Entry())
-            if entry.summary is None:  # it may have come meanwhile
-                entry.fallback, entry.stands_in = fallback, True
-            entry.rows[node.place] = self.row_of(builder, node, entry.summary or fallback)
-            self.version += 1
+            await self._place(node, builder)
+
+    async def _place(self, node: Node, builder: NodeBuilder) -> None:
+        """Make the row of a node, from its summary if that is known."""
+        text = self._known(node) or await self._fallback(node, builder)
+        entry = self._entries.setdefault(node.key, Entry())
+        if entry.summary is None:  # it may have come meanwhile
+            entry.fallback, entry.stands_in = text, True
+        entry.rows[node.place] = self.row_of(builder, node, entry.summary or text)
+        self._changed()
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
         entry = self._entries.get(node.key)
@@ -255,7 +254,7 @@ class SummaryTasks:
         for entry in self._entries.values():
             if entry.stands_in:
                 entry.stands_in = False
-                self.version += 1
+                self._changed()
 
     def compacted(self, shown: Iterable[ShownNode]) -> None:
         """A compaction has been made: what has failed may be asked again, and what no view shows is let go of."""
@@ -265,7 +264,7 @@ class SummaryTasks:
             self._note(item)
         spare = _MOST_FALLBACKS
         for key, entry in list(self._entries.items()):
-            entry.failed = False
+            entry.asked = False
             if key in keep or entry.task is not None:
                 continue
             spare -= entry.fallback is not None
@@ -273,7 +272,7 @@ class SummaryTasks:
                 entry.summary, entry.stands_in, entry.rows = None, False, {}
             else:
                 del self._entries[key]
-        self.version += 1
+        self._changed()
 
     def _note(self, item: ShownNode) -> None:
         """What a view shows is what counts: its directives may have been cut."""
@@ -286,8 +285,8 @@ class SummaryTasks:
         """The history has been replaced: its rows are void. Calls under way still fill the store."""
         for entry in self._entries.values():
             entry.rows.clear()
-            entry.failed = entry.stands_in = entry.late = False
-        self.version += 1
+            entry.asked = entry.stands_in = entry.late = False
+        self._changed()
 
     def forget_refusals(self) -> None:
         """Ask again for keys that were refused too often."""

@@ -21,6 +21,7 @@ from context_summarize.core.frames import node_text, show_node
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.view_state import ShownNode
 from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.facts.directives import DIRECTIVES_LINE
 from context_summarize.facts.fallback import FALLBACK_LINE
@@ -90,6 +91,7 @@ class Scene:
             lambda builder, node, summary: show_node(
                 builder.history, node, summary, PROMPTS.frame.fill, "system", count
             ),
+            redact=config.redact,
         )
         self.history = History()
         for raw in tool_session(24, size=300) if rows is None else rows:
@@ -199,6 +201,12 @@ class TestLeaf:
         assert isinstance(outcome, Summary)
         assert outcome.fallback
 
+    async def test_nothing_is_started_after_the_end(self) -> None:
+        scene = Scene()
+        await scene.tasks.close()
+        assert (await scene.get(scene.leaves[0])).fallback
+        assert scene.provider.calls == 0
+
 
 class TestRefusals:
     async def test_a_key_refused_three_times_is_not_asked_for_again(self) -> None:
@@ -212,6 +220,15 @@ class TestRefusals:
         assert (await scene.get(scene.leaves[1])).text == ANSWER
         scene.tasks.forget_refusals()
         assert (await scene.get(scene.leaves[0])).text == ANSWER
+
+    async def test_a_key_whose_refusals_are_forgotten_may_be_refused_as_often_again(self) -> None:
+        scene = Scene(*[""] * 12)
+        for calls in (6, 12):
+            for _ in range(MAX_REFUSALS + 1):
+                assert (await scene.get(scene.leaves[0])).fallback
+                scene.clock.time += 60  # the breaker may have paused the provider
+            assert scene.provider.calls == calls
+            scene.tasks.forget_refusals()
 
     async def test_asking_for_a_status_starts_nothing(self) -> None:
         """Nor does asking for a size or a row."""
@@ -241,6 +258,57 @@ class TestWaiting:
         assert scene.tasks.status(node.key) is Status.KNOWN
         assert await scene.tasks.get([node], scene.builder, scene.target, 0.0) == []
         assert scene.provider.calls == 1
+
+    async def test_what_was_late_and_failed_is_waited_for_when_it_is_asked_for_again(self) -> None:
+        """It is other work then."""
+        gate = asyncio.Event()
+        scene = Scene(AuthenticationError("401"), gate=gate)
+        node = scene.leaves[0]
+        assert await scene.tasks.get([node], scene.builder, scene.target, 0.0) == [node]
+        gate.set()
+        await scene.tasks.settled([node.key])
+        assert scene.tasks.status(node.key) is Status.FAILED
+        scene.clock.time += 60
+        assert await scene.tasks.get([node], scene.builder, scene.target, None) == []
+        assert scene.tasks.status(node.key) is Status.KNOWN
+
+    async def test_what_is_made_ahead_has_its_row_and_a_part_of_a_merge_has_none(self) -> None:
+        """A row takes a few milliseconds: the next request need not make it, and nobody makes one that is not shown."""
+        scene = Scene()
+        scene.tasks.start(scene.leaves[3], scene.builder, scene.target)
+        scene.tasks.start(scene.merged, scene.builder, scene.target)
+        await scene.tasks.settled([scene.leaves[3].key, scene.merged.key])
+        assert [shown.node for shown in scene.tasks.rows([scene.leaves[3], scene.merged])] == [
+            scene.leaves[3],
+            scene.merged,
+        ]
+        assert all(map(scene.tasks.is_known, scene.leaves[:3]))
+        assert scene.tasks.rows(scene.leaves[:3]) == []
+
+    async def test_others_have_one_turn_after_each_row_that_a_request_makes(self) -> None:
+        """A view of many segments does not keep the event loop, and waits for nothing."""
+        scene = Scene()
+        nodes, turns, seen = scene.leaves[:6], 0, list[int]()
+        await scene.tasks.get(nodes, scene.builder, scene.target, None)
+        scene.tasks.forget_history()
+        show = scene.tasks.row_of
+
+        def noted(builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
+            seen.append(turns)
+            return show(builder, node, summary)
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        scene.tasks.row_of = noted
+        task = asyncio.create_task(others())
+        await settle()
+        await scene.tasks.get(nodes, scene.builder, scene.target, None)
+        task.cancel()
+        assert seen == list(range(seen[0], seen[0] + len(nodes)))
 
     async def test_every_change_of_a_status_moves_the_version(self) -> None:
         """A plan made at the same version is still right."""
@@ -595,6 +663,23 @@ class TestLife:
         again = [await scene.get(leaf) for leaf in scene.leaves[:3]]
         assert again == kept
         assert sum(one is other for one, other in zip(kept, again, strict=True)) == 1
+
+    async def test_the_fallbacks_below_a_merge_are_made_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Compaction after compaction, while nobody can be asked; the merge is joined anew."""
+        made: list[Node] = []
+        fallback = SummaryMaker.fallback
+
+        async def noted(self: SummaryMaker, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Summary:
+            made.append(node)
+            return await fallback(self, node, builder, children)
+
+        monkeypatch.setattr(SummaryMaker, "fallback", noted)
+        scene = Scene()
+        scene.target = None
+        for _ in range(3):
+            await scene.get(scene.merged)
+            scene.tasks.compacted([])
+        assert made == [*scene.leaves[:3], *[scene.merged] * 3]
 
     async def test_a_fallback_stands_in_until_the_next_compaction_begins(self) -> None:
         scene = Scene()
