@@ -110,11 +110,12 @@ class _TimeLeft:
             thread.shutdown(wait=False)
 
     def _search(self, pattern: regex.Pattern[str], text: str, at: int, most: float) -> regex.Match[str] | None:
-        if self._seconds <= 0:
+        most = min(most, self._seconds)
+        if most <= 0:
             raise TimeoutError
         started = time.thread_time()
         try:
-            return pattern.search(text, at, concurrent=True, timeout=min(most, self._seconds))
+            return pattern.search(text, at, concurrent=True, timeout=most)
         finally:
             self._seconds -= time.thread_time() - started
 
