@@ -31,6 +31,24 @@ def saved_json(value: Any) -> str:
         return text
 
 
+def json_start(value: Any, chars: int) -> str:
+    """The first so many characters of `compact_json`; of a large value no more than that is written.
+
+    A large value that JSON cannot hold starts as JSON, as far as it goes.
+    """
+    if not holds_more(value, LARGE):
+        return compact_json(value)[:chars]
+    start = ""
+    try:
+        for piece in _pieces(value):
+            start += piece
+            if len(start) >= chars:
+                break
+    except _FAILURES:
+        start = compact_json(value)
+    return start[:chars]
+
+
 def compact_json_steps(value: Any) -> Steps[list[str]]:
     """`compact_json` in pieces, one a step; together they are its text."""
     if not holds_more(value, LARGE):

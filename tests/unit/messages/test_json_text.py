@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from context_summarize.background import Steps, finished
@@ -18,6 +18,7 @@ from context_summarize.messages.json_text import (
     compact_json,
     compact_json_steps,
     holds_more,
+    json_start,
     saved_json,
     saved_json_steps,
 )
@@ -85,6 +86,28 @@ class TestPieces:
             deep = [deep]
         for value in (mixed, deep, [mixed, "null"]):
             assert "".join(finished(steps(value))) == whole(value)
+
+
+@given(value=VALUES, large=st.integers(1, 60), chars=st.integers(0, 80))
+def test_the_start_is_that_of_the_whole(value: Any, large: int, chars: int) -> None:
+    """Of every value that JSON can hold."""
+    assume(compact_json(value) != repr(value))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_text, "LARGE", large)
+        assert json_start(value, chars) == compact_json(value)[:chars]
+
+
+def test_no_more_than_the_start_of_a_large_value_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A result names the call that it answers by a line."""
+    written: list[int] = []
+
+    def noted(part: Any) -> str:
+        written.append(len(text := json.dumps(part, ensure_ascii=False)))
+        return text
+
+    monkeypatch.setattr(json_text, "_encode", noted)
+    assert json_start({"path": "a.txt", "text": "x" * 20 * LARGE}, 300).startswith('{"path": "a.txt", "text": "xxx')
+    assert sum(written) < 2 * LARGE
 
 
 def test_a_value_is_weighed_by_its_texts_and_items() -> None:
