@@ -11,7 +11,6 @@ from benchmarks.field.measure import EQUAL
 from benchmarks.field.scenarios import scenarios
 
 OURS = "ours"
-PEERS = ("peer", "tuned")
 FAIR = 0.55
 """Share of the facts from which on a price is worth comparing: a view that holds next to nothing is always cheap."""
 
@@ -27,8 +26,7 @@ def conclusions(grid: Grid) -> list[str]:
 
 def _sound_peers(grid: Grid) -> list[str]:
     """Other libraries with results; those that broke nothing, if there are any."""
-    peers = [name for name in grid.names() if entries()[name].kind in PEERS]
-    return [name for name in peers if not _faults(grid, name)] or peers
+    return [name for name in grid.peers() if not _faults(grid, name)] or grid.peers()
 
 
 def _faults(grid: Grid, name: str) -> int:
@@ -125,7 +123,7 @@ def _forgetful(grid: Grid) -> str:
     if not ours:
         return ""
     least = min(ours, key=lambda one: one.keep)
-    others = [one for one in grid.forgetful if one.keep == least.keep and entries()[one.name].kind in PEERS]
+    others = [one for one in grid.forgetful if one.keep == least.keep and entries()[one.name].is_peer]
     told = (
         f"; with one that keeps {least.keep:.0%}, this module holds {percent(least.facts_end)} of the facts at the end"
     )

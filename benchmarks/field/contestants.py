@@ -49,9 +49,14 @@ class Entry:
     """`ours`, `plain`, `peer` (as it comes) or `tuned`."""
 
     @property
+    def is_peer(self) -> bool:
+        """True for another library, as it comes or tuned."""
+        return self.kind in ("peer", "tuned")
+
+    @property
     def counts(self) -> bool:
         """True for peers that count by themselves; the others go by the provider's figures, and ours needs no cache."""
-        return self.kind in ("peer", "tuned") and not issubclass(self.make, Strands | Hermes)
+        return self.is_peer and not issubclass(self.make, Strands | Hermes)
 
 
 def own(name: str, config: Mapping[str, Any]) -> Entry:

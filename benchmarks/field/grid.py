@@ -57,13 +57,17 @@ class Grid:
         """Contestants with results in this session, in the order of the report."""
         return [name for name in entries() if self.of(name, scenario)]
 
+    def peers(self) -> list[str]:
+        """The other libraries among them."""
+        return [name for name in self.names() if entries()[name].is_peer]
+
     def mean(self, contestant: str, column: str, scenario: str = MAIN) -> float:
         """Of a column, over the seeds."""
         return fmean(getattr(one, column) for one in self.of(contestant, scenario))
 
     def best_peers(self, total: int = 2) -> list[str]:
         """Peers with the most facts at the end; those that served every turn within the budget go first."""
-        peers = [name for name in self.names() if entries()[name].kind in ("peer", "tuned")]
+        peers = self.peers()
         sound = [name for name in peers if not any(one.over_budget or one.lost_turns for one in self.of(name))]
         order = sorted(peers, key=lambda name: (name not in sound, -self.mean(name, "facts_end")))
         return order[:total]

@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--save", type=Path, metavar="FILE", help="all figures, as JSON")
     options = parser.parse_args(arguments)
     rows = read_session(RECORDING)[: options.rows]
-    names = options.contestants or ["ours", *(name for name, one in entries().items() if one.kind in ("peer", "tuned"))]
+    names = options.contestants or ["ours", *(name for name, one in entries().items() if one.is_peer)]
     played: list[Waited] = []
     missing = False
     for name in names:
