@@ -17,11 +17,7 @@ from context_summarize.tokens.counter import TokenCounter
 
 LOCAL = "local-model"
 """The small model that `make model` installs."""
-LOCAL_SETTINGS = (
-    *(f"{key}={value}" for key, value in CONFIG.items()),
-    "segment_tokens=1024",
-    "keep_recent=4",
-)
+LOCAL_SETTINGS = tuple(f"{key}={value}" for key, value in {**CONFIG, "segment_tokens": 1_024, "keep_recent": 4}.items())
 """Settings of the module that a session of some 5,000 tokens with it needs: calls one by one that may take minutes, and
 segments that its window of 4,096 tokens holds several of."""
 

@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.local_model", description=__doc__)
     parser.add_argument("--tokens", type=int, default=60_000, metavar="N", help="of each session, from its start")
     parser.add_argument("--budget", type=int, default=BUDGET, metavar="TOKENS", help="that one request may hold")
-    parser.add_argument("--minutes", type=float, default=20.0, help="that one contestant may take")
+    parser.add_argument("--minutes", type=float, default=Terms().minutes, help="that one contestant may take")
     known = [OURS, *PEERS]
     parser.add_argument("--contestants", nargs="+", choices=known, default=known, metavar="NAME", help=str(known))
     parser.add_argument("--config", action="append", type=_setting, default=[], metavar="KEY=VALUE", help="a setting")

@@ -8,13 +8,15 @@ from typing import Any
 
 from benchmarks.local_model.calls import SESSION, SUMMARY, Call
 from benchmarks.local_model.conclusions import by_session, conclusions, in_words, kinds_of, last_common_mark
-from benchmarks.local_model.session import MARK_TOKENS, Mark, Played, played_of
+from benchmarks.local_model.engine import SAMPLING
+from benchmarks.local_model.session import MARK_TOKENS, Mark, Played, Terms, played_of
+from context_summarize.transcript.wording import counted
 
 _HEAD = """\
 ## The run
 
-{date}, `make bench-model`, {machine}{threads}. {model} writes the summaries, in llama.cpp's server on this machine. A
-request holds at most {budget:,} tokens, as `o200k_base` counts them, of the model's window of {window:,}. Compaction
+{date}, `{command}`, {machine}{engine}. {model} writes the summaries.
+A request holds at most {budget:,} tokens, as `o200k_base` counts them, of the model's window of {window:,}. Compaction
 starts at 70 %, and the newest 10 rows are kept, for everyone. The longest answer is {max_output:,} tokens. Each
 contestant starts with an empty engine and may take {minutes:g} minutes. Before each recorded answer, the request goes
 to the model too, which writes one token: there is no pause for thinking in which summaries could be made unseen.
@@ -42,13 +44,29 @@ def page(run: Mapping[str, Any]) -> str:
         run: what `__main__` saves.
     """
     all_played = [played_of(told) for told in run["played"]]
-    threads = f" ({run['threads']} for the engine)" if run.get("threads") else ""
     parts = ["# With a real model\n", *conclusions(run["model"], all_played), ""]
-    parts.append(_HEAD.format(**{**run, "threads": threads}))
+    parts.append(_HEAD.format(**run, command=_command(run), engine=_engine(run)))
     parts += [_session(name, played) for name, played in by_session(all_played).items()]
     if run.get("missing"):
         parts.append("Not played: " + "; ".join(run["missing"]) + ".\n")
     return "\n".join([*parts, _FOOT.format(every=MARK_TOKENS)])
+
+
+def _command(run: Mapping[str, Any]) -> str:
+    minutes = run["minutes"]
+    return (
+        "make bench-model" if minutes == Terms().minutes else f"make bench-model MODEL_OPTIONS='--minutes {minutes:g}'"
+    )
+
+
+def _engine(run: Mapping[str, Any]) -> str:
+    """How the engine was started, where that was done here."""
+    if not run.get("threads"):
+        return ""
+    return (
+        f", llama.cpp's server with {counted(run['threads'], 'thread')}, temperature {SAMPLING['temp']:g}, top_p"
+        f" {SAMPLING['top_p']:g} and a penalty of {SAMPLING['penalty_repeat']:g} for repetition"
+    )
 
 
 def _session(name: str, all_played: Sequence[Played]) -> str:

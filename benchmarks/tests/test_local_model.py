@@ -130,6 +130,14 @@ def test_the_page_says_what_was_measured_and_where_a_contestant_stopped() -> Non
         assert line in text
 
 
+def test_the_page_names_the_command_that_made_it_and_how_the_engine_was_started() -> None:
+    """A server that ran already samples as it was told to."""
+    run = run_of(ours_played())
+    assert "\nd, `make bench-model`, 2 cores, llama.cpp's server with 1 thread, temperature 0.2, " in page(run)
+    elsewhere = page({**run, "threads": None, "minutes": 7.5})
+    assert "\nd, `make bench-model MODEL_OPTIONS='--minutes 7.5'`, 2 cores. m writes the summaries.\n" in elsewhere
+
+
 def test_the_page_opens_with_five_sentences_made_from_the_run() -> None:
     """The last says what the model cannot show; a run without this module says that there is nothing to conclude."""
     path, cost, cache, compared, cannot = conclusions("m", [ours_played()])
