@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, TypeVar
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+P = TypeVar("P")
 Steps: TypeAlias = Generator[None, None, T]
 """Work that yields after each short step, and returns its result at the end."""
 
@@ -28,6 +29,17 @@ def finished(steps: Steps[T]) -> T:
         except StopIteration as end:
             result: T = end.value
             return result
+
+
+def with_pauses(steps: Steps[T], pause: P) -> Generator[P, None, T]:
+    """The steps, with this value at each pause: an iterator over something else may have long steps in it."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        yield pause
 
 
 def fewest(most: int, is_enough: Callable[[int], Steps[bool]]) -> Steps[int]:

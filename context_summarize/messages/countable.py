@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from context_summarize.background import Steps
+from context_summarize.background import Steps, with_pauses
 from context_summarize.messages.images import is_image
 from context_summarize.messages.json_text import compact_json_steps
 from context_summarize.messages.reading import (
@@ -19,7 +19,7 @@ from context_summarize.messages.reading import (
     row_calls,
 )
 from context_summarize.messages.rows import CALL_BLOCKS, JsonRow
-from context_summarize.messages.text import block_steps, content_steps, result_value, with_pauses
+from context_summarize.messages.text import block_steps, content_steps, result_value
 
 
 def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from context_summarize.background import Steps, finished
+from context_summarize.background import Steps, finished, with_pauses
 from context_summarize.messages.images import image_note, is_image
 from context_summarize.messages.json_text import saved_json_steps
 from context_summarize.messages.reading import block_type, blocks_of, id_of, is_result, is_unparsed, result_block_id
 from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, Row
 from context_summarize.transcript.calls import ORPHAN, call_line
-
-T = TypeVar("T")
-P = TypeVar("P")
 
 
 def content_text(content: Any) -> str:
@@ -55,17 +52,6 @@ def block_steps(block: Any) -> Steps[str]:
     if is_result(block):
         return (yield from content_steps(result_value(block)))
     return "".join((yield from saved_json_steps(block)))
-
-
-def with_pauses(steps: Steps[T], pause: P) -> Generator[P, None, T]:
-    """The steps, with this value at each pause: an iterator over something else may have long steps in it."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        yield pause
 
 
 def own_texts(row: Row) -> tuple[str, ...] | None:

@@ -124,7 +124,7 @@ class Redactor:
         return finished(self.steps(text))
 
     def steps(self, text: str) -> Steps[str]:
-        """The same in steps of a hundredth of a second; the user's own patterns take a step for a few dozen matches."""
+        """The same in steps of a hundredth of a second; the user's own patterns take a step for each match."""
         clean = replaced(text, (yield from _known_in_windows(text)))
         return (yield from self._own.steps(clean))
 

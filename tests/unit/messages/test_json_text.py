@@ -88,10 +88,19 @@ class TestPieces:
             assert "".join(finished(steps(value))) == whole(value)
 
 
+def is_json(value: Any) -> bool:
+    """True for a value that JSON can hold with sorted keys."""
+    try:
+        json.dumps(value, sort_keys=True)
+    except TypeError:
+        return False
+    return True
+
+
 @given(value=VALUES, large=st.integers(1, 60), chars=st.integers(0, 80))
 def test_the_start_is_that_of_the_whole(value: Any, large: int, chars: int) -> None:
     """Of every value that JSON can hold."""
-    assume(compact_json(value) != repr(value))
+    assume(is_json(value))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(json_text, "LARGE", large)
         assert json_start(value, chars) == compact_json(value)[:chars]
