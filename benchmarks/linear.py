@@ -25,7 +25,6 @@ from context_summarize.facts.own_voice import own_voice
 from context_summarize.recall.search import comparable, excerpt, words_in
 from context_summarize.redaction.formats import FORMATS
 from context_summarize.redaction.redactor import build_redactor
-from context_summarize.summaries.substance import missing_substance
 from context_summarize.transcript.calls import without_calls
 from context_summarize.transcript.decomposing import decomposed
 from context_summarize.transcript.escaping import escape_marks
@@ -154,7 +153,6 @@ def normalisations() -> Iterator[Piece]:
     yield Piece("facts", lambda text: extract_facts([RenderedRow(1, "user", None, text)]))
     yield Piece("own_voice", own_voice)
     yield Piece("directives", _directives)
-    yield Piece("substance", lambda text: missing_substance(text, text, text))
 
 
 def _directives(text: str) -> object:

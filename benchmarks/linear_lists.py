@@ -28,7 +28,6 @@ LISTED = (
     "redaction.keys", "redaction.marks",
     "redaction.values", "redaction.views", "replay.cut_lines", "replay.inspection_page",
     "session.system_prompt", "summaries.allowance", "summaries.failures",
-    "summaries.substance",
     "summaries.validation", "tokens.counter", "transcript.escaping", "transcript.fences", "transcript.forged",
     "transcript.rows",
 )  # fmt: skip
@@ -62,8 +61,7 @@ MATCHED = frozenset([
     "redaction.keys._BASE64_BEFORE", "redaction.keys._CHECKSUM", "redaction.keys._RUN",
     "redaction.values._PLACEHOLDER", "redaction.views._GOES_ON", "recall.reader._RANGE",
     "recall.reader._RANGE_CURSOR", "recall.query._WORDS_CURSOR", "replay.cut_lines._BEGUN",
-    "replay.cut_lines._ESCAPE", "summaries.substance._CHAT",
-    "summaries.substance._COPIED", "summaries.validation._ERROR_TEXT", "summaries.validation._REFUSAL",
+    "replay.cut_lines._ESCAPE", "summaries.validation._DECLINES", "summaries.validation._GOES_ON",
     "transcript.forged._ROLE_LINE", "transcript.rows._HEADER",
 ])  # fmt: skip
 """Patterns that are only matched from a given place on; in `facts.patterns` all but `SEARCHED` are."""
@@ -77,7 +75,6 @@ BOUNDED = {
     "facts.pasted": READ, "facts.quotations": READ,
     "own_voice": READ, "directives": READ,
     "recall.ranking": 400, "summaries.failures": 2_000, "redaction.assigned._PAGING": 80,
-    "redaction.assigned._OPTION": 80, "redaction.assigned._TYPE": 80, "summaries.validation._REFUSAL": 400,
-    "summaries.validation._ERROR_TEXT": 400, "summaries.substance": 200_000,
+    "redaction.assigned._OPTION": 80, "redaction.assigned._TYPE": 80, "summaries.validation._DECLINES": 400,
 }  # fmt: skip
 """Most characters that a pattern, or any of a module, is ever given."""

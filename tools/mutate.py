@@ -34,8 +34,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/unit/summaries/test_caller.py",
         "tests/unit/summaries/test_summarizer.py",
     ),
-    "summaries/validation": ("tests/unit/summaries/test_validation.py", "tests/unit/summaries/test_summarizer.py"),
-    "summaries/substance": ("tests/unit/summaries/test_substance.py",),
+    "summaries/validation": ("tests/behaviour/test_answers.py", "tests/unit/summaries/test_summarizer.py"),
     "summaries/tasks": (
         "tests/unit/summaries/test_tasks.py",
         "tests/behaviour/test_races.py::TestSessionEnd",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from context_summarize.summaries.job import Target
-from context_summarize.summaries.judging import Judged
+from context_summarize.summaries.validation import Judged
 
 LEAST_ROOM = 256
 """Tokens: a summary of few words has headings too."""

@@ -26,10 +26,10 @@ from context_summarize.summaries.failures import (
 )
 from context_summarize.summaries.hints import Hints
 from context_summarize.summaries.job import Target
-from context_summarize.summaries.judging import Judged
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.slots import Slots
 from context_summarize.summaries.usage import Run
+from context_summarize.summaries.validation import Judged
 
 logger = logging.getLogger(__name__)
 

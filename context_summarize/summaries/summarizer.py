@@ -28,14 +28,13 @@ from context_summarize.summaries.caller import (
 )
 from context_summarize.summaries.failures import unavailable
 from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.judging import AnswerJudge, Judged, Source
 from context_summarize.summaries.pieces import KeptPieces, piece_steps
 from context_summarize.summaries.prompts import PromptTemplate
 from context_summarize.summaries.request import input_limit, instructions_of, summary_request
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.slots import Slots
 from context_summarize.summaries.usage import Run
-from context_summarize.summaries.validation import REASONS
+from context_summarize.summaries.validation import REASONS, AnswerJudge, Judged, Source
 from context_summarize.tokens.stepwise import count_steps
 from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.fences import numbered

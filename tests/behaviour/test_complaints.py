@@ -15,7 +15,6 @@ from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
-from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder, recording
 
 COUNT = TokenCounter().count
@@ -149,19 +148,6 @@ async def test_it_left_results_without_calls() -> None:
         if row["role"] == "assistant":
             assert broken_pairs(await manager.get_messages_for_request(provider=main)) == []
         await manager.add_message(row)
-
-
-@pytest.mark.parametrize(
-    "error", ["Error: 500 internal server error", "Rate limit exceeded, try again", '{"error": "overloaded"}']
-)
-async def test_an_error_text_was_stored_as_the_summary(error: str) -> None:
-    """Here the validation refuses it; neither view nor store holds it."""
-    store = KeptStore()
-    manager = SummarizingContextManager(store=store, keep_recent=4, segment_tokens=512, safety_margin=0)
-    await manager.set_messages(tool_session(60, size=500))
-    view = await manager.get_messages_for_request(provider=provider(error))
-    assert not any(error in str(row["content"]) for row in view)
-    assert store.summaries == []
 
 
 async def test_a_pending_approval_was_summarised_away() -> None:

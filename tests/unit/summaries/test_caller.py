@@ -80,13 +80,13 @@ class TestAllowance:
 
     async def test_a_model_that_needed_more_gets_it_at_once_the_next_time(self) -> None:
         """One that rambled on does not."""
-        long = answer("It was looked up. " * 150, finish_reason="length")
+        long = answer(looked_up(30), finish_reason="length")
         made, provider = summarizer(), ScriptedProvider([long], then=ANSWER)
         assert await rooms(made, provider) == [800, 1_600]
         assert await rooms(made, provider) == [1_600]
 
         def rambling(request: ChatRequest) -> Any:
-            return answer("It was looked up. " * ((request.max_output_tokens or 0) * 2 // 9), finish_reason="length")
+            return answer(looked_up(1_000)[: (request.max_output_tokens or 0) * 4], finish_reason="length")
 
         made, provider = summarizer(), ScriptedProvider(then=rambling)
         assert await rooms(made, provider) == [800, 1_600]
@@ -187,7 +187,10 @@ class TestCutOff:
         made = await summarizer().make(job(), Target(provider, "main"))
         assert made.text.endswith("on its way.")
 
-    @pytest.mark.parametrize("text", ["Order HAT136 was found. And th", "word " * 800, "It was found. " * 600])
+    @pytest.mark.parametrize(
+        "text",
+        ["Order HAT136 was found. And th", " ".join(map(str, range(800))), "\n".join(f"{at}." for at in range(1_400))],
+    )
     async def test_too_little_of_it_or_too_much_does_not(self, text: str) -> None:
         """No sentence, a short one, or no smaller than the source."""
         provider = ScriptedProvider(then=answer(text, finish_reason="length"))
