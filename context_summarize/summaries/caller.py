@@ -34,7 +34,7 @@ from context_summarize.summaries.validation import Judged
 logger = logging.getLogger(__name__)
 
 TOTAL_DEADLINE = 240.0
-"""Seconds that all attempts for one key may take together."""
+"""Seconds that all attempts for one key may take together; two calls may always take their `request_timeout`."""
 MOST_LINGERING = 8
 """Calls that ignore their cancellation; while so many go on, no further one is made."""
 
@@ -60,6 +60,7 @@ class Caller:
         self._name = name
         self._services = services
         self._config = services.config
+        self._most_seconds = max(TOTAL_DEADLINE, 2 * services.config.request_timeout)
         self._clock = services.clock
         self._budget = budget
         self._slots = slots
@@ -79,7 +80,7 @@ class Caller:
 
     def seconds_left(self, run: Run) -> float:
         """Seconds that this run may still take."""
-        return TOTAL_DEADLINE - (self._clock() - run.started)
+        return self._most_seconds - (self._clock() - run.started)
 
     async def ask(self, request: ChatRequest, target: Target, run: Run, judge: Judge) -> Judged:
         """One answer, with retries of what may be retried.
