@@ -24,7 +24,7 @@ from context_summarize.summaries.failures import (
     is_too_long_answer,
     wait_seconds,
 )
-from context_summarize.summaries.hints import Hints
+from context_summarize.summaries.hints import HintRefusedError, Hints
 from context_summarize.summaries.job import Target
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.slots import Slots
@@ -83,7 +83,7 @@ class Caller:
         return self._most_seconds - (self._clock() - run.started)
 
     async def ask(self, request: ChatRequest, target: Target, run: Run, judge: Judge) -> Judged:
-        """One answer, with retries of what may be retried.
+        """One answer, with retries of what may be retried; a call without a hint that was refused is made at once.
 
         Raises:
             TooLargeError, TooLongAnswerError: the provider refused the size of the request.
@@ -92,8 +92,8 @@ class Caller:
             Exception: what the provider raised in the end.
         """
         retrying = tenacity.AsyncRetrying(
-            retry=tenacity.retry_if_exception(is_retryable),
-            wait=wait_seconds,
+            retry=tenacity.retry_if_exception(lambda error: is_retryable(error) or _is_hint(error)),
+            wait=_wait,
             stop=lambda state: self.breaker.is_open or self._out_of_time(state, run),
             sleep=self._services.sleep,
             reraise=True,
@@ -102,7 +102,8 @@ class Caller:
         return judged
 
     def _out_of_time(self, state: tenacity.RetryCallState, run: Run) -> bool:
-        return state.attempt_number >= self._config.retry_attempts or wait_seconds(state) >= self.seconds_left(run)
+        is_last = state.attempt_number >= self._config.retry_attempts and not _is_hint(_raised(state))
+        return is_last or _wait(state) >= self.seconds_left(run)
 
     async def _once(self, request: ChatRequest, target: Target, run: Run, judge: Judge) -> Judged:
         turn = await self.breaker.enter()
@@ -175,3 +176,15 @@ class Caller:
             return await self._hints.complete(target.provider, request, options)
         finally:
             own_call.reset(token)
+
+
+def _raised(state: tenacity.RetryCallState) -> BaseException | None:
+    return state.outcome.exception() if state.outcome else None
+
+
+def _is_hint(error: BaseException | None) -> bool:
+    return isinstance(error, HintRefusedError)
+
+
+def _wait(state: tenacity.RetryCallState) -> float:
+    return 0.0 if _is_hint(_raised(state)) else wait_seconds(state)

@@ -23,6 +23,7 @@ from amplifier_core.llm_errors import (
 
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.summaries.calls import ProviderStopped, error_text
+from context_summarize.summaries.hints import HintRefusedError
 
 _TOO_LARGE = (
     "context window",
@@ -53,6 +54,7 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (LLMTimeoutError, "timeout"),
     (TimeoutError, "timeout"),
     (InvalidRequestError, "invalid_request"),
+    (HintRefusedError, "invalid_request"),
     (LLMError, "unavailable"),
     (ConnectionError, "unavailable"),
 )

@@ -16,6 +16,10 @@ _WORDS = {"reasoning": ("reasoning", "effort", "thinking"), "options": ("store",
 """What a hint is called in the errors of providers that refuse it."""
 
 
+class HintRefusedError(Exception):
+    """The provider refused a hint, which is left out from now on: the call may be made again at once."""
+
+
 class Hints:
     """The hints to one provider and model: a hint that is refused is left out from then on.
 
@@ -28,20 +32,21 @@ class Hints:
         self._refused: frozenset[str] = frozenset()
 
     async def complete(self, provider: Any, request: ChatRequest, options: dict[str, Any]) -> Any:
-        """The provider's answer; asked again at once, without the hint, if it refuses one.
+        """The provider's answer.
 
         Raises:
+            HintRefusedError: a hint was refused. Calls side by side may each be refused the same one.
             Exception: what the provider raises.
         """
-        while True:
-            refused = self._refused  # calls side by side may be refused the same hint
-            try:
-                return await _ask(provider, request, options, refused)
-            except (InvalidRequestError, TypeError) as error:
-                named = _named_in(error) - refused
-                if not named:
-                    raise
-                self._refused |= named
+        refused = self._refused
+        try:
+            return await _ask(provider, request, options, refused)
+        except (InvalidRequestError, TypeError) as error:
+            named = _named_in(error) - refused
+            if not named:
+                raise
+            self._refused |= named
+            raise HintRefusedError(error_text(error)) from error
 
 
 async def _ask(provider: Any, request: ChatRequest, options: dict[str, Any], refused: frozenset[str]) -> Any:
