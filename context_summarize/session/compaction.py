@@ -18,13 +18,13 @@ from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.facts.directives import FEW, directives_room, share_out
 from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import CompactionThrottle, RequestLimits
+from context_summarize.session.limits import CompactionThrottle, Deadline, RequestLimits
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.tasks import SummaryTasks
 
 logger = logging.getLogger(__name__)
 
-_MOST_ROUNDS = 100
+MOST_ROUNDS = 100
 """Planning rounds of one compaction; each round but the last makes at least one text that was missing."""
 
 
@@ -35,30 +35,6 @@ def directives_most(own_budget: int | None, summary_tokens: int) -> int:
     """
     room = directives_room(summary_tokens)
     return room if own_budget is None else min(max(own_budget // 50, min(FEW, own_budget // 20)), room)
-
-
-class Deadline:
-    """How long a request may wait for late summaries, in seconds, over all its rounds."""
-
-    def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
-        self._seconds = seconds
-        self._clock = clock
-        self._begun = clock()
-        self.waited = 0.0
-        self._taken = 0.0
-
-    def left(self) -> float | None:
-        """Seconds that are left; None without a bound."""
-        return None if self._seconds is None else max(0.0, self._seconds - self.waited)
-
-    def take(self) -> float:
-        """Seconds waited since this was asked last."""
-        taken, self._taken = self.waited - self._taken, self.waited
-        return taken
-
-    def since(self) -> float:
-        """Seconds since the request began."""
-        return self._clock() - self._begun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,8 +89,11 @@ class Compaction:
         )
 
 
-Outcome = Compaction | Literal["late"] | None
-"""A compaction; or its summaries are late, and the view goes on as it is; or none is worth making."""
+Outcome = Compaction | Plan | Literal["late"] | None
+"""A compaction; or its summaries are late, and the view goes on as it is; or none is worth making.
+
+A plan, of a compaction on demand alone: its missing texts are to be fetched while no request has to wait for them.
+"""
 
 
 class _Fetched(Enum):
@@ -174,29 +153,43 @@ class Compactor:
 
         Args:
             is_current: turns false when the history has been replaced meanwhile.
+
+        A compaction on demand is planned once: whoever wants it gets what is missing by `fetch`, and comes again.
         """
-        if ask.reason != "cold_cache":
+        if ask.reason not in ("cold_cache", "manual"):
             self._tasks.begin()
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(MOST_ROUNDS):
             plan = await self._plan(chat, limits, ask)
             worthwhile = is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
             if worthwhile and not plan.missing:
                 return self._compaction(chat, limits, plan)
             if not worthwhile or ask.prefetched == "room" or ask.reason == "cold_cache":
                 break
+            if ask.reason == "manual":
+                return plan
             fetched = await self._fetch(chat, limits, plan, wait)
             if not is_current() or fetched is _Fetched.CANCELLED:
                 break
             if fetched is _Fetched.LATE:
                 return "late"
         else:
-            logger.error("a plan did not come to its end in %d rounds; the view stays as it is", _MOST_ROUNDS)
-        self.announcer.withdraw(limits.used(plan.tokens_before), len(chat.history), wait.since())
+            logger.error("a plan did not come to its end in %d rounds; the view stays as it is", MOST_ROUNDS)
+        self._withdraw(chat, limits, plan, wait)
         return None
+
+    def _withdraw(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> None:
+        self.announcer.withdraw(limits.used(plan.tokens_before), len(chat.history), wait.since())
+
+    async def fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> bool:
+        """Get the missing texts of a compaction on demand; False where the host has cancelled it and the view fits."""
+        if await self._fetch(chat, limits, plan, wait) is not _Fetched.CANCELLED:
+            return True
+        self._withdraw(chat, limits, plan, wait)
+        return False
 
     async def _plan(self, chat: Conversation, limits: RequestLimits, ask: Ask) -> Plan:
         """A plan. Where short forms of rows take long to make, that is done in slices, and it is planned again."""
-        for _ in range(_MOST_ROUNDS):
+        for _ in range(MOST_ROUNDS):
             await in_slices(self._shorten(chat, limits))
             with chat.groups.deferring() as unmade:
                 plan = make_plan(self.scene(chat, limits), ask)

@@ -60,6 +60,30 @@ class RequestLimits:
         return self.correct(view_tokens + self.own.system_tokens)
 
 
+class Deadline:
+    """How long a request may wait for late summaries, in seconds, over all its rounds."""
+
+    def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
+        self._seconds = seconds
+        self._clock = clock
+        self._begun = clock()
+        self.waited = 0.0
+        self._taken = 0.0
+
+    def left(self) -> float | None:
+        """Seconds that are left; None without a bound."""
+        return None if self._seconds is None else max(0.0, self._seconds - self.waited)
+
+    def take(self) -> float:
+        """Seconds waited since this was asked last."""
+        taken, self._taken = self.waited - self._taken, self.waited
+        return taken
+
+    def since(self) -> float:
+        """Seconds since the request began."""
+        return self._clock() - self._begun
+
+
 class LimitsReader:
     """Finds out the limits of a request: budget, system prompt, measuring, and who summarises."""
 

@@ -19,8 +19,8 @@ from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, new_conversation
 from context_summarize.session.host import Providers, is_cancelled
 from context_summarize.session.limits import Host, LimitsReader
+from context_summarize.session.on_demand import OnDemand
 from context_summarize.session.operations import Operations
-from context_summarize.session.requests import Requests
 from context_summarize.session.steering import Steering
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.stores.memory import MemoryStore
@@ -45,7 +45,7 @@ class Parts:
     providers: Providers
     summarizer: Summarizer
     tasks: SummaryTasks
-    requests: Requests
+    requests: OnDemand
     steering: Steering
     redact: Redact | None
     history_path: str | None
@@ -90,7 +90,7 @@ def build_parts(
     host = _host(coordinator, config, counter, providers)
     tasks = _tasks(services, summarizer, host)
     compactor = Compactor(services, tasks, Operations(coordinator))
-    requests = Requests(services, tasks, compactor, host)
+    requests = OnDemand(services, tasks, compactor, host)
     return Parts(
         services=services,
         host=host,

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
-from typing import TypeVar
 
 from context_summarize.background import in_slices
 from context_summarize.core.plan import Ask, Prefetched, Reason
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Shown
-from context_summarize.session.compaction import Compaction, Compactor, Deadline, Preview
+from context_summarize.session.compaction import Compaction, Compactor, Outcome
 from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
-from context_summarize.session.limits import Host, RequestLimits, Wanted
+from context_summarize.session.limits import Deadline, Host, RequestLimits, Wanted
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.prompt_cache import PromptCache
 from context_summarize.session.records import Records
 from context_summarize.session.resume import Resumption
 from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
-from context_summarize.session.steering import Act, compact_from, compacted, is_held
+from context_summarize.session.steering import compact_from, compacted, is_held
 from context_summarize.session.weighing import Weighing
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.tasks import SummaryTasks
-
-T = TypeVar("T")
 
 
 class Requests:
@@ -44,8 +41,8 @@ class Requests:
         self._lock = asyncio.Lock()
         self._chat: Conversation | None = None
         self.paused = False
-        self.is_compacting = False
-        """True while a compaction is being made."""
+        self._under_way = 0
+        """Compactions that are being made."""
         self._indexed_from = min(self._config.compact_threshold, self._config.prefetch_threshold or 1.0)
         """Share of the budget from which on segments are cut: below it no plan needs them."""
         self._weighing = Weighing()
@@ -102,47 +99,6 @@ class Requests:
             rows = self._serve(limits)
             self._look_ahead(self.chat, limits)
             return rows
-
-    async def compact(self, focus: str | None) -> int:
-        """Make a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts."""
-        async with self._lock:
-            while True:
-                limits, chat = await self._ready(self._host.limits.last, is_due=True)
-                before = self._used(chat, limits)
-                wait = Deadline(None, self._services.clock)
-                if await self._compacted(chat, limits, Ask("manual", focus), wait):
-                    break
-            await self._services.outbox.flush()
-            return before - self._used(self.chat, limits)
-
-    async def steer(self, act: Act[T]) -> T:
-        """Change the view or what the next one shows, between two requests; `act` says how, and what to return."""
-        async with self._lock:
-            while True:
-                limits, chat = await self._ready(self._host.limits.last, is_due=True)
-                change = await act(limits, chat)
-                if self.chat.history is chat.history:
-                    break
-            self._prefetch.stop()
-            self._chat = change.chat
-            self._weighing.forget()
-            change.done()
-            await self.records.write(change.chat)
-            await self._services.outbox.flush()
-            return change.result
-
-    async def preview(self) -> Preview:
-        """What the next compaction does, without making it or asking anybody."""
-        async with self._lock:
-            limits, chat = await self._ready(self._host.limits.last, is_due=True)
-            return self._compactor.preview(chat, limits, self._reason(chat, limits))
-
-    async def is_due(self) -> bool:
-        """True if the next request would make a compaction that is worth making. Starts nothing."""
-        async with self._lock:
-            limits, chat = await self._ready(self._host.limits.last)
-            reason = self._reason(chat, limits)
-            return reason is not None and self._compactor.preview(chat, limits, reason).reason is not None
 
     async def tokens(self) -> int:
         """Tokens of the request as it would go out now. It takes no lock: a status line must not wait."""
@@ -237,18 +193,21 @@ class Requests:
 
     async def _compacted(self, chat: Conversation, limits: RequestLimits, ask: Ask, wait: Deadline) -> bool:
         """Make a compaction if one is worth making; False if the history was replaced meanwhile: begin anew."""
-        self.is_compacting = True
+        self._under_way += 1
         try:
             found = await self._compactor.run(chat, limits, ask, wait, lambda: self.chat.history is chat.history)
         finally:
-            self.is_compacting = False
+            self._under_way -= 1
             self._services.totals.waited_for(wait.take())
         if self.chat.history is not chat.history:
             return False
+        await self._finish(found, limits, wait)
+        return True
+
+    async def _finish(self, found: Outcome, limits: RequestLimits, wait: Deadline) -> None:
         if isinstance(found, Compaction):
             await self._commit(limits, found, wait)
         self._weighing.done(self._weight(limits), self._tasks.version if found == "late" else None)
-        return True
 
     async def _commit(self, limits: RequestLimits, made: Compaction, wait: Deadline) -> None:
         """Swap the view; events and record follow. The state changes after the last await that can fail."""
@@ -287,6 +246,11 @@ class Requests:
         """Go on after `pause()`."""
         self.paused = False
         self._weighing.forget()
+
+    @property
+    def is_compacting(self) -> bool:
+        """True while a compaction is being made."""
+        return self._under_way > 0
 
     async def settled(self, seconds: float) -> None:
         """Until what is being prefetched is there, at most so long."""

@@ -169,7 +169,7 @@ class SummaryTasks:
         """Have these summaries made and wait for them; fallbacks take the place of those that cannot be had.
 
         Args:
-            seconds: to wait at most; None = as long as it takes. What was late once is not waited for again.
+            seconds: to wait at most, but not again for what was late once; None = as long as it takes.
 
         Returns:
             The nodes whose summaries are late: their work goes on.
@@ -191,7 +191,9 @@ class SummaryTasks:
         await self.stand_in([node for node in nodes if self.shown(node) is None], builder)
 
     async def _wait(self, keys: Iterable[str], seconds: float | None) -> None:
-        entries = [entry for key in keys if (entry := self._entries[key]).task is not None and not entry.late]
+        entries = [entry for key in keys if (entry := self._entries[key]).task is not None]
+        if seconds is not None:
+            entries = [entry for entry in entries if not entry.late]
         if not entries or self._stopped.is_set():
             return
         tasks = {entry.task for entry in entries if entry.task is not None}

@@ -1,0 +1,81 @@
+"""What is asked for between requests: a compaction now, a look at the next one, a change of the view."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TypeVar
+
+from context_summarize.core.plan import Ask, Plan
+from context_summarize.session.compaction import MOST_ROUNDS, Preview
+from context_summarize.session.conversation import Conversation
+from context_summarize.session.limits import Deadline
+from context_summarize.session.requests import Requests
+from context_summarize.session.steering import Act
+
+T = TypeVar("T")
+
+
+class OnDemand(Requests):
+    """Requests, and what hosts and users ask for between them."""
+
+    async def compact(self, focus: str | None) -> int:
+        """Make a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts.
+
+        The lock is not held while summaries are made: a request that comes meanwhile waits for them no longer than for
+        any others. What it or a user changes in the view is what the compaction goes on with.
+        """
+        ask, wait, ready = Ask("manual", focus), Deadline(None, self._services.clock), None
+        self._under_way += 1
+        try:
+            for _ in range(MOST_ROUNDS):
+                async with self._lock:
+                    if ready is None or not self._is_current(ready[1]):
+                        ready = await self._ready(self._host.limits.last, is_due=True)
+                        self._tasks.begin()
+                    limits, chat = ready
+                    before = self._used(chat, limits)
+                    found = await self._compactor.run(chat, limits, ask, wait, partial(self._is_current, chat))
+                    if not isinstance(found, Plan) and self._is_current(chat):
+                        await self._finish(found, limits, wait)
+                        await self._services.outbox.flush()
+                        return before - self._used(self.chat, limits)
+                if isinstance(found, Plan) and not await self._compactor.fetch(chat, limits, found, wait):
+                    break
+            return 0
+        finally:
+            self._under_way -= 1
+            self._services.totals.waited_for(wait.take())
+
+    def _is_current(self, chat: Conversation) -> bool:
+        """Whether history, view and pins are still those of this conversation."""
+        now = self.chat
+        return now.history is chat.history and now.view is chat.view and now.steered is chat.steered
+
+    async def steer(self, act: Act[T]) -> T:
+        """Change the view or what the next one shows, between two requests; `act` says how, and what to return."""
+        async with self._lock:
+            while True:
+                limits, chat = await self._ready(self._host.limits.last, is_due=True)
+                change = await act(limits, chat)
+                if self.chat.history is chat.history:
+                    break
+            self._prefetch.stop()
+            self._chat = change.chat
+            self._weighing.forget()
+            change.done()
+            await self.records.write(change.chat)
+            await self._services.outbox.flush()
+            return change.result
+
+    async def preview(self) -> Preview:
+        """What the next compaction does, without making it or asking anybody."""
+        async with self._lock:
+            limits, chat = await self._ready(self._host.limits.last, is_due=True)
+            return self._compactor.preview(chat, limits, self._reason(chat, limits))
+
+    async def is_due(self) -> bool:
+        """True if the next request would make a compaction that is worth making. Starts nothing."""
+        async with self._lock:
+            limits, chat = await self._ready(self._host.limits.last)
+            reason = self._reason(chat, limits)
+            return reason is not None and self._compactor.preview(chat, limits, reason).reason is not None
