@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from context_summarize.config import ALIASES, FOREIGN_KEYS, PROFILES, SETTINGS, Config
+from context_summarize.config import PROFILES, SETTINGS, Config
 
 PAGE = Path(__file__).with_name("configuration.md")
 
@@ -32,15 +32,6 @@ def _profiles() -> list[str]:
     ]
 
 
-def _aliases() -> list[str]:
-    return ["| key | is read as |", "| --- | --- |", *(f"| `{key}` | `{name}` |" for key, name in ALIASES.items())]
-
-
-def _foreign() -> list[str]:
-    rows = [f"| `{key}` | {f'`{here}`' if here in SETTINGS else _cell(here)} |" for key, here in FOREIGN_KEYS.items()]
-    return ["| key | here |", "| --- | --- |", *rows]
-
-
 def _shown(value: Any) -> str:
     """A default as YAML has it."""
     if value is None or isinstance(value, bool):
@@ -55,8 +46,6 @@ def _cell(text: str) -> str:
 TABLES: dict[str, Callable[[], list[str]]] = {
     "settings": _settings,
     "profiles": _profiles,
-    "aliases": _aliases,
-    "foreign": _foreign,
 }
 
 

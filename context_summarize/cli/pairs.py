@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from context_summarize.cli.terminal import Refused
-from context_summarize.config import ALIASES, SETTINGS
+from context_summarize.config import SETTINGS
 
 _NEXT_PAIR = re.compile(r"[,\s]+(?=[A-Za-z_]+\s*=)")
 
@@ -58,4 +58,4 @@ def _value(text: str) -> Any:
 def _bare_setting(text: str) -> str | None:
     """A setting that stands behind a value without one of its own; None if there is none."""
     words = text.replace(",", " ").split()
-    return next((word for word in words[1:] if word in SETTINGS or word in ALIASES), None)
+    return next((word for word in words[1:] if word in SETTINGS), None)

@@ -13,12 +13,13 @@ from pydantic import ConfigDict, Field, PlainValidator, ValidationError
 from pydantic.dataclasses import dataclass, is_pydantic_dataclass
 
 from context_summarize.config.profiles import DEFAULT_PROFILE, PROFILE_NAMES, Profile, with_profile
-from context_summarize.config.siblings import FOREIGN_KEYS, FOREIGN_VALUES
 from context_summarize.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
-ALIASES = {"compaction_threshold": "compact_threshold"}
+_NEAR = 0.85
+"""Likeness from which on an unknown key is taken for a misspelt one: typing errors are above it, other modules' keys
+below."""
 # The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
 ToolKind = Literal["read", "write", "edit", "delete", "command", "search", "delegate", "change", "none"]
 """What a tool does; `change` changes something else than a file, `none` leaves nothing to be told."""
@@ -67,7 +68,7 @@ def _in_our_words(error: ValidationError, given: Mapping[str, Any]) -> ConfigErr
         return raised
     name = str(first["loc"][0])
     if name not in SETTINGS:
-        return _unknown(name)
+        return ConfigError(f"unknown setting {name!r}; known settings: {', '.join(sorted(SETTINGS))}")
     says = next(item for item in SETTINGS[name].metadata if isinstance(item, str))
     value = given[name]
     return ConfigError(f"{name} {says.format(value) if value is not None else says.replace('{!r}', 'none')}")
@@ -139,7 +140,11 @@ class Config:
         f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",
     ] = None
     """What your own tools do, by name, such as `{deploy: command, save_note: write}`; none = by the known names."""
-    min_fold: Annotated[int | float, Field(ge=0, le=1), _SHARE] = 0.1
+    min_fold: Annotated[
+        int | float,
+        Field(ge=0, le=1),
+        "must be a share of the budget from 0 to 1, got {!r}; 0.1 is 10 %, 0 lets any compaction be made",
+    ] = 0.1
     """Share of the budget that a compaction must free to be worth making."""
     summary_role: Annotated[Literal["system", "user"], "must be 'system' or 'user', got {!r}"] = "system"
     """Role of a summary's row: `system`, or `user` for hosts that cache the system block whole."""
@@ -191,32 +196,26 @@ class Config:
     def from_mapping(cls, config: Mapping[str, Any] | None) -> Config:
         """Read the mapping that a host hands over; `None` and `{}` give the defaults.
 
-        Settings of sibling context modules are passed over, with one warning that names them all.
+        Keys that are not known are ignored with one warning that names them all: context modules are swapped with their
+        settings.
 
         Raises:
-            ConfigError: an unknown key (with the nearest known one) or a wrong value.
+            ConfigError: a key that is near a known one, or a wrong value.
         """
         if config is None:
             return cls()
         if not isinstance(config, Mapping):
             raise ConfigError(f"config must be a mapping of settings, got {type(config).__name__}")
-        given: dict[str, Any] = {}
-        foreign: list[str] = []
-        for key, value in config.items():
-            name = ALIASES.get(key, key)
-            if name in FOREIGN_VALUES and value in FOREIGN_VALUES[name]:
-                foreign.append(f"{name}: {value} (here: {SETTINGS[name].default})")
-            elif name in SETTINGS:
-                if name in given:
-                    both = " and ".join(sorted(k for k in config if ALIASES.get(k, k) == name))
-                    raise ConfigError(f"{both} are the same setting; keep one of them")
-                given[name] = _as_meant(name, value)
-            elif key in FOREIGN_KEYS:
-                foreign.append(f"{key} (here: {FOREIGN_KEYS[key]})")
-            else:
-                raise _unknown(key)
-        if foreign:
-            logger.warning("settings of another context module are ignored: %s", ", ".join(foreign))
+        given = {key: _as_meant(key, value) for key, value in config.items() if key in SETTINGS}
+        unknown = [str(key) for key in config if key not in SETTINGS]
+        for key in unknown:
+            if near := difflib.get_close_matches(key.lower(), SETTINGS, n=1, cutoff=_NEAR):
+                raise ConfigError(f"unknown setting {key!r}; did you mean {near[0]!r}?")
+        if unknown:
+            logger.warning(
+                "unknown settings are ignored: %s; docs/migration.md says what takes the place of other modules'",
+                ", ".join(unknown),
+            )
         return cls(**given)
 
 
@@ -239,9 +238,3 @@ def _as_meant(name: str, value: Any) -> Any:
     if name in _MAY_BE_NONE and isinstance(value, str) and value.casefold() == "none":
         return None
     return tuple(value) if name == "redact" and isinstance(value, list) else value
-
-
-def _unknown(key: Any) -> ConfigError:
-    close = difflib.get_close_matches(str(key), sorted({*SETTINGS, *ALIASES}), n=1, cutoff=0.4)
-    near = f"; did you mean {close[0]!r}?" if close else f"; known settings: {', '.join(sorted(SETTINGS))}"
-    return ConfigError(f"unknown setting {key!r}{near}")

@@ -24,7 +24,7 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import Config, SummarizingContextManager, mount
 from context_summarize.cli import main
-from context_summarize.config import ALIASES, FOREIGN_KEYS, SETTINGS
+from context_summarize.config import SETTINGS
 from context_summarize.events import ALL_EVENTS
 from context_summarize.session.compaction import Preview
 from context_summarize.session.statistics import Statistics
@@ -271,19 +271,6 @@ def _rows(text: str) -> Iterator[list[str]]:
     for line in text.splitlines():
         if line.startswith("| "):
             yield [cell.strip() for cell in line.strip("|").split("|")]
-
-
-def test_the_page_on_migration_tells_what_becomes_of_every_key() -> None:
-    """All keys are known or ignored, those that are ignored are all there, and what takes their place is a setting."""
-    text = (ROOT / "docs" / "migration.md").read_text("utf-8").split("## Settings")[1].split("## What is different")[0]
-    known = {*SETTINGS, *ALIASES}
-    seen: set[str] = set()
-    for there, here, *_ in _rows(text):
-        for key in re.findall(r"`([a-z_]+)`", there.partition(" of `")[0]):
-            seen.add(key)
-            assert "of `tool-" in there or key in known or key in FOREIGN_KEYS, key
-        assert set(re.findall(r"`([a-z_]+)`", here)) <= known
-    assert set(FOREIGN_KEYS) <= seen
 
 
 # --- events ---------------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import logging
-import re
 from dataclasses import FrozenInstanceError, asdict, replace
 from types import MappingProxyType
 from typing import Any
@@ -12,16 +11,11 @@ from typing import Any
 import pytest
 
 from context_summarize.config import (
-    ALIASES,
-    FOREIGN_KEYS,
-    FOREIGN_VALUES,
     PROFILES,
     SETTINGS,
-    SIBLINGS,
     Config,
     Profile,
 )
-from context_summarize.config.siblings import READ_ON
 from context_summarize.errors import ConfigError
 
 DEFAULTS = {
@@ -133,10 +127,6 @@ BAD: dict[str, list[Any]] = {
 }
 
 
-def pairs(values: dict[str, list[Any]]) -> list[tuple[str, Any]]:
-    return [(key, value) for key, many in values.items() for value in many]
-
-
 @pytest.mark.parametrize("given", [None, {}, MappingProxyType({})])
 def test_nothing_given_makes_the_defaults(given: Any) -> None:
     """A host without config passes None or {}; the defaults are the documented ones."""
@@ -152,24 +142,26 @@ def test_every_setting_is_tested_and_says_what_it_is() -> None:
         assert (item.description or "").endswith("."), name
 
 
-@pytest.mark.parametrize(("key", "value"), pairs(GOOD))
-def test_a_value_within_its_bounds_is_taken_as_it_is(key: str, value: Any) -> None:
+@pytest.mark.parametrize("key", GOOD)
+def test_a_value_within_its_bounds_is_taken_as_it_is(key: str) -> None:
     """Nothing is clamped or converted; a list of patterns becomes a tuple."""
-    made = getattr(Config.from_mapping({key: value}), key)
-    assert made == (tuple(value) if isinstance(value, list) else value)
-    assert type(made) is (tuple if isinstance(value, list) else type(value))
+    for value in GOOD[key]:
+        made = getattr(Config.from_mapping({key: value}), key)
+        assert made == (tuple(value) if isinstance(value, list) else value)
+        assert type(made) is (tuple if isinstance(value, list) else type(value))
 
 
-@pytest.mark.parametrize(("key", "value"), pairs(BAD))
-def test_a_wrong_value_is_refused_with_key_value_and_remedy(key: str, value: Any) -> None:
+@pytest.mark.parametrize("key", BAD)
+def test_a_wrong_value_is_refused_with_key_value_and_remedy(key: str) -> None:
     """The message names the key and what was seen; `none` as users write it."""
-    with pytest.raises(ConfigError) as refused:
-        Config.from_mapping({key: value})
-    text = str(refused.value)
-    assert key in text
-    shown = tuple(value) if isinstance(value, list) and key == "redact" else value
-    assert f"got {'none' if shown is None else repr(shown)}" in text
-    assert isinstance(refused.value, ValueError)
+    for value in BAD[key]:
+        with pytest.raises(ConfigError) as refused:
+            Config.from_mapping({key: value})
+        text = str(refused.value)
+        assert key in text
+        shown = tuple(value) if isinstance(value, list) and key == "redact" else value
+        assert f"got {'none' if shown is None else repr(shown)}" in text
+        assert isinstance(refused.value, ValueError)
 
 
 @pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])
@@ -185,7 +177,7 @@ def test_keywords_are_checked_like_a_mapping() -> None:
         Config(keep_recent=-1)
     with pytest.raises(ConfigError, match="keep_recent"):
         replace(Config(), keep_recent=-1)
-    with pytest.raises(ConfigError, match="unknown setting 'keep_recents'; did you mean 'keep_recent'"):
+    with pytest.raises(ConfigError, match="unknown setting 'keep_recents'"):
         Config(keep_recents=5)  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         Config(5)  # type: ignore[call-arg, arg-type]
@@ -210,7 +202,7 @@ def test_a_profile_is_the_settings_that_it_stands_for(name: Profile) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("compaction_threshold", 0.95),
+        ("compact_threshold", 0.95),
         ("prefetch_threshold", None),
         ("summary_tokens", None),
         ("keep_recent", 10),
@@ -218,10 +210,10 @@ def test_a_profile_is_the_settings_that_it_stands_for(name: Profile) -> None:
     ],
 )
 def test_a_single_setting_overrides_that_of_the_profile(name: Profile, key: str, value: Any) -> None:
-    """Whatever it is, also none, the default or another name; the others stay those of the profile."""
-    made, ours = Config.from_mapping({key: value, "profile": name}), ALIASES.get(key, key)
-    assert made == replace(Config(profile=name), **{ours: value})
-    assert getattr(made, ours) == value
+    """Whatever it is, also none or the default; the others stay those of the profile."""
+    made = Config.from_mapping({key: value, "profile": name})
+    assert made == replace(Config(profile=name), **{key: value})
+    assert getattr(made, key) == value
 
 
 def test_a_target_above_the_threshold_of_a_profile_names_the_profile() -> None:
@@ -240,30 +232,12 @@ def test_profiles_go_from_the_smallest_requests_to_the_most_verbatim() -> None:
         assert config.target_usage < (config.prefetch_threshold or 0) < config.compact_threshold
 
 
-def test_the_other_name_of_the_threshold_is_taken() -> None:
-    """Sibling modules call it compaction_threshold."""
-    assert ALIASES == {"compaction_threshold": "compact_threshold"}
-    assert Config.from_mapping({"compaction_threshold": 0.9}).compact_threshold == 0.9
-    with pytest.raises(ConfigError, match="compact_threshold"):
-        Config.from_mapping({"compaction_threshold": 9})
-
-
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_both_names_of_one_setting_are_refused_and_named(order: tuple[int, int]) -> None:
-    """The message names both, in any order: choosing one would be a guess."""
-    given = [("compaction_threshold", 0.8), ("compact_threshold", 0.9)]
-    with pytest.raises(ConfigError) as refused:
-        Config.from_mapping(dict(given[at] for at in order))
-    assert "compaction_threshold" in str(refused.value)
-    assert "compact_threshold" in str(refused.value)
-
-
 @pytest.mark.parametrize(
     ("key", "nearest"),
     [
         ("keep_recents", "keep_recent"),
         ("compact_treshold", "compact_threshold"),
-        ("compaction_treshold", "compaction_threshold"),
+        ("compaction_threshold", "compact_threshold"),
         ("summary_modell", "summary_model"),
         ("Debug", "debug"),
     ],
@@ -274,85 +248,39 @@ def test_an_unknown_setting_is_refused_with_the_nearest_one(key: str, nearest: s
         Config.from_mapping({key: 1})
 
 
-@pytest.mark.parametrize("key", ["xyzzy", 5, None])
-def test_an_unknown_setting_that_is_near_to_none_lists_them_all(key: Any) -> None:
-    """The whole choice is shown."""
-    with pytest.raises(ConfigError, match=r"known settings: action_share, .*auto_compact, .*wait_seconds"):
-        Config.from_mapping({key: 1})
-
-
-def test_settings_of_sibling_modules_are_named_once_and_ignored(caplog: pytest.LogCaptureFixture) -> None:
-    """A bundle that swaps its context module still has them: one warning names ours."""
-    with caplog.at_level(logging.WARNING):
-        made = Config.from_mapping({**dict.fromkeys(FOREIGN_KEYS, 5), "keep_recent": 4})
-    assert made == Config(keep_recent=4)
-    [record] = caplog.records
-    for key, ours in FOREIGN_KEYS.items():
-        assert f"{key} (here: {ours})" in record.getMessage()
-    assert {"protected_recent", "truncate_chars", "token_meter", "storage_path"} <= FOREIGN_KEYS.keys()
-
-
-CONTEXT_SIMPLE = {
-    "max_tokens": 300_000,
-    "compact_threshold": 0.8,
-    "target_usage": 0.5,
-    "auto_compact": True,
+OTHERS = {
     "protected_recent": 0.3,
     "protected_tool_results": 5,
-    "truncate_chars": 250,
-    "compaction_notice_enabled": True,
-    "compaction_notice_token_reserve": 800,
-    "compaction_notice_verbosity": "normal",
-    "compaction_notice_min_level": 1,
-    "output_reserve_fraction": 0.5,
-    "token_meter": "hybrid",
-    "max_tool_result_bytes": 131_072,
-    "compaction_strategy": "progressive",
+    "target_threshold": 0.5,
+    "max_tokens_fallback": 8_000,
+    "summary_call_mode": "fork",
+    "summary_target_tokens": 500,
+    "separate_summary_provider": "small",
+    "xyzzy": 1,
+    5: 1,
+    None: 1,
 }
-"""What microsoft/amplifier-module-context-simple reads in its mount(), at commit ee15e50."""
-
-CONTEXT_MANAGED = {
-    "engine": "boundary",
-    "durable_checkpoints": True,
-    "archive_recovery": True,
-    "summarize_trigger": 0.7,
-    "summary_max_output_tokens": 8_192,
-    "native_compaction": True,
-    "pressure_warning": 0.7,
-    "emergency_fallback": 0.92,
-    "emergency_target_usage": 0.5,
-    "summarization_retries_before_fallback": 3,
-}
-"""What microsoft/amplifier-bundle-context-managed reads, at commits d11ba8c and 036d1e0."""
+"""Keys of other context modules, some of which look a little like ours, and keys of nobody."""
 
 
-@pytest.mark.parametrize(
-    ("there", "here"),
-    [
-        (CONTEXT_SIMPLE, Config(max_tokens=300_000, compact_threshold=0.8, target_usage=0.5)),
-        (CONTEXT_MANAGED, Config()),
-        ({"compaction_strategy": "summary", "summary_call_mode": "fork"}, Config()),
-    ],
-)
 def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_are_left(
-    there: dict[str, Any], here: Config, caplog: pytest.LogCaptureFixture
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Keys and values of the other module are passed over; what means the same is in force; one warning names them."""
-    assert Config.from_mapping(there) == here
+    """What means the same is in force; one warning names the others, and the page that tells of them."""
+    ours = {"max_tokens": 300_000, "compact_threshold": 0.8, "auto_compact": False}
+    with caplog.at_level(logging.WARNING):
+        made = Config.from_mapping({**OTHERS, **ours})
+    assert made == Config(**ours)
     [record] = caplog.records
-    ignored = {key for key in there if key in FOREIGN_KEYS or key in FOREIGN_VALUES}
-    assert all(key in record.getMessage() for key in ignored)
+    assert all(str(key) in record.getMessage() for key in OTHERS)
+    assert "docs/migration.md" in record.getMessage()
 
 
-def test_the_table_of_siblings_says_when_and_where_it_was_read() -> None:
-    """No key is one of ours, and each has one place."""
-    assert re.fullmatch(r"\d{4}-\d\d-\d\d", READ_ON)
-    keys = [key for sibling in SIBLINGS.values() for key in sibling.keys]
-    assert len(keys) == len(set(keys))
-    assert not set(keys) & {*SETTINGS, *ALIASES}
-    for sibling in SIBLINGS.values():
-        assert re.match(r"[\w-]+/[\w-]+ [0-9a-f]{7}", sibling.source)
-    assert set(FOREIGN_VALUES) <= set(SETTINGS)
+def test_nothing_is_too_little_to_be_freed() -> None:
+    """0 is a share here, and the message says so."""
+    assert Config.from_mapping({"min_fold": 0}).min_fold == 0
+    with pytest.raises(ConfigError, match="from 0 to 1, got -1"):
+        Config.from_mapping({"min_fold": -1})
 
 
 def test_settings_of_our_own_cause_no_warning(caplog: pytest.LogCaptureFixture) -> None:

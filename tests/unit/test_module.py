@@ -33,7 +33,7 @@ async def declared_events(coordinator: MockCoordinator) -> list[str]:
 
 
 class TestMount:
-    @pytest.mark.parametrize("config", [None, {}, SETTINGS, {"compaction_threshold": 0.6}])
+    @pytest.mark.parametrize("config", [None, {}, SETTINGS, {"protected_recent": 0.3}])
     async def test_it_mounts_a_manager_and_returns_a_cleanup(self, config: Any) -> None:
         """At the mount point "context"; nothing and None are the defaults."""
         coordinator, manager, cleanup = await mounted(config)

@@ -20,8 +20,7 @@ from tests.unit.test_config import BAD
 OTHERS: list[Any] = [
     5,
     {"keep_recents": 1},
-    {"xyzzy": 1},
-    {"compaction_threshold": 0.8, "compact_threshold": 0.9},
+    {"compaction_threshold": 0.8},
     {"target_usage": 0.5, "compact_threshold": 0.4},
 ]
 """What is wrong beyond the value of one setting."""
