@@ -43,14 +43,6 @@ class OfflineProvider:
         """The window, in the host's format."""
         return ProviderInfo(id=self.name, display_name="Offline (no model)", defaults=dict(self._window))
 
-    async def list_models(self) -> list[Any]:
-        """No models."""
-        return []
-
-    def parse_tool_calls(self, response: ChatResponse) -> list[Any]:
-        """It never calls a tool."""
-        return response.tool_calls or []
-
     async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
         """The fallback summary of the fenced transcript."""
         del kwargs

@@ -1,34 +1,28 @@
-"""An Amplifier provider for servers with the Chat Completions API: OpenAI, vLLM, llama.cpp, Ollama and others.
-
-It needs httpx, which the extra `openai-compatible` installs. httpx is imported when a provider is created, and nothing
-is opened before the first request. Errors are those of the host's taxonomy. The caller is responsible for retries.
-"""
+"""The provider of `replay --base-url`: text from a server with the Chat Completions API, over httpx (an extra)."""
 
 from __future__ import annotations
 
 import os
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from amplifier_core.llm_errors import InvalidRequestError, LLMError, LLMTimeoutError, NetworkError
-from amplifier_core.message_models import ChatRequest, ChatResponse, ToolCall
-from amplifier_core.models import ModelInfo, ProviderInfo
+from amplifier_core import llm_errors as errors
+from amplifier_core.message_models import ChatRequest, ChatResponse, TextBlock, Usage
+from amplifier_core.models import ProviderInfo
 
 from context_summarize.errors import ConfigError
-from context_summarize.providers.chat_completions import payload_of, read_answer, read_error, read_json
+from context_summarize.messages.text import content_text
 
 if TYPE_CHECKING:
     import httpx
 
 NAME = "openai-compatible"
 KEY_ENV = "OPENAI_API_KEY"
-CONTEXT_WINDOW = 128_000
-"""Tokens, if neither the caller nor the server gives a window."""
-_MOST_OUTPUT = 8_192
-_REQUEST_SECONDS = 600.0
-_CONNECT_SECONDS = 15.0
-_WINDOW_KEYS = ("max_model_len", "context_window", "context_length")
-"""Names of the window in servers' lists of models: vLLM, Groq, OpenRouter."""
+_BY_STATUS: dict[int, type[errors.LLMError]] = {
+    401: errors.AuthenticationError,
+    403: errors.AccessDeniedError,
+    404: errors.NotFoundError,
+    429: errors.RateLimitError,
+}
 
 
 def make_provider(
@@ -39,183 +33,90 @@ def make_provider(
     max_output_tokens: int | None = None,
     key_env: str | None = None,
 ) -> OpenAICompatibleProvider:
-    """A provider with a key from the environment.
+    """A provider with a key from the environment; call its `close()` at the end.
 
     Args:
         base_url: address of the API with its version: `https://api.openai.com/v1`, `http://127.0.0.1:8000/v1`.
-        context_window, max_output_tokens: tokens. The default window is the server's, or 128,000. The default output
-            is a quarter of the window, at most 8,192.
+        context_window, max_output_tokens: tokens; the defaults are 128,000 and 8,192.
         key_env: name of the environment variable that holds the key. The default is `OPENAI_API_KEY` for https, and no
             key for http, so that a key goes out in clear text only if its variable is named.
 
     Raises:
         ConfigError: httpx is not installed, `base_url` is not an address, or the named variable is not set.
     """
-    key = os.environ.get(key_env or KEY_ENV, "").strip()
-    if key_env is not None and not key:
+    try:
+        import httpx
+    except ImportError:
+        raise ConfigError(f"{NAME} needs httpx: python -m pip install 'httpx>=0.27'") from None
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL:
+        url = httpx.URL("")
+    if url.scheme not in ("http", "https") or not url.host:
         raise ConfigError(
-            f"the environment variable {key_env} is not set; set it to the key of {base_url}, or do not name it"
+            f"base_url must be an http or https address such as http://127.0.0.1:8000/v1, got {base_url!r}"
         )
-    if key_env is None and urlsplit(base_url).scheme != "https":
-        key = ""
-    return OpenAICompatibleProvider(
-        base_url, model, api_key=key or None, context_window=context_window, max_output_tokens=max_output_tokens
-    )
+    key = os.environ.get(key_env or KEY_ENV, "").strip() if key_env or url.scheme == "https" else ""
+    if key_env and not key:
+        raise ConfigError(f"the environment variable {key_env} is not set; set it to the key of {base_url}")
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    # The environment's proxies are for other machines; a server on this machine is not behind them.
+    is_local = url.host in ("localhost", "::1") or url.host.startswith("127.")
+    client = httpx.AsyncClient(base_url=url, headers=headers, timeout=600, trust_env=not is_local)
+    sizes = {"context_window": context_window or 128_000, "max_output_tokens": max_output_tokens or 8_192}
+    return OpenAICompatibleProvider(client, {"model": model, **sizes})
 
 
 class OpenAICompatibleProvider:
-    """Sends one `POST {base_url}/chat/completions` for each `complete()`. Call `close()` at the end.
+    """Sends one `POST {base_url}/chat/completions` for each `complete()`. The caller is responsible for retries."""
 
-    Raises:
-        ConfigError: httpx is not installed, or `base_url` is not an address.
-    """
+    name = NAME
 
-    def __init__(
-        self,
-        base_url: str,
-        model: str,
-        *,
-        api_key: str | None = None,
-        context_window: int | None = None,
-        max_output_tokens: int | None = None,
-        name: str = NAME,
-    ) -> None:
-        _require_httpx()
-        parts = urlsplit(base_url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ConfigError(
-                f"base_url must be an http or https address such as http://127.0.0.1:8000/v1, got {base_url!r}"
-            )
-        self.name = name
-        self.model = model
-        self._base_url = base_url
-        self._local = parts.hostname in ("localhost", "::1") or parts.hostname.startswith("127.")
-        self._api_key = api_key
-        self._window = context_window
-        self._max_output = max_output_tokens
-        self._limit_field = "max_completion_tokens"
-        self._client: httpx.AsyncClient | None = None
-
-    # --- the interface for hosts ------------------------------------------------------------------------------------
+    def __init__(self, client: httpx.AsyncClient, defaults: dict[str, Any]) -> None:
+        self._client, self._defaults = client, defaults
+        # OpenAI's newer models refuse the name that all other servers know.
+        self._limit = "max_completion_tokens" if "openai" in client.base_url.host else "max_tokens"
 
     def get_info(self) -> ProviderInfo:
-        """The window as far as it is known, in the host's format."""
-        window, output = self._sizes(self._window)
-        defaults = {"model": self.model, "context_window": window, "max_output_tokens": output}
-        return ProviderInfo(
-            id=self.name, display_name="OpenAI-compatible", credential_env_vars=[KEY_ENV], defaults=defaults
-        )
-
-    async def get_model_info(self) -> ModelInfo:
-        """The model with its window. If no window is given, the server is asked once."""
-        if self._window is None:
-            try:
-                found = [model.context_window for model in await self.list_models() if model.id == self.model]
-            except LLMError:
-                found = []  # many servers have no such list; the first request shows any other error
-            self._window = found[0] if found else CONTEXT_WINDOW
-        return self._info(self.model, self._window)
-
-    async def list_models(self) -> list[ModelInfo]:
-        """The models that the server offers. If the server gives no window, the given one is used.
-
-        Raises:
-            LLMError: the call failed; the class says how.
-        """
-        body = await self._ask("GET", "models", self.model, seconds=_CONNECT_SECONDS)
-        entries = body.get("data") if isinstance(body, dict) else None
-        models = []
-        for entry in entries if isinstance(entries, list) else ():
-            if isinstance(entry, dict) and isinstance(entry.get("id"), str):
-                windows = [entry[key] for key in _WINDOW_KEYS if type(entry.get(key)) is int and entry[key] > 0]
-                models.append(self._info(entry["id"], windows[0] if windows else self._window))
-        return models
-
-    def parse_tool_calls(self, response: ChatResponse) -> list[ToolCall]:
-        """The tool calls of the response."""
-        return response.tool_calls or []
-
-    async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
-        """One answer.
-
-        Raises:
-            LLMError: the host's kind for what went wrong.
-        """
-        model = kwargs.get("model") or request.model or self.model
-        payload = payload_of(request, model)
-        field = self._limit_field  # another request may change it meanwhile
-        try:
-            body = await self._ask("POST", "chat/completions", model, self._limited(payload, request), request.timeout)
-        except InvalidRequestError as error:
-            if field == "max_tokens" or field not in str(error):
-                raise
-            # Older servers know the field by its first name; one refusal is enough to find out.
-            self._limit_field = "max_tokens"
-            body = await self._ask("POST", "chat/completions", model, self._limited(payload, request), request.timeout)
-        return read_answer(body, {"provider": self.name, "model": model})
+        """Model and window, in the host's format."""
+        return ProviderInfo(id=NAME, display_name="OpenAI-compatible", defaults=self._defaults)
 
     async def close(self) -> None:
         """Close the connections."""
-        client, self._client = self._client, None
-        if client is not None:
-            await client.aclose()
+        await self._client.aclose()
 
-    # --- over the wire ----------------------------------------------------------------------------------------------
+    async def complete(self, request: ChatRequest, **options: Any) -> ChatResponse:
+        """One answer.
 
-    def _sizes(self, window: int | None) -> tuple[int, int]:
-        window = window or CONTEXT_WINDOW
-        return window, self._max_output or min(_MOST_OUTPUT, max(1, window // 4))
-
-    def _info(self, model: str, window: int | None) -> ModelInfo:
-        context, output = self._sizes(window)
-        return ModelInfo(id=model, display_name=model, context_window=context, max_output_tokens=output)
-
-    def _limited(self, payload: dict[str, Any], request: ChatRequest) -> dict[str, Any]:
-        room = request.max_output_tokens
-        return payload if room is None else {**payload, self._limit_field: room}
-
-    def _http(self) -> httpx.AsyncClient:
-        if self._client is None:
-            import httpx
-
-            # The environment's proxies are for other machines; a server on this machine is not behind them.
-            self._client = httpx.AsyncClient(
-                base_url=self._base_url,
-                headers={"Authorization": f"Bearer {self._api_key}"} if self._api_key else {},
-                trust_env=not self._local,
-            )
-        return self._client
-
-    async def _ask(
-        self, method: str, path: str, model: str, payload: Any = None, seconds: float | None = None
-    ) -> dict[str, Any]:
-        """The JSON object of the server's answer."""
-        import httpx
-
-        where: dict[str, Any] = {"provider": self.name, "model": model}
-        timeout = httpx.Timeout(seconds or _REQUEST_SECONDS, connect=min(seconds or _CONNECT_SECONDS, _CONNECT_SECONDS))
+        Raises:
+            LLMError: the host's kind for what the server answers; errors of the connection are those of httpx.
+        """
+        rows = [{"role": row.role, "content": content_text(row.model_dump()["content"])} for row in request.messages]
+        model = options.get("model") or request.model or self._defaults["model"]
+        most = request.max_output_tokens or self._defaults["max_output_tokens"]
+        body = {"model": model, "messages": rows, self._limit: most}
+        response = await self._client.post("chat/completions", json=body)
         try:
-            response = await self._http().request(method, path, json=payload, timeout=timeout)
-        except httpx.TimeoutException as error:
-            raise LLMTimeoutError(f"no answer in time from {self._base_url}: {error}", **where) from error
-        except httpx.TransportError as error:
-            raise NetworkError(f"no connection to {self._base_url}: {error}", **where) from error
-        except httpx.RequestError as error:
-            raise LLMError(f"an answer that cannot be read: {error}", **where) from error
-        body = read_json(response)
-        told = body.get("error") if isinstance(body, dict) else None
-        if not response.is_success or (told and not body.get("choices")):
-            raise read_error(response, told, where, self._api_key)
-        if not isinstance(body, dict):
-            raise LLMError(f"an answer that is not a JSON object: {response.text[:200]!r}", **where)
-        return body
+            return _read(response.json())
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            raise self._error(response) from error
+
+    def _error(self, response: httpx.Response) -> errors.LLMError:
+        """The host's error for what is no answer, without the key, which some servers repeat."""
+        status, waits = response.status_code, response.headers.get("Retry-After", "")
+        usual = errors.ProviderUnavailableError if status >= 500 else errors.InvalidRequestError
+        kind = errors.LLMError if status < 400 else _BY_STATUS.get(status, usual)
+        key = self._client.headers.get("Authorization", "\0").removeprefix("Bearer ")
+        text = f"HTTP {status}: {response.text}".replace(key, "[key]")[:500]
+        return kind(text, provider=NAME, status_code=status, retry_after=float(waits) if waits.isdecimal() else None)
 
 
-def _require_httpx() -> None:
-    try:
-        import httpx  # noqa: F401
-    except ImportError:
-        raise ConfigError(
-            "the openai-compatible provider needs httpx, which is not installed; in a checkout: "
-            ".venv/bin/python -m pip install '.[openai-compatible]'; elsewhere: python -m pip install \"httpx>=0.27\""
-        ) from None
+def _read(body: Any) -> ChatResponse:
+    choice, used = body["choices"][0], body.get("usage") or {}
+    said, read, wrote = choice["message"], used.get("prompt_tokens") or 0, used.get("completion_tokens") or 0
+    return ChatResponse(
+        content=[TextBlock(text=content_text(said.get("content")) or said.get("refusal") or "")],
+        usage=Usage(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote),
+        finish_reason="refusal" if said.get("refusal") else choice.get("finish_reason"),
+        metadata={"model": body.get("model")},
+    )

@@ -248,7 +248,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest_one(key: str, nearest: s
         Config.from_mapping({key: 1})
 
 
-OTHERS = {
+OTHERS: dict[Any, Any] = {
     "protected_recent": 0.3,
     "protected_tool_results": 5,
     "target_threshold": 0.5,
@@ -267,7 +267,7 @@ def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_a
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """What means the same is in force; one warning names the others, and the page that tells of them."""
-    ours = {"max_tokens": 300_000, "compact_threshold": 0.8, "auto_compact": False}
+    ours: dict[str, Any] = {"max_tokens": 300_000, "compact_threshold": 0.8, "auto_compact": False}
     with caplog.at_level(logging.WARNING):
         made = Config.from_mapping({**OTHERS, **ours})
     assert made == Config(**ours)

@@ -131,9 +131,7 @@ async def test_without_words_in_the_instructions_a_length_is_assumed() -> None:
 
 
 async def test_hosts_find_what_they_ask_a_provider_for() -> None:
-    """Name, window, models, tool calls."""
+    """Name and window."""
     provider = OfflineProvider(count, context_window=9_000, max_output_tokens=500)
     assert await provider_window(provider) == Window(9_000, 500)
     assert provider.get_info().id == provider.name == "offline"
-    assert await provider.list_models() == []
-    assert provider.parse_tool_calls(ChatResponse(content=[])) == []
