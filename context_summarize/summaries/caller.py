@@ -27,7 +27,6 @@ from context_summarize.summaries.failures import (
 from context_summarize.summaries.hints import HintRefusedError, Hints
 from context_summarize.summaries.job import Target
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.slots import Slots
 from context_summarize.summaries.usage import Run
 from context_summarize.summaries.validation import Judged
 
@@ -56,14 +55,13 @@ Judge = Callable[[Answer], Judged]
 class Caller:
     """One provider and model, as they have shown themselves in this session."""
 
-    def __init__(self, name: str, services: Services, budget: CallBudget, slots: Slots) -> None:
+    def __init__(self, name: str, services: Services, budget: CallBudget) -> None:
         self._name = name
         self._services = services
         self._config = services.config
         self._most_seconds = max(TOTAL_DEADLINE, 2 * services.config.request_timeout)
         self._clock = services.clock
         self._budget = budget
-        self._slots = slots
         self._lingering: set[asyncio.Task[Any]] = set()
         self.allowance = Allowance()
         self._hints = Hints()
@@ -156,18 +154,8 @@ class Caller:
     async def _answer(self, request: ChatRequest, target: Target, run: Run, seconds: float) -> Answer:
         run.attempts += 1
         self._services.totals.calls += 1
-        call = self._slots.begin()
-        answered = late = False
-        try:
-            response = await within(self._complete(request, target), seconds, self._lingering, "context-summarize:call")
-            answer = read_answer(response)
-            answered = True
-            return answer
-        except TimeoutError:
-            late = True
-            raise
-        finally:
-            self._slots.end(call, answered=answered, late=late)
+        response = await within(self._complete(request, target), seconds, self._lingering, "context-summarize:call")
+        return read_answer(response)
 
     async def _complete(self, request: ChatRequest, target: Target) -> Any:
         token = own_call.set(True)

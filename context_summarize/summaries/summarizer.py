@@ -32,7 +32,6 @@ from context_summarize.summaries.pieces import KeptPieces, piece_steps
 from context_summarize.summaries.prompts import PromptTemplate
 from context_summarize.summaries.request import input_limit, instructions_of, summary_request
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.slots import Slots
 from context_summarize.summaries.usage import Run
 from context_summarize.summaries.validation import REASONS, AnswerJudge, Judged, Source
 from context_summarize.tokens.stepwise import count_steps
@@ -79,7 +78,7 @@ class Summarizer:
         self._now = now
         self._clean = build_redactor(services.config.redact) or str
         self._judge = AnswerJudge(self._clean, services.count)
-        self._slots = Slots(services.config.max_concurrency, services.clock)
+        self._semaphore = asyncio.Semaphore(services.config.max_concurrency)
         self._budget = CallBudget(lambda: services.totals.requests)
         self._callers: dict[tuple[str, str | None], Caller] = {}
         self._pieces = KeptPieces()
@@ -88,7 +87,7 @@ class Summarizer:
     def _caller(self, target: Target) -> Caller:
         at = (target.name, target.model)
         if at not in self._callers:
-            self._callers[at] = Caller(target.name, self._services, self._budget, self._slots)
+            self._callers[at] = Caller(target.name, self._services, self._budget)
         return self._callers[at]
 
     def is_paused(self, target: Target) -> bool:
@@ -117,8 +116,8 @@ class Summarizer:
         Raises:
             SummaryUnavailable: every attempt failed, or the answers were refused.
         """
-        async with self._slots.slot():
-            # The deadline is for asking; waiting for a slot is not the provider's fault.
+        async with self._semaphore:
+            # The deadline is for asking; waiting for a turn is not the provider's fault.
             work = _Work(job, target, Run(self._clock()), self._caller(target))
             if self._config.summary_provider is None and self._config.summary_model is None:
                 work.caller.allowance.learn(reasons=job.reasons)
