@@ -9,7 +9,6 @@ class ContextSummarizeError(Exception):
     ContextSummarizeError
     ├── ConfigError (ValueError)    a setting is wrong; raised by `Config`, `Config.from_mapping` and `mount()`
     ├── TemplateError               a prompt set is incomplete; raised by `load_prompts` and `mount()`
-    ├── WrongLoopError              a manager is used from a second event loop or thread
     ├── MessageError (ValueError)   a row cannot be kept; raised by `add_message` and `set_messages`
     ├── SummaryUnavailable          no summary could be made for one key; nothing has changed
     ├── StoreUnavailable            a store of summaries cannot be read or written; nothing has changed
@@ -27,10 +26,6 @@ class ConfigError(ContextSummarizeError, ValueError):
 
 class TemplateError(ContextSummarizeError):
     """A prompt set is incomplete or wrong; the text names file and variable."""
-
-
-class WrongLoopError(ContextSummarizeError):
-    """A manager is called from another event loop than at first; nothing has changed. The text says what to do."""
 
 
 class MessageError(ContextSummarizeError, ValueError):

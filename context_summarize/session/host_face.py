@@ -9,7 +9,6 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.persistence.session_file import SessionFile
 from context_summarize.recall.desk import RecallDesk
 from context_summarize.session.limits import Wanted
-from context_summarize.session.one_loop import OneLoop
 from context_summarize.session.parts import Parts
 from context_summarize.summaries.summarizer import own_call
 
@@ -19,12 +18,10 @@ class HostFace:
 
     _parts: Parts
     _file: SessionFile | None
-    _loop: OneLoop
     _desk: RecallDesk
 
     async def _loaded(self) -> None:
         """Until the history's file has been read, if there is one."""
-        self._loop.check()
         if self._file is not None:
             await self._file.ready()
 

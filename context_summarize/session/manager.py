@@ -23,7 +23,6 @@ from context_summarize.session.conversation import Conversation, checked_rows, c
 from context_summarize.session.host import DEFAULT_BUDGET
 from context_summarize.session.host_face import HostFace
 from context_summarize.session.limits import Wanted, patience
-from context_summarize.session.one_loop import OneLoop
 from context_summarize.session.parts import Parts, build_parts
 from context_summarize.session.snapshot import Snapshot, take_snapshot
 from context_summarize.session.statistics import Statistics, take_statistics
@@ -69,7 +68,6 @@ class SummarizingContextManager(HostFace):
         self._requests = self._parts.requests
         self._requests.begin(self._parts.new_conversation())
         self._file = self._parts.session_file(self._take)
-        self._loop = OneLoop()
         self._desk = RecallDesk(self._parts.services.count)
 
     @property
@@ -85,7 +83,6 @@ class SummarizingContextManager(HostFace):
         Raises:
             ValueError: the row cannot be kept; nothing has changed.
         """
-        self._loop.check()
         raw = normalise(message)
         # The row is in place before anything is awaited, so that rows keep the order of the calls.
         if self._file is not None and not self._file.loaded:
