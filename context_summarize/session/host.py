@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import inspect
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.core.frames import NAME as RECALL
@@ -20,8 +17,6 @@ from context_summarize.session.provider_names import find_provider
 from context_summarize.summaries.calls import guarded, within
 
 logger = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 _NAME = "context-summarize"
 _INFO_SECONDS = 2.0
@@ -178,36 +173,13 @@ async def _told(known: _Known, ask: str, is_cancelled: Callable[[], bool]) -> An
         answer = guarded(method)
     else:
         started = time.monotonic()
-        answer = await within(_in_thread(method), _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}", is_cancelled)
+        work = asyncio.to_thread(guarded, method)
+        answer = await within(work, _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}", is_cancelled)
         if time.monotonic() - started < _QUICK:
             known.quick.add(ask)
     if inspect.isawaitable(answer):
         answer = await within(answer, _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}", is_cancelled)
     return answer
-
-
-class _OwnThread(Executor):
-    """Runs each call in a thread of its own. Threads of a pool keep the process alive when one of them hangs."""
-
-    def submit(self, fn: Callable[..., T], /, *args: Any, **given: Any) -> Future[T]:
-        """Start the call."""
-        future: Future[T] = Future()
-        future.set_running_or_notify_cancel()  # the caller may stop waiting; the call goes on
-
-        def work() -> None:
-            try:
-                future.set_result(fn(*args, **given))
-            except BaseException as raised:  # noqa: BLE001 - raised again where it is awaited
-                future.set_exception(raised)
-
-        threading.Thread(target=work, name=f"{_NAME}:window", daemon=True).start()
-        return future
-
-
-async def _in_thread(method: Callable[[], Any]) -> Any:
-    """What a foreign method returns."""
-    run = contextvars.copy_context().run
-    return await asyncio.get_running_loop().run_in_executor(_OwnThread(), run, guarded, method)
 
 
 def _window_in(answer: Any, pick: str | None) -> Window | None:
