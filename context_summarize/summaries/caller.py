@@ -113,10 +113,10 @@ class Caller:
             used = False
             try:
                 judged = await self._judged(request, target, run, (min(left, self._config.request_timeout), judge))
-                used = judged.kind is None
+                used = judged.kind is None and not run.is_piece
                 return judged
             finally:
-                self._budget.end(used=used, piece_of=run.piece_of)
+                self._budget.end(used=used)
         finally:
             self.breaker.leave(turn)
 

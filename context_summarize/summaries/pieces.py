@@ -81,16 +81,13 @@ class KeptPieces:
         """The answer to a request, if it was kept for this key."""
         return self._kept.get(key, {}).get(_digest(request))
 
-    def keep(self, key: str, request: str, answer: str) -> list[str]:
-        """Keep the answer to a piece. Returns the keys whose answers were lost by that."""
+    def keep(self, key: str, request: str, answer: str) -> None:
+        """Keep the answer to a piece."""
         found = self._kept.pop(key, {})
         self._kept[key] = found  # the newest key stands last
         found[_digest(request)] = answer
-        lost = []
         while len(self._kept) > 1 and sum(map(len, self._kept.values())) > self._most:
-            lost.append(next(iter(self._kept)))
-            self.drop(lost[-1])
-        return lost
+            self.drop(next(iter(self._kept)))
 
     def drop(self, key: str) -> None:
         """Let go of what was kept for a key."""

@@ -128,7 +128,7 @@ class Summarizer:
             except Exception as error:
                 raise self._unavailable(error, work) from error
         summary = await self._summary(job, target, work.run, text)
-        self._budget.stored(job.key, work.run.pieces)
+        self._budget.stored(work.run.pieces)
         self._pieces.drop(job.key)
         return summary
 
@@ -208,18 +208,17 @@ class Summarizer:
 
     async def _answers(self, work: _Work, pieces: Sequence[str]) -> list[str]:
         key, run, texts = work.job.key, work.run, []
-        run.piece_of, run.pieces = key, 0
+        run.is_piece, run.pieces = True, 0
         try:
             for piece in pieces:
                 text = self._pieces.find(key, piece)
                 if text is None:
                     text = await self._piece(work, piece)
-                    for lost in self._pieces.keep(key, piece, text):
-                        self._budget.lost(lost)
+                    self._pieces.keep(key, piece, text)
                 run.pieces += 1
                 texts.append(text)
         finally:
-            run.piece_of = None
+            run.is_piece = False
         return texts
 
     async def _piece(self, work: _Work, piece: str) -> str:

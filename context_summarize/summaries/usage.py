@@ -76,8 +76,8 @@ class Run:
 
     started: float
     attempts: int = 0
-    piece_of: str | None = None
-    """The key of the summary, while pieces of its input are asked for."""
+    is_piece: bool = False
+    """True while pieces of the input are asked for."""
     pieces: int = 0
     """Answers to pieces that the summary is made of."""
     input_tokens: int = 0
