@@ -64,17 +64,17 @@ class HostFace:
             SteeringError: there is no compaction, or the earlier view does not fit; nothing has changed.
         """
         await self._loaded()
-        return await self._parts.requests.steer(self._parts.steering.undone)
+        return await self._parts.requests.undo()
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
-        """Keep messages verbatim from the next compaction on; the numbers of all pinned ones. See `Steering.pinned`."""
+        """Keep messages verbatim from the next compaction on; the numbers of all pinned ones. See `OnDemand.pin`."""
         await self._loaded()
-        return await self._parts.requests.steer(self._parts.steering.pinned(messages))
+        return await self._parts.requests.pin(messages)
 
     async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
-        """Let go of these pins, or of all; the numbers of those left. See `Steering.unpinned`."""
+        """Let go of these pins, or of all; the numbers of those left. See `OnDemand.unpin`."""
         await self._loaded()
-        return await self._parts.requests.steer(self._parts.steering.unpinned(messages))
+        return await self._parts.requests.unpin(messages)
 
     @property
     def _system_prompt_factory(self) -> Callable[[], Awaitable[str]] | None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
-from typing import TypeVar
 
 from context_summarize.core.plan import Ask, Plan
+from context_summarize.core.view_state import ViewState
+from context_summarize.errors import SteeringError
 from context_summarize.session.compaction import MOST_ROUNDS, Preview
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import Deadline
 from context_summarize.session.requests import Requests
-from context_summarize.session.steering import Act
-
-T = TypeVar("T")
+from context_summarize.session.steering import cut_again, pinned, pinned_messages, taken_back, unpinned
 
 
 class OnDemand(Requests):
@@ -51,21 +51,59 @@ class OnDemand(Requests):
         now = self.chat
         return now.history is chat.history and now.view is chat.view and now.steered is chat.steered
 
-    async def steer(self, act: Act[T]) -> T:
-        """Change the view or what the next one shows, between two requests; `act` says how, and what to return."""
+    async def undo(self) -> int:
+        """Go back to the view before the last compaction; the tokens that the request grows by.
+
+        Raises:
+            SteeringError: there is no compaction, or the earlier view does not fit.
+        """
         async with self._lock:
             while True:
                 limits, chat = await self._ready(self._host.limits.last, is_due=True)
-                change = await act(limits, chat)
+                if not chat.view.compactions:
+                    raise SteeringError("there is no compaction to take back; undo works after one has been made")
+                earlier = chat.earlier or await self.resumption.earlier(chat, limits.own.own_budget) or ViewState()
                 if self.chat.history is chat.history:
                     break
-            self._prefetch.stop()
-            self._chat = change.chat
-            self._weighing.forget()
-            change.done()
-            await self.records.write(change.chat)
-            await self._services.outbox.flush()
-            return change.result
+            undone = self.resumption.undone(chat, earlier)
+            back, told = taken_back(limits, chat, earlier, self._services.count, undone)
+            cut_again(chat, back.view, self._config.fan_in)
+            self._tasks.compacted(back.view.nodes)
+            self._compactor.announcer.made(told)
+            await self._steered(back)
+            return told.after_tokens - told.before_tokens
+
+    async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
+        """Keep the rows of these messages verbatim from the next compaction on; the numbers of all that are pinned.
+
+        Raises:
+            SteeringError: a number names no message, or they take more than a tenth of the budget.
+        """
+        async with self._lock:
+            limits, chat = await self._ready(self._host.limits.last, is_due=True)
+            chat = pinned(chat, messages, limits.own.own_budget)
+            await self._steered(chat)
+            return pinned_messages(chat)
+
+    async def unpin(self, messages: int | Iterable[int] | None) -> tuple[int, ...]:
+        """Let go of the pins of these messages, or of all; the numbers of those that are still pinned.
+
+        Raises:
+            SteeringError: a number names no message.
+        """
+        async with self._lock:
+            _, chat = await self._ready(self._host.limits.last, is_due=True)
+            chat = unpinned(chat, messages)
+            await self._steered(chat)
+            return pinned_messages(chat)
+
+    async def _steered(self, chat: Conversation) -> None:
+        """Go on with what a user has changed: one assignment, then the record and the events."""
+        self._prefetch.stop()
+        self._chat = chat
+        self._weighing.forget()
+        await self.records.write(chat)
+        await self._services.outbox.flush()
 
     async def preview(self) -> Preview:
         """What the next compaction does, without making it or asking anybody."""

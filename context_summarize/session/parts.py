@@ -21,7 +21,6 @@ from context_summarize.session.host import Providers, is_cancelled
 from context_summarize.session.limits import Host, LimitsReader
 from context_summarize.session.on_demand import OnDemand
 from context_summarize.session.operations import Operations
-from context_summarize.session.steering import Steering
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.open import open_store
@@ -46,7 +45,6 @@ class Parts:
     summarizer: Summarizer
     tasks: SummaryTasks
     requests: OnDemand
-    steering: Steering
     redact: Redact | None
     history_path: str | None
     """File that the history is kept in; None = memory."""
@@ -98,7 +96,6 @@ def build_parts(
         summarizer=summarizer,
         tasks=tasks,
         requests=requests,
-        steering=Steering(services, tasks, compactor.announcer, requests.resumption),
         redact=build_redactor(config.redact),
         history_path=session_path(str(config.persistence["path"]), coordinator) if config.persistence else None,
     )
