@@ -29,6 +29,7 @@ _TOO_LARGE = (
     "context window",
     "context length",
     "context_length",
+    "context size",
     "maximum context",
     "maximum number of tokens",
     "request_too_large",

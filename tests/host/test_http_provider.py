@@ -164,11 +164,12 @@ class TestSummaries:
         assert "ORD00000" in text
         assert session.failures() == [(kind, calls)]
 
-    async def test_a_refused_transcript_is_sent_in_pieces_and_their_summaries_are_joined(self, chat, provider):
+    @pytest.mark.parametrize("refusal", [TOO_LONG, "the request exceeds the available context size"])
+    async def test_a_refused_transcript_is_sent_in_pieces_and_their_summaries_are_joined(self, chat, provider, refusal):
         def serve(request: httpx.Request) -> httpx.Response:
             system, user = json.loads(request.content)["messages"]
             if len(user["content"]) > 8_000:
-                return failure(400, TOO_LONG, "context_length_exceeded")
+                return failure(400, refusal)
             return answer(SUMMARY if system["content"].startswith("You merge") else f"Part of {len(user['content'])}.")
 
         chat.side_effect = serve
