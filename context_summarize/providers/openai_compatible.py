@@ -53,9 +53,7 @@ def make_provider(
     except httpx.InvalidURL:
         url = httpx.URL("")
     if url.scheme not in ("http", "https") or not url.host:
-        raise ConfigError(
-            f"base_url must be an http or https address such as http://127.0.0.1:8000/v1, got {base_url!r}"
-        )
+        raise ConfigError(f"base_url must be an http or https address such as http://localhost/v1, got {base_url!r}")
     key = os.environ.get(key_env or KEY_ENV, "").strip() if key_env or url.scheme == "https" else ""
     if key_env and not key:
         raise ConfigError(f"the environment variable {key_env} is not set; set it to the key of {base_url}")
