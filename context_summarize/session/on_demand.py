@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from functools import partial
 
@@ -13,6 +14,8 @@ from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import Deadline
 from context_summarize.session.requests import Requests
 from context_summarize.session.steering import cut_again, pinned, pinned_messages, taken_back, unpinned
+
+logger = logging.getLogger(__name__)
 
 
 class OnDemand(Requests):
@@ -40,7 +43,8 @@ class OnDemand(Requests):
                         await self._services.outbox.flush()
                         return before - self._used(self.chat, limits)
                 if isinstance(found, Plan) and not await self._compactor.fetch(chat, limits, found, wait):
-                    break
+                    return 0
+            logger.error("a compaction did not come to its end in %d rounds; the view stays as it is", MOST_ROUNDS)
             return 0
         finally:
             self._under_way -= 1
