@@ -27,7 +27,7 @@ FRAME_WORDS = "Summary of messages"
 
 def wordy(request: ChatRequest) -> str:
     """Nearly as long as what it stands for, and just short enough for the gate."""
-    return "word " * int(0.9 * COUNT(str(request.messages[1].content)))
+    return "".join(f" word {at}" for at in range(int(0.3 * COUNT(str(request.messages[1].content)))))
 
 
 class Raising(Recorder):
