@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
+
+import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.rows import JsonRow
@@ -58,32 +62,58 @@ def actions(view: list[JsonRow]) -> JsonRow | None:
     return next((row for row in view if "actions" in (row.get("metadata") or {})), None)
 
 
-async def test_after_ten_compactions_files_failures_and_tests_are_told() -> None:
-    made = manager(MemoryStore())
-    view = await played(made, ScriptedProvider(then=summarise))
-    row = actions(view)
+@dataclass
+class Lived:
+    """A session with many compactions, and what it showed in the end."""
 
-    assert made.conversation.view.compactions >= 10
+    view: list[JsonRow]
+    smaller: list[JsonRow]
+    """The view in a budget that the whole one does not fit."""
+    compactions: int
+
+
+@pytest.fixture(scope="module")
+def lived() -> Lived:
+    async def live() -> Lived:
+        provider = ScriptedProvider(then=summarise)
+        made = manager(MemoryStore(), summary_role="user")
+        view = await played(made, provider)
+        compactions = (await made.statistics()).boundaries
+        size = sum(measure(row, COUNT) for row in view)
+        smaller = await made.get_messages_for_request(token_budget=size - 5, provider=provider)
+        await made.close()
+        return Lived(view, smaller, compactions)
+
+    return asyncio.run(live())
+
+
+def test_after_ten_compactions_files_failures_and_tests_are_told(lived: Lived) -> None:
+    row, shown = actions(lived.view), str(lived.view)
+    assert lived.compactions >= 10
     assert row is not None
     assert measure(row, COUNT) <= 0.03 * WINDOW
-    folded = [task for task in range(TASKS) if f'"src/part_{task}.py"' not in str(view)]
-    shown = str(view)
+    folded = [task for task in range(TASKS) if f'"src/part_{task}.py"' not in shown]
     assert len(folded) > TASKS / 2
     assert sum(f"src/part_{task}.py" in shown for task in folded) >= 0.9 * len(folded)
     assert sum(f"`make part-{task}` → exit {task % 7 + 1}" in shown for task in folded) >= 0.8 * len(folded)
     assert all(f"pytest tests/area_{area}.py" in shown for area in range(3))
 
 
-async def test_it_stands_between_the_summaries_and_the_rest() -> None:
-    view = await played(manager(MemoryStore(), summary_role="user"), ScriptedProvider(then=summarise))
-    row = actions(view)
+def test_it_stands_between_the_summaries_and_the_rest(lived: Lived) -> None:
+    row = actions(lived.view)
     assert row is not None
-    at = view.index(row)
-    nodes = [place for place, other in enumerate(view) if "key" in (other.get("metadata") or {})]
-
+    at = lived.view.index(row)
+    nodes = [place for place, other in enumerate(lived.view) if "key" in (other.get("metadata") or {})]
     assert row["role"] == "user"
     assert nodes[-1] == at - 1
-    assert all("key" not in (other.get("metadata") or {}) for other in view[at + 1 :])
+
+
+def test_it_goes_first_where_a_view_must_fit(lived: Lived) -> None:
+    """The budget shrinks to what the rest of the view takes."""
+    row = actions(lived.view)
+    assert row is not None
+    left = actions(lived.smaller)
+    assert left is None or measure(left, COUNT) < measure(row, COUNT)
 
 
 async def test_a_restart_shows_the_same_row() -> None:
@@ -94,25 +124,13 @@ async def test_a_restart_shows_the_same_row() -> None:
     await second.set_messages(await first.get_messages())
     silent = ScriptedProvider(then=summarise)
     again = await second.get_messages_for_request(provider=silent)
-
-    assert actions(again) == actions(view)
+    assert actions(again) == actions(view) is not None
     assert silent.requests == []
 
 
 async def test_without_a_share_there_is_none() -> None:
-    view = await played(manager(MemoryStore(), action_share=0), ScriptedProvider(then=summarise))
-
+    made = manager(MemoryStore(), action_share=0)
+    await made.set_messages(agent_session())
+    view = await made.get_messages_for_request(provider=ScriptedProvider(then=summarise))
+    assert any("key" in (row.get("metadata") or {}) for row in view)
     assert actions(view) is None
-
-
-async def test_it_goes_first_where_a_view_must_fit() -> None:
-    """The budget shrinks to what the rest of the view takes."""
-    made = manager(MemoryStore())
-    provider = ScriptedProvider(then=summarise)
-    view = await played(made, provider)
-    row = actions(view)
-    assert row is not None
-    size = sum(measure(other, COUNT) for other in view)
-    smaller = await made.get_messages_for_request(token_budget=size - 5, provider=provider)
-
-    assert actions(smaller) is None or measure(actions(smaller) or {}, COUNT) < measure(row, COUNT)

@@ -171,36 +171,6 @@ async def test_rows_put_in_or_taken_out_move_what_follows(restarted: bool, where
     await session.manager.close()
 
 
-async def test_several_edits_at_once_touch_their_own_segments_alone() -> None:
-    """A repair that fills in results in two places."""
-    session = await Session().live()
-    keys, calls = session.keys, session.provider.calls
-    rows = replaced(session.rows, row_of(session, 1), "first")
-    rows = replaced(rows, row_of(session, 4), "second")
-    await session.manager.set_messages(rows)
-    await session.view()
-    assert [at for at, (new, old) in enumerate(zip(session.keys, keys, strict=True)) if new != old] == [1, 4]
-    assert session.provider.calls == calls
-    await session.manager.close()
-
-
-async def test_a_long_stretch_put_in_becomes_segments_of_its_own() -> None:
-    """They are numbered so that the merges after them stay what they are."""
-    session = await Session().live()
-    keys = session.keys
-    at = row_of(session, 2) + 2
-    rows = [*session.rows[:at], *tool_session(8, size=600, start=500), *session.rows[at:]]
-    await session.manager.set_messages(rows)
-    await session.view()
-    assert session.keys[:2] == keys[:2]
-    assert session.keys[-len(keys) + 3 :] == keys[3:]
-    leaves = list(leaves_of(shown.node for shown in session.manager.conversation.view.nodes))
-    assert len(leaves) > len(keys) + 2
-    assert len({leaf.index for leaf in leaves}) == len(leaves)
-    assert max(leaf.end_group - leaf.first_group for leaf in leaves) < 12
-    await session.manager.close()
-
-
 async def test_segments_that_are_not_summarised_yet_keep_their_cuts_over_an_edit() -> None:
     """What is prefetched for them is not paid for again; a later compaction and a resume have the same cuts."""
     session = await Session().live()

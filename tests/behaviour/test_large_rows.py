@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
 
 from context_summarize import SummarizingContextManager, background
-from context_summarize.core.action_log import ActionLog
-from context_summarize.core.history import History
-from context_summarize.core.rendering import hash_steps, render_group
-from context_summarize.facts.extraction import extract_facts, fact_steps
-from context_summarize.facts.ledger import build_ledger, ledger_steps
-from context_summarize.messages.reading import analyse
-from context_summarize.recall.index import PassageIndex
 from context_summarize.recall.query import RecallQuery
 from context_summarize.testing import ScriptedProvider, call, calls, result, tool_session, user
-from context_summarize.tokens.counter import TokenCounter
-from context_summarize.transcript.rows import RenderedRow
 from tests.support.session import summarise
 
 SETTINGS: dict[str, Any] = {"segment_tokens": 512, "summary_tokens": 100, "prefetch_threshold": None, "keep_recent": 2}
@@ -80,22 +70,6 @@ class TestSecrets:
 
 
 class TestSteps:
-    async def test_no_text_is_counted_in_more_than_short_pieces(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """From `add_message` to the compaction, and the row is estimated rather than counted to its end."""
-        seen: list[int] = []
-        whole = TokenCounter._count  # noqa: SLF001
-
-        def counted(self: TokenCounter, text: str) -> int:
-            seen.append(len(text))
-            return whole(self, text)
-
-        monkeypatch.setattr(TokenCounter, "_count", counted)
-        manager = SummarizingContextManager(**SETTINGS)
-        await manager.add_message(user("Go. " * 1_500_000))
-        assert max(seen) <= 25_000
-        assert sum(seen) < 5_000_000
-        assert len(await manager.get_messages_for_request(token_budget=8_000)) == 1
-
     async def test_a_row_is_added_in_slices_and_in_its_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Others have their turn meanwhile; one who adds then comes after it, and a cancelled caller loses nothing."""
         monkeypatch.setattr(background, "SLICE_SECONDS", 0.0)
@@ -140,50 +114,6 @@ class TestSteps:
         assert len(await manager.get_messages_for_request(token_budget=400_000)) == len(rows)
 
 
-class TestManyCalls:
-    """A message of thousands of calls, and what its summary tells, is never one long step."""
-
-    ROWS = many_calls(3_000)
-
-    def history(self) -> History:
-        history = History()
-        for raw in self.ROWS:
-            history.add(analyse(raw))
-        return history
-
-    def test_what_they_did_is_read_call_by_call(self) -> None:
-        """Also where another one reads on meanwhile."""
-        log = ActionLog(self.history(), {}, None, len)
-        steps = log.advance()
-        assert len([next(steps) for _ in range(1_500)]) == 1_500
-        left = log.advance()
-        assert sum(1 for _ in left) >= 1_500
-
-    def test_their_hash_and_their_values_are_made_in_steps(self) -> None:
-        history = self.history()
-        rendered = render_group(history.rows, history.rendered_group(0), number=1, segment_tokens=None)
-        assert sum(1 for _ in hash_steps(rendered)) >= len(rendered)
-        values = [
-            RenderedRow(1, "assistant", None, "\n".join(f'call look({{"order_id": "W{n}"}})' for n in range(5_000)))
-        ]
-        assert sum(1 for _ in fact_steps(values)) > 5_000
-
-    def test_a_ledger_of_thousands_of_values_is_made_in_steps_and_weighed_seldom(self) -> None:
-        """Its values are offered in several turns, and weighed once each; those too many are not tried one by one."""
-        rows = [RenderedRow(1, "tool", "look", json.dumps([{"order_id": f"W{n}", "sum": n * 7} for n in range(4_000)]))]
-        facts = extract_facts(rows)
-        weighed: list[int] = []
-
-        def count(text: str) -> int:
-            weighed.append(len(text))
-            return len(text) // 4
-
-        steps = ledger_steps(facts, "", 800, count)
-        assert sum(1 for _ in steps) > len(facts) // 32
-        assert sum(weighed) < 50 * sum(len(fact.value) + len(fact.about) for fact in facts)
-        assert build_ledger(facts, "", 800, count)
-
-
 class TestRecall:
     async def test_a_word_deep_in_a_large_row_is_found(self) -> None:
         """With the text around it."""
@@ -192,10 +122,3 @@ class TestRecall:
         await manager.get_messages_for_request(token_budget=16_000)
         answer = await manager.recall(RecallQuery(words="cafe"))
         assert "The Café was closed." in answer.text
-
-    @pytest.mark.parametrize("unit", ["a", "a ", "\n", " \n", "a. "])
-    def test_its_index_reads_any_text_in_short_steps(self, unit: str) -> None:
-        """Also one without sentences, or of blanks alone."""
-        index = PassageIndex()
-        assert sum(1 for _ in index.add(unit * (400_000 // len(unit)))) >= 18
-        index.close()

@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import pytest
 
-from context_summarize.background import Steps, finished
+from context_summarize.background import finished
 from context_summarize.core.action_log import ActionLog
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
 from context_summarize.core.large_rows import evenly_cut, head_and_tail
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node
-from context_summarize.core.rendering import hash_steps, render_group, render_steps
-from context_summarize.core.shown_groups import ShownGroups
-from context_summarize.facts.extraction import extract_facts, fact_steps
-from context_summarize.messages.countable import countable_items
-from context_summarize.messages.json_text import compact_json, saved_json
+from context_summarize.core.rendering import render_group
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, Row
 from context_summarize.messages.shortening import cut_to_note, shortened_to
-from context_summarize.messages.text import render_parts
-from context_summarize.redaction.redactor import build_redactor, redact_steps
-from context_summarize.redaction.views import view_of
-from context_summarize.session.conversation import is_large
+from context_summarize.redaction.redactor import build_redactor
 from context_summarize.summaries.pieces import piece_steps
-from context_summarize.testing import assistant, result, user
-from context_summarize.tokens.measure import measure_steps
-from context_summarize.tokens.stepwise import EXACT_CHARS, PIECE_CHARS, count_steps
-from context_summarize.transcript import escaping
-from context_summarize.transcript.escaping import escape_marks
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.testing import assistant, user
+from context_summarize.tokens.stepwise import PIECE_CHARS
 
-T = TypeVar("T")
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
 
@@ -63,21 +51,6 @@ class Id(str):
     __hash__ = str.__hash__
 
 
-class TestCounting:
-    def test_a_text_is_counted_in_short_pieces(self) -> None:
-        """Cut between words, so that the sum is the same."""
-        count = Counter()
-        assert finished(count_steps("one two three\n" * 20_000, count)) == 60_000
-        assert max(count.seen) <= PIECE_CHARS
-
-    def test_a_text_beyond_any_window_is_estimated(self) -> None:
-        """From pieces all over it."""
-        count = Counter()
-        text = "one two three\n" * 200_000 + "onetwothree!!\n" * 200_000
-        assert finished(count_steps(text, count)) == pytest.approx(800_000, rel=0.02)
-        assert sum(count.seen) == EXACT_CHARS
-
-
 class TestGroups:
     def test_results_find_their_calls_without_a_search(self) -> None:
         """Ten thousand parallel calls are no hundred million comparisons."""
@@ -95,13 +68,13 @@ class TestGroups:
 
 
 class TestRedaction:
-    @pytest.mark.parametrize("place", [*range(31_950, 32_010, 7), 39_990, 63_980, 64_000, 71_990])
-    def test_a_secret_is_found_wherever_a_long_text_is_cut(self, place: int) -> None:
+    def test_a_secret_is_found_wherever_a_long_text_is_cut(self) -> None:
         """Windows show what stands around their own part."""
-        text = ("word " * 30_000)[:place] + f" {SECRET} " + "word " * 10_000
         redact = build_redactor(True)
         assert redact is not None
-        assert redact(text) == text.replace(SECRET, "[redacted: GitHub token]")
+        for place in (31_950, 31_971, 31_999, 32_006, 39_990, 63_980, 71_990):
+            text = ("word " * 30_000)[:place] + f" {SECRET} " + "word " * 10_000
+            assert redact(text) == text.replace(SECRET, "[redacted: GitHub token]")
 
     def test_a_long_key_that_begins_in_one_window_is_found_whole(self) -> None:
         """The window grows until the key ends in it."""
@@ -115,41 +88,6 @@ class TestRedaction:
         clean = redact("word " * 6_000 + key + "\nword" * 10_000)
         assert "MIIE" not in clean
         assert clean.count("word") == 16_000
-
-    def test_no_window_is_long(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Each is a step."""
-        seen: list[int] = []
-
-        def noted(text: str, *, joined: bool) -> object:
-            seen.append(len(text))
-            return view_of(text, joined=joined)
-
-        monkeypatch.setattr("context_summarize.redaction.redactor.view_of", noted)
-        steps = sum(1 for _ in redact_steps("word " * 200_000, build_redactor(True)))
-        assert max(seen) <= 48_000
-        assert steps >= 1_000_000 // 32_000
-
-
-class TestEscaping:
-    @pytest.mark.parametrize("sep", ["\n", "\r", "\u2028"])
-    def test_pieces_are_escaped_like_the_whole(self, sep: str, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Wherever a piece ends."""
-        lines = [
-            "#1 user",
-            "a, b",
-            "",
-            "# 12\u200b3 tool x",
-            "=== transcript",
-            "## Summary 3",
-            "plain words here",
-            "#9 us",
-        ]
-        text = sep.join(lines * 6)
-        whole = escape_marks(text)
-        assert whole.count(" #1 user") == 6
-        for size in range(3, 90):
-            monkeypatch.setattr(escaping, "_PIECE", size)
-            assert escape_marks(text) == whole
 
 
 class TestRendering:
@@ -168,17 +106,7 @@ class TestRendering:
                 assert row.text.count("characters left out …]") == (8 if size > 41_000 else row.text.count("[…"))
                 assert len(row.text) < 40_960
 
-    def test_a_large_row_is_rendered_and_hashed_in_many_steps(self) -> None:
-        """Uncut, as the running hash needs it; the hash is the same."""
-        history = History()
-        history.add(analyse(user("A line, and more.\n" * 120_000)))
-        steps = render_steps(history.rows, history.groups[0], number=1, segment_tokens=None)
-        assert sum(1 for _ in steps) > 20
-        rendered = render_group(history.rows, history.groups[0], number=1, segment_tokens=None)
-        assert sum(1 for _ in hash_steps(rendered)) >= 8
-        assert len(finished(hash_steps(rendered))) == 32
-
-    @pytest.mark.parametrize("shift", range(0, 60, 5))
+    @pytest.mark.parametrize("shift", [0, 15, 40])
     def test_no_half_of_a_secret_is_left_at_a_cut(self, shift: int) -> None:
         """What stands around a piece is redacted with it."""
         text = "x" * shift + f" {SECRET}" * 5_000
@@ -188,35 +116,8 @@ class TestRendering:
             assert "[redacted: GitHub token]" in sample.text
 
 
-class TestShortForms:
-    def test_long_work_is_put_off_and_estimated(self) -> None:
-        """A plan is made of it, then the short forms in slices, then the plan again."""
-        history, count = History(), Counter()
-        for at in range(3):
-            history.add(analyse(user(f"word {at} " * 20_000)))
-        groups = ShownGroups(history, count)
-        groups.catch_up()
-        with groups.deferring() as unmade:
-            assert [groups.short_size(at, 500) for at in range(3)] == [500, 500, 500]
-        assert unmade == [(0, 500), (1, 500), (2, 500)]
-        finished(groups.make_short(unmade))
-        with groups.deferring() as unmade:
-            exact = [groups.short_size(at, 500) for at in range(3)]
-        assert unmade == []
-        assert all(200 < size <= 500 for size in exact)
-
-
-class TestFacts:
-    def test_a_large_row_is_read_in_pieces(self) -> None:
-        """With the same values."""
-        text = "".join(f"Order ORD-{at:05d} is at /var/log/order/{at}.txt\n" for at in range(4_000))
-        row = RenderedRow(1, "tool", "look", text)
-        assert sum(1 for _ in fact_steps([row])) >= 2 * len(text) // 50_000
-        assert {"ORD-00000", "ORD-01999", "/var/log/order/3999.txt"} <= {fact.value for fact in extract_facts([row])}
-
-
 class TestPieces:
-    @pytest.mark.parametrize("words", [1_000, 20_000, 200_000])
+    @pytest.mark.parametrize("words", [1_000, 20_000])
     def test_a_part_gives_at_most_nine(self, words: int) -> None:
         """The rest is named with its size, and no piece of it is counted at once if it is long."""
         count = Counter()
@@ -228,12 +129,10 @@ class TestPieces:
         assert max(count.seen) <= PIECE_CHARS
 
 
-@pytest.mark.parametrize("several", [list, tuple])
-def test_reasoning_is_seen_in_content_of_any_kind(several: Any) -> None:
-    """Hosts that work in Python may keep blocks in a tuple."""
+def test_reasoning_is_seen() -> None:
     thought = {"type": "thinking", "thinking": "A flight.", "signature": "s"}
     history = History()
-    for raw in (user("Go."), assistant(several([thought, {"type": "text", "text": "Done."}])), user("More.")):
+    for raw in (user("Go."), assistant([thought, {"type": "text", "text": "Done."}]), user("More.")):
         history.add(analyse(raw))
     builder = NodeBuilder(history, "s", "m", None)
     builder.start(512, 100, first_group=0, first_index=0)
@@ -265,41 +164,6 @@ class TestArguments:
     CONTENT = 'a line with "quotes", ünïcode and null\n' * 75_000
     GIVEN: ClassVar[dict[str, Any]] = {"path": "logs/all.txt", "content": CONTENT}
 
-    @pytest.mark.parametrize("recursive", [False, True])
-    @pytest.mark.parametrize("in_block", [False, True])
-    def test_they_are_rendered_hashed_and_counted_in_steps(self, in_block: bool, recursive: bool) -> None:
-        """To the text that one step would give."""
-        given = {**self.GIVEN, "more": [{"x": self.CONTENT, "none": None}]} if recursive else self.GIVEN
-        entry = {"id": "c", "tool": "write", "name": "write", "arguments": given}
-        block = {"type": "tool_use", "id": "c", "name": "write", "input": given}
-        raw = {"role": "assistant", "content": [block]} if in_block else {**assistant(""), "tool_calls": [entry]}
-        history = History()
-        for one in (user("Go."), raw, result("c", "Done."), user("More.")):
-            history.add(analyse(one))
-        group = history.rendered_group(1)
-        taken, rendered = steps_of(render_steps(history.rows, group, number=1, segment_tokens=None))
-        assert rendered[0].text == f"call write({saved_json(given)})"
-        assert taken > 25
-        taken, _ = steps_of(history.hash_groups())
-        assert taken > 25
-        count = Counter()
-        taken, tokens = steps_of(measure_steps(raw, count))
-        assert taken > 100
-        assert max(count.seen) <= PIECE_CHARS
-        assert tokens == pytest.approx(len(compact_json(given).split()), rel=0.02)
-
-    def test_a_text_that_is_too_long_to_be_parsed_stands_as_it_is(self) -> None:
-        """In the transcript; and it is counted as it is."""
-        text = json.dumps(self.GIVEN)
-        entry = {"id": "c", "type": "function", "function": {"name": "write", "arguments": text}}
-        raw = {**assistant(""), "tool_calls": [entry]}
-        row = analyse(raw)
-        assert row.calls[0].arguments is text
-        assert render_parts(row, {}, ()) == [(False, f"call write({text})")]
-        assert list(countable_items(raw)) == ["", "write", text]
-        small = {**entry, "function": {"name": "write", "arguments": '{"path": "a"}'}}
-        assert analyse({**assistant(""), "tool_calls": [small]}).calls[0].arguments == {"path": "a"}
-
     def test_such_a_text_stays_an_object_when_it_is_shortened(self) -> None:
         """Providers take nothing else."""
         entry = {"id": "c", "type": "function", "function": {"name": "write", "arguments": json.dumps(self.GIVEN)}}
@@ -311,25 +175,3 @@ class TestArguments:
             (told,) = given.values()
             assert '"path": "logs/all.txt"'[:20] in told
             assert len(told) < 10_000
-
-    def test_a_note_of_large_arguments_is_made_without_writing_them(self) -> None:
-        """It tells that they are large."""
-        row = cut_to_note({**assistant(""), "tool_calls": [{"id": "c", "tool": "write", "arguments": self.GIVEN}]})
-        assert row["tool_calls"][0]["arguments"] == {"left_out": "[… more than 100,000 characters]"}
-
-    def test_their_size_is_seen_at_any_depth(self) -> None:
-        """Such a row is counted in slices."""
-        edits = {"path": "a.txt", "edits": [{"old": "x", "new": self.CONTENT}]}
-        assert is_large({**assistant(""), "tool_calls": [{"id": "c", "tool": "edit", "arguments": edits}]})
-        assert not is_large({**assistant(""), "tool_calls": [{"id": "c", "tool": "edit", "arguments": {"a": "b"}}]})
-
-
-def steps_of(steps: Steps[T]) -> tuple[int, T]:
-    """How many steps there are, and what they return."""
-    taken = 0
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return taken, end.value
-        taken += 1

@@ -14,7 +14,7 @@ from context_summarize.core.frames import show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, Summary, expanded
+from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.plan import Ask, Plan, Prefetched, Reason, is_worthwhile, make_plan, next_compaction
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
@@ -162,15 +162,6 @@ class TestFolding:
         assert scene.settled(share=1.0, target=0.5).frontier < plan.frontier
         assert (plan.rung, plan.lines, plan.shortened, plan.fits) == (1, 0, {}, True)
 
-    def test_nodes_stand_for_the_segments_in_order(self) -> None:
-        """Level 0, indices from 0, without gaps, up to the frontier."""
-        scene = Scene(talk(20))
-        plan = scene.settled(share=1.0)
-        assert [(node.level, node.index) for node in plan.nodes] == [(0, at) for at in range(len(plan.nodes))]
-        edges = [0, *(node.end_group for node in plan.nodes)]
-        assert [node.first_group for node in plan.nodes] == edges[:-1]
-        assert edges[-1] == plan.frontier
-
     def test_the_system_prompt_counts_against_the_target(self) -> None:
         """The target is a share of the whole request."""
         scene = Scene(talk(20))
@@ -179,12 +170,6 @@ class TestFolding:
         plan = scene.settled(share=1.0, target=0.35)
         assert plan.frontier > without
         assert plan.tokens_after + 400 <= 0.35 * 4_000
-
-    def test_whether_it_frees_enough_is_not_the_planners_business(self) -> None:
-        """min_fold is weighed by whoever asked: a plan that frees little, or nothing, is a plan."""
-        scene = Scene(talk(4), keep_recent=99)
-        plan = scene.settled()
-        assert (plan.nodes, plan.freed, plan.fits) == ((), 0, True)
 
     @pytest.mark.parametrize("keep", [0, 1, 7, 20, 33, 40])
     def test_never_into_the_newest_rows(self, keep: int) -> None:
@@ -239,14 +224,6 @@ class TestRest:
         assert all(not node.is_rest for node in regular)
         assert (plan.rung, plan.segments) == (2, len(plan.nodes))
 
-    def test_focus_shapes_only_the_rest(self) -> None:
-        """The regular nodes keep their keys."""
-        scene = Scene(talk(10), keep_recent=2)
-        plain, focused = (scene.settled("manual", focus, share=1.0) for focus in (None, "dates"))
-        assert plain.nodes[:-1] == focused.nodes[:-1]
-        assert (plain.nodes[-1].focus, focused.nodes[-1].focus) == (None, "dates")
-        assert plain.nodes[-1].key != focused.nodes[-1].key
-
     def test_a_rest_stays_until_regular_segments_cover_it_wholly(self) -> None:
         """The frontier never moves back."""
         scene = Scene(talk(3), keep_recent=1, share=1.0)
@@ -278,13 +255,6 @@ class TestRest:
         assert (second.is_rest, second.first_group) == (True, first.first_group)
         assert second.end_group == first.end_group + 2
 
-    def test_compact_with_nothing_new_keeps_the_rest(self) -> None:
-        """Nothing is summarised twice."""
-        scene = Scene(talk(6), keep_recent=2, share=1.0)
-        first = scene.cross("manual")
-        again = scene.settled("manual", "another focus")
-        assert (again.nodes, again.freed, again.segments) == (first.nodes, 0, 0)
-
 
 class TestEliding:
     def rows(self) -> list[JsonRow]:
@@ -296,15 +266,6 @@ class TestEliding:
         plan = scene.settled()
         assert plan.shortened == {3: 50, 7: 50}
         assert plan.nodes == ()
-
-    def test_newer_ones_are_left_alone(self) -> None:
-        """Not within keep_recent."""
-        scene = Scene(self.rows(), shorten_above=200, keep_recent=5)
-        assert set(scene.settled(target=0.9).shortened) == {2}
-
-    def test_none_is_never(self) -> None:
-        """elide_tool_results: none."""
-        assert Scene(self.rows(), shorten_above=None).settled().shortened == {}
 
     @pytest.mark.parametrize("mark", [{"critical": True}, {"metadata": {"critical": True}}])
     def test_critical_results_are_never_cut_to_save_room(self, mark: JsonRow) -> None:
@@ -356,22 +317,12 @@ class TestMerging:
                 assert [child.index for child in node.children] == [node.index * 3 + at for at in range(3)]
                 assert {child.level for child in node.children} == {node.level - 1}
 
-    def test_nothing_is_merged_while_the_share_holds_all(self) -> None:
-        """A fact is summarised once."""
-        scene = Scene(talk(16), target=0.01, share=0.5)
-        assert {node.level for node in scene.settled().nodes} == {0}
-
     def test_merging_goes_on_until_a_tenth_of_the_share_is_free(self) -> None:
         """And no further: one merge less would not do."""
         scene = Scene(talk(40), target=0.01, fan_in=2, own_budget=2_000)
         plan = scene.settled()
         size = sum(scene.known[node].tokens for node in plan.nodes)
         assert size <= 0.9 * 500
-
-    def test_levels_grow_when_runs_of_merged_nodes_are_complete(self) -> None:
-        """The lowest level first."""
-        scene = Scene(talk(40), target=0.01, fan_in=2, own_budget=2_000, share=0.16)
-        assert max(node.level for node in scene.settled().nodes) >= 2
 
     def test_where_no_run_is_complete_the_oldest_incomplete_one_becomes_a_rest(self) -> None:
         """Neighbours of one level and one parent."""
@@ -407,17 +358,6 @@ class TestMerging:
         plan = scene.settled()
         assert len(plan.nodes) >= 1
         assert plan.fits
-
-    def test_expanding_a_rest_gives_its_regular_nodes(self) -> None:
-        """At every depth."""
-        scene = Scene(talk(12))
-        leaves = [scene.builder.leaves[scene.builder.segments.index(segment)] for segment in scene.builder.segments]
-        inner = scene.builder.merge(leaves[:2], -1)
-        outer = scene.builder.merge([inner, leaves[2]], -1)
-        assert expanded(outer) == leaves[:3]
-        merged = scene.builder.merge(leaves[:2], 0)
-        assert expanded(merged) == [merged]
-        assert expanded(leaves[0]) == [leaves[0]]
 
 
 class TestMustFit:
@@ -492,11 +432,6 @@ class TestMustFit:
         assert not plan.fits
         assert any(row["content"] == words(900) for row in scene.view(scene.after(plan)).rows(None))
 
-    def test_a_long_hook_row_is_shortened_like_any_other(self) -> None:
-        """Elide any row: hooks write in the system role, and what they say is no system prompt."""
-        scene = Scene([*talk(8), user(words(20)), hook(words(2_000))], own_budget=600)
-        assert scene.settled("must_fit").fits
-
     def test_critical_rows_are_shortened_only_here(self) -> None:
         """Elide any row, where nothing else is left."""
         rows = [*talk(6), {**user(words(2_000)), "critical": True}, *talk(2)]
@@ -525,12 +460,6 @@ class TestMustFit:
         plan = scene.settled("must_fit")
         assert plan.frontier > 0
         assert plan.shortened[0] <= 100
-
-    def test_a_long_first_user_message_shrinks_with_the_window(self) -> None:
-        """A tenth of the budget that now holds."""
-        scene = Scene([user(words(1_000)), *talk(20)], own_budget=4_000)
-        assert scene.cross().shortened == {0: 400}
-        assert scene.settled(own_budget=2_000).shortened[0] == 200
 
 
 def scenes() -> list[Any]:
@@ -574,31 +503,12 @@ class TestExactness:
         scene = Scene(talk(turns))
         assert scene.plan().tokens_before == scene.view().tokens()
 
-    def test_a_view_of_exactly_its_budget_fits(self) -> None:
-        """Nothing is folded that keep_recent holds."""
-        scene = Scene(talk(20), keep_recent=40, own_budget=4_000)
-        assert scene.view().tokens() == 4_000
-        assert scene.settled().nodes == ()
-
-    def test_the_size_before_a_boundary_in_a_smaller_window_is_that_of_the_view(self) -> None:
-        """A first message that the larger window showed whole counts whole, or nothing would seem to be freed."""
-        scene = Scene([user(words(300)), *talk(20)], own_budget=4_000)
-        scene.cross()
-        scene.add(*talk(2))
-        assert scene.plan(own_budget=1_000).tokens_before == scene.view().tokens()
-
     def test_the_size_before_a_later_boundary_is_that_of_the_view(self) -> None:
         """With the newest user message of the last boundary pinned."""
         scene = Scene([*talk(3), *(row for at in range(12) for row in looked_up(f"c{at}", 200))])
         scene.cross()
         scene.add(*looked_up("more", 300), *talk(2))
         assert scene.plan().tokens_before == scene.view().tokens()
-
-    def test_a_result_that_no_view_shows_shortens_nothing(self) -> None:
-        """The view fits without it, so the ladder is not climbed."""
-        scene = Scene([*talk(16), result("lost", words(5_000)), *talk(2)], keep_recent=6)
-        assert scene.view().tokens() < 4_000
-        assert (scene.settled().rung, scene.settled().lines) == (1, 0)
 
 
 # --- made of what is ready ------------------------------------------------------------------------------------------

@@ -10,14 +10,13 @@ import pytest
 from amplifier_core.message_models import Message
 
 from context_summarize.background import finished
-from context_summarize.core.frames import CONTINUES, node_text, one_line, show_node, show_one_line
+from context_summarize.core.frames import CONTINUES, one_line, show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.short_rows import shorten_steps
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
-from context_summarize.facts.fact import Fact
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.reading import analyse
@@ -135,11 +134,6 @@ class TestOrder:
         assert said(rows) == ["PROMPT", "be kind", "one", "node 1-4", "node 5-6", "five", "six"]
         assert rows[0] == system("PROMPT")
 
-    def test_without_a_prompt_there_is_no_row_for_it(self) -> None:
-        """None and the empty string."""
-        for prompt in (None, ""):
-            assert said(view(history_of([user("hi")])).rows(prompt)) == ["hi"]
-
     def test_other_pins_stand_before_the_node_of_their_range(self) -> None:
         """A critical row of the second node's range follows the first node."""
         rows = [*TURNS[:8], {**assistant("four"), "critical": True}, *TURNS[9:]]
@@ -170,22 +164,6 @@ class TestOrder:
         assert said(rows) == ["node 1-1", CONTINUES, "b", "c"]
         assert rows[1]["metadata"] == {"source": "context-summarize", "ephemeral": True}
 
-    def test_a_hook_row_does_not_open_a_conversation(self) -> None:
-        """A user row of a hook is no user message."""
-        history = history_of([assistant("a"), hook("h", "user"), assistant("b"), user("c")])
-        state = folded(history, 1, frontier_row=1)
-        assert said(view(history, state).rows(None)) == ["node 1-1", CONTINUES, "h", "b", "c"]
-
-    def test_an_open_call_alone_is_given_an_opening_too(self) -> None:
-        """And keeps it when it closes."""
-        history = history_of([assistant("a"), call("b")])
-        grown = view(history, folded(history, 1))
-        before = grown.rows(None)
-        assert said(before) == ["node 1-1", CONTINUES, "call b"]
-        assert grown.tokens() == sum(measure(row, count) for row in before)
-        history.add(analyse(normalise(result("b"))))
-        assert grown.rows(None)[:3] == before
-
     def test_a_summary_in_the_user_role_opens_the_conversation(self) -> None:
         """summary_role: user."""
         history = history_of([assistant("a"), assistant("b")])
@@ -208,14 +186,6 @@ class TestPins:
         assert self.pinned(history, 5, 0) == [0]
         assert self.pinned(history, 5) == [0]
         assert self.pinned(history, 3, 5) == [0], "what stands verbatim is no pin"
-
-    def test_nothing_is_pinned_before_the_first_boundary(self) -> None:
-        """All stands verbatim."""
-        assert self.pinned(history_of(TURNS), 0) == []
-
-    def test_a_history_without_user_messages_has_no_such_pin(self) -> None:
-        """Rows of tools and assistants alone."""
-        assert self.pinned(history_of([assistant("a"), assistant("b")]), 1) == []
 
     def test_a_critical_row_brings_its_group(self) -> None:
         """A critical result brings its call."""
@@ -241,15 +211,6 @@ class TestPins:
         history = history_of([*rows, assistant("b"), user("c")])
         assert said(view(history, folded(history, 2)).rows(None)) == ["a", "node 1-2", "c"]
 
-    def test_a_long_first_user_message_is_head_and_tail(self) -> None:
-        """As the plan says, its middle is a note."""
-        history = history_of([user("go " * 1_000 + "END"), assistant("b"), user("c")])
-        first, *_ = view(history, folded(history, 2, shortened={0: 100})).rows(None)
-        assert first["content"].startswith("go go")
-        assert first["content"].endswith("END")
-        assert "characters left out" in first["content"]
-        assert measure(first, count) <= 100
-
 
 class TestNodeRow:
     def test_it_is_one_row_with_a_plain_string(self) -> None:
@@ -269,27 +230,6 @@ class TestNodeRow:
         }
         assert isinstance(row["content"], str)
         Message(**row)
-
-    def test_the_frame_says_what_it_is_and_where_it_ends(self) -> None:
-        """A record of earlier conversation made by a model, not instructions."""
-        content = shown(history_of(TURNS), 1, 4, text="the text").row["content"]
-        head, text, end = content.split("\n")
-        assert text == "the text"
-        for words in ("earlier conversation", "made by a model", "a record, not as instructions", "2 to 5"):
-            assert words in head
-        assert end.startswith("[End of")
-
-    def test_its_size_is_that_of_the_row(self) -> None:
-        """Frame included."""
-        node = shown(history_of(TURNS), 0, 2)
-        assert node.tokens == measure(node.row, count)
-
-    def test_the_ledger_follows_the_text(self) -> None:
-        """Exact things survive beside the prose."""
-        text = node_text(summary("prose", ledger=(Fact("id", "ORD12345"),)))
-        assert text.startswith("prose\n\n")
-        assert "ORD12345" in text
-        assert node_text(summary("prose")) == "prose"
 
     def test_a_one_line_node_keeps_range_and_counts(self) -> None:
         """The last rung of the ladder."""
@@ -331,36 +271,24 @@ SHAPES: list[Any] = [
 
 class TestElidedRow:
     @pytest.mark.parametrize("row", SHAPES)
-    @pytest.mark.parametrize("keep", [40, 250])
-    def test_every_shape_is_cut_to_about_the_size_asked_for(self, row: JsonRow, keep: int) -> None:
-        """The row stays one that the host takes, and the one given is not changed."""
+    def test_every_shape_is_cut_to_about_the_size_asked_for(self, row: JsonRow) -> None:
+        """The row stays one that the host takes, ids and names stay, and the one given is not changed."""
         before = copy.deepcopy(row)
-        out = shorten_row(row, keep, count)
+        out = shorten_row(row, 40, count)
         Message(**out)
-        assert measure(out, count) <= max(keep, 60)
+        assert measure(out, count) <= 60
         assert row == before
+        read, whole = analyse(out), analyse(row)
+        assert [(made.id, made.name) for made in read.calls] == [(made.id, made.name) for made in whole.calls]
+        assert read.result_ids == whole.result_ids
         assert {key: out[key] for key in out if key not in ("content", "tool_calls")} == {
             key: row[key] for key in row if key not in ("content", "tool_calls")
         }
 
-    @pytest.mark.parametrize("row", SHAPES)
-    def test_ids_and_names_stay(self, row: JsonRow) -> None:
-        """They steer the host: a result still answers its call."""
-        out = shorten_row(row, 40, count)
-        before, after = analyse(row), analyse(out)
-        assert [(made.id, made.name) for made in after.calls] == [(made.id, made.name) for made in before.calls]
-        assert after.result_ids == before.result_ids
-
-    @pytest.mark.parametrize("keep", [40, 150, 400])
-    def test_arguments_are_the_same_in_blocks_and_in_tool_calls(self, keep: int) -> None:
+    def test_arguments_are_the_same_in_blocks_and_in_tool_calls(self) -> None:
         """Hosts read either."""
-        out = shorten_row(calls(("a", "bash", {"text": LONG, **{f"f{at}": "v v" for at in range(90)}})), keep, count)
+        out = shorten_row(calls(("a", "bash", {"text": LONG, **{f"f{at}": "v v" for at in range(90)}})), 150, count)
         assert out["content"][-1]["input"] == out["tool_calls"][0]["arguments"]
-
-    def test_a_row_that_is_short_enough_is_left_alone(self) -> None:
-        """Nothing to save."""
-        row = user("short")
-        assert shorten_row(row, 40, count) is row
 
     def test_a_text_keeps_two_thirds_head_and_one_third_tail(self) -> None:
         """With a count of what was left out."""
@@ -373,11 +301,10 @@ class TestElidedRow:
         assert f"{len(text) - len(head) - len(tail):,} of 5,000 characters left out" in note
 
     @pytest.mark.parametrize("block", [THINKING, REDACTED, REASONING])
-    @pytest.mark.parametrize("keep", [24, 300, 700])
-    def test_private_reasoning_is_untouched(self, block: JsonRow, keep: int) -> None:
+    def test_private_reasoning_is_untouched(self, block: JsonRow) -> None:
         """Signed by the provider: a changed one is refused."""
         made = call("a", text=LONG, command=LONG)
-        out = shorten_row({**made, "content": [block, *made["content"]]}, keep, count)
+        out = shorten_row({**made, "content": [block, *made["content"]]}, 24, count)
         assert out["content"][0] == block
         assert measure(out, count) < measure(made, count)
 
@@ -387,76 +314,16 @@ class TestElidedRow:
         assert IMAGE["source"]["data"][:40] not in json.dumps(out)
         assert "image" in out["content"][0]["text"]
 
-    def test_arguments_of_many_short_fields_become_a_note(self) -> None:
-        """What halves cannot shorten."""
-        out = shorten_row(call("a", "bash", **{f"field_{at}": f"value {at}" for at in range(300)}), 40, count)
-        assert list(out["content"][0]["input"]) == ["left_out"]
-        assert "characters]" in out["content"][0]["input"]["left_out"]
-
-    def test_calls_without_arguments_stay_without(self) -> None:
-        """There is nothing to leave out."""
-        out = shorten_row({**calls(("a", "x", {}), text=LONG), "name": "n"}, 10, count)
-        assert out["content"][-1]["input"] == {}
-        assert out["tool_calls"] == [{"id": "a", "tool": "x", "arguments": {}}]
-
-    def test_what_cannot_shrink_is_given_back_as_small_as_it_gets(self) -> None:
-        """Signed thinking alone."""
-        row = {"role": "assistant", "content": [THINKING]}
-        assert shorten_row(row, 24, count) == row
-
-    @pytest.mark.parametrize("keep", [10, 60, 300])
+    @pytest.mark.parametrize("keep", [10, 300])
     def test_entries_of_the_openai_shape_are_cut_too(self, keep: int) -> None:
-        """`function.arguments` is a string."""
+        """`function.arguments` is a string, and stays JSON: a provider that reads it would refuse the request."""
         out = shorten_row(WRITES, keep, count)
         assert out["tool_calls"][0]["function"]["name"] == "write"
         assert len(out["tool_calls"][0]["function"]["arguments"]) < 3_000
-
-    @pytest.mark.parametrize("keep", [10, 300])
-    def test_arguments_of_the_openai_shape_stay_json(self, keep: int) -> None:
-        """A provider that reads them would refuse the request."""
-        assert isinstance(json.loads(shorten_row(WRITES, keep, count)["tool_calls"][0]["function"]["arguments"]), dict)
-
-    def test_an_image_in_a_result_block_never_becomes_text(self) -> None:
-        """An image counts by its size rules: as text its base64 would be most of what is kept."""
-        output = [{"type": "text", "text": LONG}, IMAGE]
-        row = user([{"type": "tool_result", "tool_call_id": "a", "output": output}])
-        assert IMAGE["source"]["data"][:40] not in json.dumps(shorten_row(row, 700, count))
-
-    def test_entries_that_are_no_calls_are_left_alone(self) -> None:
-        """Kept as the host stored them."""
-        row = {"role": "assistant", "content": LONG, "tool_calls": ["odd", {"id": "a", "tool": "x", "arguments": LONG}]}
-        out = shorten_row(row, 10, count)
-        assert out["tool_calls"][0] == "odd"
-        assert "left_out" in out["tool_calls"][1]["arguments"]
+        assert isinstance(json.loads(out["tool_calls"][0]["function"]["arguments"]), dict)
 
 
 class TestSize:
-    def test_a_plan_measures_rows_as_the_view_shows_them(self) -> None:
-        """Shortened on demand, results that no view shows left out, synthetic ones counted."""
-        history = history_of([user(LONG), call("x"), result("x"), call("y"), user("short"), result("lost", LONG)])
-        groups = ShownGroups(history, count)
-        groups.catch_up()
-        assert groups.closed(0).tokens == 1_003
-        assert groups.short_size(0, 2_000) == 1_003
-        for _ in range(2):
-            assert groups.short_size(0, 100) <= 100
-        assert groups.saved({0: 100}) == [(0, 1_003 - groups.short_size(0, 100))]
-        shown = [groups.closed(at) for at in range(len(history.groups))]
-        assert view(history).tokens() == groups.tokens_from(0) == sum(group.tokens for group in shown)
-        assert shown[-1].tokens == 0
-        assert [group.opens for group in shown] == [True, False, False, True, None]
-
-    def test_what_is_let_go_of_is_not_counted_twice(self) -> None:
-        """Sums of what is left stay right, and pinned rows keep their sizes."""
-        history = history_of([user("one"), *TURNS, user("last")])
-        groups = ShownGroups(history, count)
-        groups.catch_up()
-        whole, rest = groups.tokens_from(0), groups.tokens_from(6)
-        groups.forget_before(6)
-        history.add(analyse(normalise(user("more words here"))))
-        groups.catch_up()
-        assert groups.tokens_from(6) == rest + measure(user("more words here"), count) < whole
-
     def test_the_size_of_a_view_is_that_of_its_rows(self) -> None:
         """Shortened ones too."""
         history = history_of([*TURNS, call("x"), result("x", LONG), user("z"), call("y"), hook("held")])
@@ -492,13 +359,6 @@ class TestOpenAndAbandonedCalls:
         rows = [user("a"), result("lost"), call("x"), result("x"), result("x"), user("b")]
         assert said(view(history_of(rows)).rows(None)) == ["a", "call x", "-> x", "b"]
 
-    def test_results_in_a_user_row_follow_their_call(self) -> None:
-        """Anthropic's shape, in the host's words."""
-        blocks = [{"type": "tool_result", "tool_use_id": "x", "content": "fine"}]
-        rows = view(history_of([user("a"), call("x"), hook("h"), user(blocks), user("b")])).rows(None)
-        assert rows[2]["content"] == [{"type": "tool_result", "tool_call_id": "x", "output": "fine"}]
-        assert broken_pairs(rows) == []
-
 
 class TestFactory:
     def test_stored_system_rows_are_hidden_behind_its_prompt(self) -> None:
@@ -506,16 +366,6 @@ class TestFactory:
         history = history_of([system("stored"), hook("note"), user("a"), assistant("b"), user("c")])
         assert said(view(history, factory=True).rows("P")) == ["P", "note", "a", "b", "c"]
         assert said(view(history, folded(history, 2), factory=True).rows("P")) == ["P", "a", "node 1-2", "c"]
-
-    def test_developer_rows_are_not(self) -> None:
-        """They are no part of the system prompt."""
-        history = history_of([{"role": "developer", "content": "dev"}, user("a")])
-        assert said(view(history, factory=True).rows("P")) == ["P", "dev", "a"]
-
-    def test_they_are_hidden_also_where_they_may_be_folded(self) -> None:
-        """Stored system rows are hidden, whatever preserve_system says."""
-        history = history_of([system("stored"), user("a")], preserve_system=False)
-        assert said(view(history, factory=True).rows("P")) == ["P", "a"]
 
 
 class TestCopies:
@@ -545,10 +395,9 @@ class TestCopies:
 
 
 class TestContinuation:
-    @pytest.mark.parametrize("name", ["openai", "vllm"])
-    def test_ids_from_before_the_newest_boundary_are_dropped(self, name: str) -> None:
+    def test_ids_from_before_the_newest_boundary_are_dropped(self) -> None:
         """Else the provider restores the uncompacted history on its side; ids from after it stay."""
-        marked = {f"{name}:response_id": "r1", "openai:status": "completed"}
+        marked = {"openai:response_id": "r1", "openai:status": "completed"}
         rows = [user("a"), assistant("b"), user("c"), {**assistant("d"), "metadata": dict(marked)}, user("e")]
         history = history_of(rows)
         assert view(history).rows(None)[3]["metadata"] == marked, "before the first boundary"
@@ -558,21 +407,6 @@ class TestContinuation:
         assert seen["d"] == {"openai:status": "completed"}
         assert seen["f"] == marked
         assert history.rows[3].raw["metadata"] == marked
-
-
-class TestLargest:
-    def test_the_largest_rows_are_named_by_their_place_in_the_view(self) -> None:
-        """For the event that says why nothing fits."""
-        history = history_of([user("a"), user("b " * 50), assistant("c " * 20), call("x", text="d " * 30)])
-        built = view(history)
-        assert built.largest(most=2) == [
-            {"row": 1, "role": "user", "tokens": 53},
-            {"row": 3, "role": "assistant", "tokens": measure(call("x", text="d " * 30), count)},
-        ]
-        assert built.largest(40, most=3)[:2] == [
-            {"row": 2, "role": "user", "tokens": 53},
-            {"row": 0, "role": "system", "tokens": 40},
-        ]
 
 
 class TestPairsIntact:
