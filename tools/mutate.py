@@ -20,8 +20,6 @@ BAR = 0.9
 MOST = 160
 """Mutants of a module; of a larger number a sample is taken, the same each time."""
 TESTS: dict[str, tuple[str, ...]] = {
-    "redaction/spans": ("tests/unit/redaction/test_spans.py",),
-    "redaction/views": ("tests/unit/redaction/test_views.py",),
     "redaction/redactor": (
         "tests/unit/redaction/test_windows.py",
         "tests/unit/redaction/test_neighbourhoods.py",
