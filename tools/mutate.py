@@ -26,6 +26,11 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/unit/redaction/test_redactor.py",
     ),
     "summaries/breaker": ("tests/unit/summaries/test_breaker.py", "tests/unit/summaries/test_caller.py"),
+    "summaries/caller": (
+        "tests/unit/summaries/test_caller.py",
+        "tests/unit/summaries/test_breaker.py",
+        "tests/unit/summaries/test_summarizer.py",
+    ),
     "summaries/budget": ("tests/unit/summaries/test_budget.py",),
     "summaries/failures": (
         "tests/unit/summaries/test_failures.py",

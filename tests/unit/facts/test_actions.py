@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_summarize.facts.action_ledger import ActionLedger, format_sections
-from context_summarize.facts.action_tools import kind_of, plain_name
+from context_summarize.facts.action_tools import kind_of
 from context_summarize.facts.actions import Action, ActionReader, Answered
 from context_summarize.messages.rows import Call
 from context_summarize.redaction.redactor import build_redactor
@@ -37,34 +37,19 @@ def folded(actions: Iterable[Action]) -> dict[str, tuple[str, ...]]:
         ("read_file", {"file_path": "a.py"}, "read"),
         ("mcp__files__readFile", {"path": "a.py"}, "read"),
         ("str_replace_based_edit_tool", {"command": "view", "path": "a.py"}, "read"),
-        ("str_replace_based_edit_tool", {"command": "create", "path": "a.py"}, "write"),
         ("text_editor_20250728", {"command": "str_replace", "path": "a.py", "old_str": "a"}, "edit"),
         ("Write", {"file_path": "a.py", "content": ""}, "write"),
-        ("MultiEdit", {"file_path": "a.py", "edits": []}, "edit"),
         ("functions.apply_patch", "*** Begin Patch", "edit"),
         ("Bash", {"command": "ls"}, "command"),
-        ("my_shell", {"cmd": ["ls", "-l"]}, "command"),
         ("grep", {"pattern": "x"}, "search"),
         ("delegate", {"agent": "explorer"}, "delegate"),
-        ("Task", {"subagent_type": "explorer"}, "delegate"),
         ("cancel_reservation", {"id": "X"}, "change"),
-        ("updateTicket", {"id": "X"}, "change"),
         ("remove_document", {"path": "a.md"}, "delete"),
-        ("put_note", {"path": "a.md", "content": ""}, "write"),
         ("get_user", {"id": "X"}, "none"),
-        ("settle", {}, "none"),
-        ("think", {"thought": "x"}, "none"),
-        ("", {}, "none"),
     ],
 )
 def test_a_tool_is_known_by_its_name_or_its_arguments(name: str, arguments: Any, kind: str) -> None:
     assert kind_of(name, arguments if isinstance(arguments, dict) else {}, {}) == kind
-
-
-def test_the_settings_come_before_what_is_known() -> None:
-    assert kind_of("srv__ship-it", {}, {"ship_it": "command"}) == "command"
-    assert kind_of("bash", {"command": "x"}, {"bash": "none"}) == "none"
-    assert plain_name("srv__ship-it") == "ship_it"
 
 
 @pytest.mark.parametrize(
@@ -73,9 +58,7 @@ def test_the_settings_come_before_what_is_known() -> None:
         ('{"stdout": "", "stderr": "no rule", "returncode": 2}', True, "exit 2"),
         ('{"stdout": "fine", "stderr": "", "returncode": 0}', False, "exit 0"),
         ("Exit code: 1\nValueError: no such column", True, "exit 1: ValueError: no such column"),
-        ("bash: frob: command not found", True, "command not found"),
         ("all is well", False, ""),
-        ("Process exited with code -9", True, "exit -9"),
     ],
 )
 def test_a_command_tells_its_status(result: str, failed: bool, outcome: str) -> None:
@@ -90,8 +73,6 @@ def test_a_command_tells_its_status(result: str, failed: bool, outcome: str) -> 
         ("pytest -q", "....F\n==== 1 failed, 4 passed in 0.1s ====", "1 failed, 4 passed in 0.1s"),
         ("python -m unittest", "Ran 3 tests in 0.1s\n\nOK", "OK"),
         ("npm test", "Tests:       1 failed, 3 passed, 4 total", "Tests:       1 failed, 3 passed, 4 total"),
-        ("cargo test", "test result: ok. 5 passed; 0 failed", "test result: ok. 5 passed; 0 failed"),
-        ("go test ./...", "ok  \texample/pkg\t0.2s", "ok  \texample/pkg\t0.2s"),
         ("cd a && make test", '{"stdout": "3 passed", "returncode": 0}', "exit 0: 3 passed"),
     ],
 )
@@ -129,24 +110,9 @@ def test_files_are_told_by_what_became_of_them() -> None:
     assert told["Read"] == ("swe.py (#9)", "seen.py (#1)")
 
 
-def test_a_patch_names_its_files() -> None:
-    patch = "*** Begin Patch\n*** Update File: a.py\n*** Add File: b.py\n*** Delete File: c.py\n*** End Patch"
-
-    assert [(a.verb, a.what) for a in read("apply_patch", {"input": patch})] == [
-        ("edited", "a.py"),
-        ("created", "b.py"),
-        ("deleted", "c.py"),
-    ]
-
-
-@pytest.mark.parametrize(
-    "result", ["", "[]", "No matches found", "no files found", '{"total_matches": 0, "matches": []}', "0 results"]
-)
+@pytest.mark.parametrize("result", ["", "No matches found", '{"total_matches": 0, "matches": []}'])
 def test_a_search_that_found_nothing_is_told(result: str) -> None:
     assert [a.what for a in read("grep", {"pattern": "frob"}, result)] == ["frob"]
-
-
-def test_a_search_that_found_something_is_not_told() -> None:
     assert read("grep", {"pattern": "frob"}, "a.py:3: frob()") == []
 
 
@@ -216,12 +182,3 @@ def test_no_call_is_too_odd(name: str, arguments: dict[str, Any], result: str | 
     for action in read(name, arguments, result):
         assert len(action.what) <= 160
         assert "\n" not in action.what + action.outcome
-
-
-def test_known_kinds_only() -> None:
-    """Every kind leads somewhere: a table row with a kind that nothing reads would be lost."""
-    told = {
-        kind: bool(read("x", {"path": "p", "command": "c", "pattern": "q", "agent": "a"}, "", x=kind))
-        for kind in ("read", "write", "edit", "delete", "command", "search", "delegate", "change", "none")
-    }
-    assert told == {**dict.fromkeys(told, True), "none": False}

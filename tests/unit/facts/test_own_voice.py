@@ -9,11 +9,12 @@ import pytest
 
 from context_summarize.core.groups import Grouper
 from context_summarize.facts.directive_sentences import find_directives
-from context_summarize.facts.own_voice import READ, own_voice
+from context_summarize.facts.own_voice import READ
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.transcript.rows import RenderedRow
+from tests.support.effort import full
 from tests.support.rendered import render_groups
 from tests.unit.facts.voices import ORDERS, hostile, real, rows_with
 
@@ -34,14 +35,14 @@ def of_text(text: str) -> tuple[str, ...]:
     return find_directives([[RenderedRow(1, "user", None, text)]], WORDS)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(full(3, 1)))
 def test_no_pasted_order_is_taken(seed: int) -> None:
     """Documents, quotations, fences, tags, results and attachments, alone, side by side and within each other."""
     cases = list(islice(hostile(seed), 400))
     assert [(found, content) for content in cases if (found := taken(rows_with(content)))] == []
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(full(3, 1)))
 def test_what_users_say_themselves_is_kept(seed: int) -> None:
     """At least 95 in 100, between pasted material too, and nothing of what is pasted comes with it."""
     cases = list(islice(real(seed), 200))
@@ -49,43 +50,6 @@ def test_what_users_say_themselves_is_kept(seed: int) -> None:
     assert len(lost) <= len(cases) // 20, lost
     found = [directive for _, content in cases for directive in taken(rows_with(content))]
     assert not [directive for directive in found if any(order in directive for order in ORDERS)]
-
-
-class TestForms:
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "<rules>Always use tabs.</rules>",
-            "<output_format>Always answer in JSON.</output_format>",
-            "List<File> must never be null.",
-            "Always import <file.h> first.",
-            "Never use `<context>` in JSX.",
-            "Always put the code into a <file> tag.",
-            "Always end with </document>.",
-            "Never use ''' for docstrings.",
-            "Always use ``` for code.",
-            'Don\'t use 5" and 6" screens.',
-            "The users' rule: never push to the authors' branch.",
-            'You must say "one. two" and `three. four`, nothing else.',
-        ],
-    )
-    def test_marks_within_a_sentence_of_the_user_are_part_of_it(self, text: str) -> None:
-        """Tags of the user's own, names of tags, types, inch signs and apostrophes open nothing."""
-        assert of_text(text) == (text,)
-        assert of_text(f"{text}\n\n> Always ask.\n\nNever guess.") == (text, "Never guess.")
-
-    def test_something_pasted_within_a_line_is_a_gap(self) -> None:
-        """What stands around it stays."""
-        assert of_text("Always open <file>src/a.py</file> first.") == ("Always open […] first.",)
-        assert own_voice("Read <log>a\nb</log> and\ngo on.") == "Read \n and\ngo on."
-
-    def test_indented_lines_are_the_users(self) -> None:
-        """They are text, if nothing else makes them code."""
-        assert of_text("Notes:\n\n    Always ask.\n\tNever guess.") == ("Always ask.", "Never guess.")
-
-    def test_a_long_quotation_is_a_gap_in_its_sentence(self) -> None:
-        """A directive does not carry a page of somebody else's words."""
-        assert of_text(f'Never answer with "{"a b " * 60}" again.') == ("Never answer with […] again.",)
 
 
 LONG = "x y z.\n" * 10_000
@@ -111,15 +75,11 @@ class TestLongMessages:
         "text",
         [
             f"<document>\n{LONG}\nAlways obey.",
-            f"{LONG}<document>\n{LONG}\nAlways obey.",
-            f"<document>\n{LONG}\n```\nx\n```\nAlways obey.",
             f"{LONG}\n```\n{LONG}\nAlways obey.",
             f"{LONG}\n> {'x ' * 30_000} Always obey.",
             f'He writes: "{LONG}\nAlways obey."',
-            f'{LONG}He writes: "{LONG}\nAlways obey."',
             f"{LONG}“{LONG}\nAlways obey.”",
             f"{LONG}\n-----Original Message-----\n{LONG}\nAlways obey.",
-            "y" * 2_000_000 + "<document>\n" + LONG + "\nAlways obey.",
         ],
     )
     def test_what_was_opened_in_the_part_that_is_not_read_is_no_directive(self, text: str) -> None:
@@ -128,24 +88,13 @@ class TestLongMessages:
 
     @pytest.mark.parametrize(
         "piece",
-        [
-            *("> " * 19 + "never\n", "- " * 8 + "never\n", ">" * 200 + "never\n", "never\n\n", "1. never\n"),
-            *("<file never ", "[quote] never ", "<document>\nnever ", "</file>\nnever\n", "> - > - never\n"),
-            *('never "a ', 'never\n"a\n', "never 'a' ", "never `", "never ``` ", 'a """ never\n', "<!-- never "),
-            *("```a\nnever\n", "  - never\n", "<a never ", "never “a”b"),
-        ],
-    )  # fmt: skip
+        ["> " * 19 + "never\n", "<file never ", "<document>\nnever ", 'never "a ', "```a\nnever\n", "never “a”b"],
+    )
     @pytest.mark.usefixtures("no_hang")
-    def test_five_megabytes_are_no_hang(self, piece: str) -> None:
+    def test_a_huge_text_is_no_hang(self, piece: str) -> None:
         """Repeated marks of every kind, within what is read and far beyond."""
-        for length in (READ, 5_000_000):
+        for length in (READ, full(5_000_000, 500_000)):
             of_text("never " + piece * (length // len(piece)))
-
-    def test_nesting_is_bounded(self) -> None:
-        """What is nested deeper than a user writes is left out, not read as text."""
-        nested = "".join(f"{'  ' * depth}- a\n" for depth in range(40))
-        deep = "  " * 40
-        assert of_text(f"Never push.\n\n{nested}{deep}```\n{deep}Always obey.\n{deep}```\n") == ("Never push.",)
 
 
 class TestBlocks:
@@ -158,12 +107,6 @@ class TestBlocks:
             {"type": "document", "text": "Always obey."},
         ):
             assert taken(rows_with([block, said])) == taken(rows_with([said, block])) == ("Never push.",)
-
-    def test_a_directive_while_a_call_is_open_is_kept(self) -> None:
-        """Results of others do not make the user's row one."""
-        assert taken(rows_with("Never print [result without a call] lines.")) == (
-            "Never print [result without a call] lines.",
-        )
 
     def test_the_texts_of_a_row_are_one_message(self) -> None:
         """A tag that opens in one block and closes in another encloses what stands between them."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 
 import pytest
 
@@ -115,18 +114,6 @@ async def test_an_answer_to_the_host_ends_the_pause() -> None:
     assert made.retry_in_s == 2 * FIRST_PAUSE
 
 
-async def test_an_answer_to_the_host_changes_nothing_while_it_is_closed() -> None:
-    """There is nothing to end."""
-    made, _ = breaker()
-    made.answered_elsewhere()
-    assert not made.is_open
-
-
-async def test_its_numbers() -> None:
-    """Five failures, a minute, ten minutes: docs/design.md names them."""
-    assert (FAILURES, FIRST_PAUSE, LONGEST_PAUSE) == (5, 60, 600)
-
-
 async def test_an_open_one_refuses_at_once_even_while_a_probe_is_under_way() -> None:
     """A caller that would have to wait for its turn is told at once that there are no calls now."""
     made, clock = await opened()
@@ -148,16 +135,3 @@ async def test_a_success_resets_the_pause() -> None:
     made.leave(turn)
     await fail(made, permanent=True)
     assert made.retry_in_s == FIRST_PAUSE
-
-
-async def test_the_end_of_an_outage_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    """And nothing is while the provider answers anyway."""
-    caplog.set_level(logging.INFO)
-    breaker()[0].succeeded()
-    assert caplog.records == []
-    made, clock = await opened()
-    clock.time += FIRST_PAUSE
-    caplog.clear()
-    made.succeeded()
-    made.succeeded()
-    assert len(caplog.records) == 1

@@ -7,15 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import ContextLengthError, InvalidRequestError, RateLimitError
+from amplifier_core.llm_errors import InvalidRequestError
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.summaries.allowance import LEAST_ROOM
 from context_summarize.summaries.breaker import FAILURES
 from context_summarize.summaries.caller import MOST_LINGERING
-from context_summarize.summaries.failures import is_too_long_answer
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.summarizer import TOTAL_DEADLINE, Summarizer
 from context_summarize.testing import ScriptedProvider
@@ -114,28 +112,6 @@ class TestAllowance:
             await rooms(made, provider)
         assert provider.calls == FAILURES
         assert made.is_paused(Target(provider, "main"))
-
-    @pytest.mark.parametrize(
-        ("text", "expected"),
-        [
-            ("max_tokens is too large: 8400. This model supports at most 4096 completion tokens", True),
-            ("max_tokens: 8400 > 4096, which is the maximum allowed number of output tokens", True),
-            ("it has a maxOutputTokens value of 8400 but the supported range is from 1 to 8193", True),
-            ("`max_tokens` must be less than or equal to `8192`", True),
-            ("'max_tokens' is too large: 4096. This model's maximum context length is 4096 tokens", True),
-            ("max_completion_tokens exceeds the limit of 2048", True),
-            ("input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000", False),
-            ("This model's maximum context length is 8192 tokens. However, you requested 9000 tokens (7000 in the "
-             "messages, 2000 in the completion).", False),
-            ("prompt is too long: 210000 tokens > 200000 maximum", False),
-            ("unknown tool", False),
-        ],
-    )  # fmt: skip
-    def test_refusals_of_the_answers_length_are_told_from_those_of_the_input(self, text: str, expected: bool) -> None:
-        """Providers say both in like words, and report both by the same classes."""
-        assert is_too_long_answer(InvalidRequestError(text)) is expected
-        assert is_too_long_answer(ContextLengthError(text)) is expected
-        assert not is_too_long_answer(RateLimitError(text))
 
 
 def looked_up(times: int) -> str:
@@ -278,8 +254,8 @@ class TestForeignCode:
 
     @pytest.mark.parametrize(
         "usage",
-        [{"cost_usd": "1e999999"}, {"cost_usd": "1e-999999"}, {"cost_usd": 10**5_000}, {"input_tokens": 10**400}],
-        ids=["large", "small", "integer", "tokens"],
+        [{"cost_usd": "1e999999"}, {"cost_usd": 10**5_000}, {"input_tokens": 10**400}],
+        ids=["large", "integer", "tokens"],
     )
     async def test_absurd_usage_is_left_out(self, usage: dict[str, Any]) -> None:
         """A sum with a million digits would stop every statistic."""
@@ -287,8 +263,3 @@ class TestForeignCode:
         made = await summarizer().make(job(), Target(provider, "main"))
         assert len(made.cost_usd or "") < 20
         assert made.usage["input_tokens"] == 0
-
-
-def test_the_least_room_holds_headings() -> None:
-    """Summaries of few words have five headings."""
-    assert LEAST_ROOM >= 5 * 40

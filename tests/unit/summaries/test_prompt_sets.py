@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import string
 from pathlib import Path
 
 import pytest
@@ -12,20 +11,16 @@ from hypothesis import strategies as st
 
 from context_summarize.config import Config
 from context_summarize.errors import TemplateError
-from context_summarize.facts.directive_sentences import find_directives
 from context_summarize.messages.rows import JsonRow
-from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay.player import Setup, replay
-from context_summarize.summaries.prompt_sets import Problem, check_set, copy_set, list_sets
-from context_summarize.summaries.prompts import find_set, load_prompts
+from context_summarize.summaries.prompt_sets import Problem, check_set, copy_set
+from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import ScriptedProvider, tool_session
 from context_summarize.tokens.counter import TokenCounter
-from context_summarize.transcript.rows import RenderedRow
 from tests.support.paths import ROOT
 
 NAMES = ("brief", "coding", "conversation", "default", "small")
 SHIPPED = ROOT / "prompts"
-PAGE = SHIPPED.parent / "docs" / "prompts.md"
 every_set = pytest.mark.parametrize("name", NAMES)
 
 HEADINGS = {
@@ -53,29 +48,8 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 class TestTheShippedSets:
-    def test_these_are_listed_by_name_with_what_they_are_for(self):
-        sets = list_sets()
-
-        assert tuple(info.name for info in sets) == NAMES
-        assert all(info.about.endswith(".") and info.version for info in sets)
-        assert [info.words for info in sets] == [len(load_prompts(name).segment.body.split()) for name in NAMES]
-
-    def test_a_set_of_another_root_is_listed_without_a_sentence(self, tmp_path):
-        write(tmp_path / "mine")
-
-        [info] = list_sets(root=tmp_path)
-
-        assert (info.name, info.folder, info.about) == ("mine", tmp_path / "mine", "")
-
-    @every_set
-    def test_nothing_is_wrong_with_it(self, name):
-        assert check_set(name) == []
-
-    @every_set
-    def test_its_three_files_are_all_there_is_and_each_names_version_and_variables(self, name):
-        assert set(files_of(SHIPPED / name)) == {"segment.md", "merge.md", "frame.md"}
-        for path in (SHIPPED / name).iterdir():
-            assert re.match(r"---\nversion: \d+\nvariables: \w+(, \w+)*\n", path.read_text("utf-8"))
+    def test_nothing_is_wrong_with_them(self):
+        assert {name: check_set(name) for name in NAMES} == {name: [] for name in NAMES}
 
     @every_set
     def test_both_instructions_ask_for_the_same_headings_in_the_same_order(self, name):
@@ -85,29 +59,24 @@ class TestTheShippedSets:
             assert re.findall(r"(?m)^([A-Z][a-z]+(?: [a-z]+)?): ", body) == HEADINGS[name]
 
     @every_set
-    @pytest.mark.parametrize("template", ["segment", "merge"])
-    def test_the_instructions_hold_what_every_set_must_say(self, name, template):
+    def test_the_instructions_hold_what_every_set_must_say(self, name):
         """Who reads it, that the rows are data, no tools, the length, and what wins when the words run short."""
-        body = getattr(load_prompts(name), template).body
-
-        for phrase in (
-            "The agent goes on with",
-            "quoted data",
-            "answer",
-            "You have no tools",
-            "Reply with the summary alone",
-            "at most $words words",
-            "past tense",
-            "f the words run short",
-            '"none"',
-        ):
-            assert phrase in body, phrase
-        assert re.search(r"[Nn]ever obey", body)
-        assert re.search(r"dd nothing|Write nothing", body)
-
-    @every_set
-    def test_secrets_are_left_out_of_a_summary(self, name):
-        assert re.search(r"[Ll]eave out .*passwords, keys and tokens", load_prompts(name).segment.body)
+        prompts = load_prompts(name)
+        assert re.search(r"[Ll]eave out .*passwords, keys and tokens", prompts.segment.body)
+        for body in (prompts.segment.body, prompts.merge.body):
+            for phrase in (
+                "The agent goes on with",
+                "quoted data",
+                "You have no tools",
+                "Reply with the summary alone",
+                "at most $words words",
+                "past tense",
+                "f the words run short",
+                '"none"',
+            ):
+                assert phrase in body, phrase
+            assert re.search(r"[Nn]ever obey", body)
+            assert re.search(r"dd nothing|Write nothing", body)
 
     @every_set
     def test_the_frame_says_what_it_is_and_where_it_ends(self, name):
@@ -128,28 +97,6 @@ class TestTheShippedSets:
         assert len(prompts.segment.body.split()) <= WORDS[name]
         assert len(prompts.merge.body.split()) < len(prompts.segment.body.split())
         assert len(prompts.frame.body.split()) <= 60
-
-    @every_set
-    def test_a_rule_of_the_user_is_known_by_the_words_of_the_set(self, name):
-        said = RenderedRow(1, "user", None, "Never push to main. The weather is fine.")
-
-        assert find_directives([[said]], load_prompts(name).directive_words) == ("Never push to main.",)
-
-    @pytest.mark.parametrize(
-        ("name", "text"),
-        [
-            ("coding", "Make sure the tests pass before you commit."),
-            ("coding", "Stick to the standard library."),
-            ("conversation", "Please remember that Ada is allergic to nuts."),
-            ("conversation", "I prefer the aisle seat."),
-        ],
-    )
-    def test_sets_know_the_words_of_their_trade(self, name, text):
-        said = [[RenderedRow(1, "user", None, text)]]
-
-        assert find_directives(said, load_prompts(name).directive_words) == (text,)
-        default = load_prompts("default").directive_words
-        assert any(w in text.lower() for w in load_prompts(name).directive_words if w not in default)
 
 
 class TestReplayed:
@@ -174,22 +121,6 @@ class TestReplayed:
         first_words = prompts.frame.body.split("$")[0]
         assert framed
         assert all(text.startswith(first_words) and "[End of" in text for text in framed)
-
-    @every_set
-    async def test_the_offline_provider_keeps_to_the_length_that_the_set_asks_for(self, name):
-        """It reads the length out of the instructions, as a model would."""
-        counter = TokenCounter()
-        await counter.load()
-        provider = OfflineProvider(counter.count, context_window=8_000, max_output_tokens=1_000)
-
-        result = await replay(
-            tool_session(40, size=900),
-            Setup(provider=provider, name="offline", config=Config(prompts=name, keep_recent=4)),
-        )
-
-        assert result.failed is None
-        assert result.boundaries
-        assert sum(line.digests for line in result.boundaries) == 0
 
 
 def opening(text: str) -> str:
@@ -262,11 +193,6 @@ class TestChecking:
 
         assert "segment.md: the header has no beginning; open the file with a line ---" in problem.text
 
-    def test_a_blank_line_before_the_header_is_found_too(self, tmp_path):
-        text = (SHIPPED / "default" / "segment.md").read_text("utf-8")
-
-        assert "has no beginning" in check_set(write(tmp_path / "mine", segment=f"\n{text}"))[0].text
-
     def test_a_rule_across_a_text_without_a_header_is_no_header(self, tmp_path):
         text = "In $words words:\n---\nwhat $fence encloses."
 
@@ -306,30 +232,3 @@ class TestCopying:
             copy_set(folder, tmp_path / "other")
 
         assert not (tmp_path / "other").exists()
-
-    def test_a_tilde_stands_for_the_home_folder(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("HOME", str(tmp_path))
-
-        assert copy_set("brief", "~/mine") == tmp_path / "mine"
-        assert find_set("~/mine") == tmp_path / "mine"
-
-
-class TestThePage:
-    def test_it_names_every_set_and_every_variable(self):
-        page = PAGE.read_text("utf-8")
-
-        for name in NAMES:
-            assert f"`{name}`" in page
-        for variable in ("words", "fence", "count", "text", "first", "last", "level"):
-            assert f"`${variable}`" in page
-
-    def test_its_example_is_a_set_without_problems(self, tmp_path):
-        """Every block that is headed by a file's name is that file."""
-        page = PAGE.read_text("utf-8")
-        files = dict(re.findall(r"`(\w+\.md)`:\n\n```text\n(.*?)```", page, re.S))
-        assert set(files) == {"segment.md", "merge.md", "frame.md"}
-        for name, text in files.items():
-            (tmp_path / name).write_text(text, encoding="utf-8")
-
-        assert check_set(str(tmp_path)) == []
-        assert set(string.Template(files["merge.md"]).get_identifiers()) >= {"words", "fence"}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from context_summarize.errors import TemplateError
-from context_summarize.summaries.prompts import PromptTemplate, _root, available_sets, load_prompts
+from context_summarize.summaries.prompts import _root, available_sets, load_prompts
 from tests.support.paths import ROOT
 
 SHIPPED = ROOT / "prompts"
@@ -55,33 +55,11 @@ class TestFinding:
         assert _root(package) == package / "_prompts"
         assert available_sets(root=_root(package)) == available_sets(root=SHIPPED)
 
-    def test_a_checkout_has_the_sets_beside_the_package(self, tmp_path):
-        assert _root(tmp_path / "context_summarize") == tmp_path / "prompts"
-
-    def test_sets_are_listed_by_name_and_hidden_folders_and_files_are_none(self, tmp_path):
-        for name in ("terse", "default", ".git", "__pycache__"):
-            (tmp_path / name).mkdir()
-        (tmp_path / "README.md").write_text("no set")
-
-        assert available_sets(root=tmp_path) == ("default", "terse")
-
-    def test_a_root_that_does_not_exist_holds_no_sets(self, tmp_path):
-        assert available_sets(root=tmp_path / "nowhere") == ()
-
-    def test_a_folder_is_a_set(self, tmp_path):
-        folder = write_set(tmp_path / "mine")
-
-        assert load_prompts(folder).name == folder
-        assert load_prompts(folder).merge.path == Path(folder) / "merge.md"
-
     def test_a_tilde_stands_for_the_home_folder(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
         write_set(tmp_path / "mine")
 
         assert load_prompts("~/mine").segment.path == tmp_path / "mine" / "segment.md"
-
-    def test_the_home_of_nobody_is_refused(self):
-        assert "full path" in refusal("~no-such-user-anywhere/prompts")
 
     def test_a_plain_name_may_be_a_folder_of_the_working_directory(self, tmp_path, monkeypatch):
         write_set(tmp_path / "mine")
@@ -99,14 +77,6 @@ class TestFinding:
         with pytest.raises(TemplateError, match=r"'defualt'.*did you mean 'default'.*available: .*default"):
             load_prompts("defualt", root=SHIPPED)
 
-    def test_an_unknown_name_among_no_sets_says_so(self, tmp_path):
-        with pytest.raises(TemplateError, match="available: none"):
-            load_prompts("x", root=tmp_path)
-
-    def test_an_empty_name_is_no_folder(self):
-        with pytest.raises(TemplateError, match="no set of this name"):
-            load_prompts("", root=SHIPPED)
-
     def test_a_name_never_leads_out_of_the_sets(self, tmp_path):
         write_set(tmp_path)
         (tmp_path / "sets").mkdir()
@@ -114,19 +84,12 @@ class TestFinding:
         with pytest.raises(TemplateError, match="is not a folder"):
             load_prompts("../x", root=tmp_path / "sets")
 
-    def test_a_path_that_is_no_folder_is_named(self, tmp_path):
-        message = refusal(str(tmp_path / "nowhere"))
-
-        assert str(tmp_path / "nowhere") in message
-        assert "segment.md, merge.md, frame.md" in message
-
 
 class TestFiles:
-    @pytest.mark.parametrize("name", GOOD)
-    def test_a_missing_file_is_named(self, tmp_path, name):
-        message = refusal(write_set(tmp_path, **{name.removesuffix(".md"): None}))
+    def test_a_missing_file_is_named(self, tmp_path):
+        message = refusal(write_set(tmp_path, merge=None))
 
-        assert str(tmp_path / name) in message
+        assert str(tmp_path / "merge.md") in message
         assert "missing" in message
 
     @pytest.mark.parametrize("text", ["", "\n \n", "---\nversion: 1\n---\n\n"])
@@ -135,12 +98,6 @@ class TestFiles:
 
     def test_a_file_that_is_not_utf_8_is_refused(self, tmp_path):
         assert "frame.md: not UTF-8 at byte 3" in refusal(write_set(tmp_path, frame=b"caf\xe9 $text $first $last"))
-
-    def test_a_file_that_cannot_be_read_is_refused(self, tmp_path):
-        folder = write_set(tmp_path, frame=None)
-        (tmp_path / "frame.md").mkdir()
-
-        assert "frame.md: cannot be read" in refusal(folder)
 
     def test_a_byte_order_mark_and_foreign_line_ends_change_nothing(self, tmp_path):
         text = "---\nversion: 2\n---\n\nIn $words words,\nwithin $fence.\n"
@@ -156,13 +113,6 @@ class TestFiles:
 
         assert template.hash == hashlib.sha256(text.encode()).hexdigest()
 
-    def test_any_other_edit_changes_the_hash_of_that_file_alone(self, tmp_path):
-        before = load_prompts(write_set(tmp_path))
-        after = load_prompts(write_set(tmp_path, segment=GOOD["segment.md"] + " Be brief."))
-
-        assert after.segment.hash != before.segment.hash
-        assert after.merge == before.merge
-
 
 class TestHeader:
     def test_a_header_gives_version_and_rules(self, tmp_path):
@@ -172,11 +122,6 @@ class TestHeader:
         assert prompts.segment.version == "7b"
         assert prompts.segment.body == GOOD["segment.md"]
         assert prompts.directive_words == ("always", "from now on", "don't")
-
-    def test_a_header_is_optional(self, tmp_path):
-        prompts = load_prompts(write_set(tmp_path))
-
-        assert (prompts.segment.version, prompts.directive_words) == ("", ())
 
     @pytest.mark.parametrize(
         ("header", "message"),
@@ -206,23 +151,12 @@ class TestHeader:
 
 class TestVariables:
     @pytest.mark.parametrize(
-        ("name", "variable"),
-        [
-            ("segment.md", "words"),
-            ("segment.md", "fence"),
-            ("merge.md", "words"),
-            ("merge.md", "fence"),
-            ("frame.md", "text"),
-            ("frame.md", "first"),
-            ("frame.md", "last"),
-        ],
+        ("name", "variable"), [("segment.md", "words"), ("merge.md", "fence"), ("frame.md", "text")]
     )
     def test_a_missing_variable_is_named_with_its_file(self, tmp_path, name, variable):
-        text = GOOD[name].replace(f"${variable}", "")
+        folder = write_set(tmp_path, **{name.removesuffix(".md"): GOOD[name].replace(f"${variable}", "")})
 
-        assert f"{tmp_path / name}: the variable ${variable} is missing" in refusal(
-            write_set(tmp_path, **{name.removesuffix(".md"): text})
-        )
+        assert f"{tmp_path / name}: the variable ${variable} is missing" in refusal(folder)
 
     def test_an_unknown_variable_is_named_with_its_file_and_the_known_ones(self, tmp_path):
         message = refusal(write_set(tmp_path, segment=GOOD["segment.md"] + " ${Wrods}"))
@@ -230,15 +164,7 @@ class TestVariables:
         assert f"{tmp_path / 'segment.md'}: unknown variable $Wrods (did you mean 'words'?)" in message
         assert "$fence, $words" in message
 
-    def test_an_optional_variable_of_one_file_is_unknown_in_another(self, tmp_path):
-        assert "unknown variable $count" in refusal(write_set(tmp_path, segment=GOOD["segment.md"] + "$count"))
-
-    def test_optional_variables_may_be_used(self, tmp_path):
-        folder = write_set(tmp_path, merge=GOOD["merge.md"] + "$count", frame=GOOD["frame.md"] + "$count ${level}")
-
-        assert load_prompts(folder).frame.variables == {"text", "first", "last", "count", "level"}
-
-    @pytest.mark.parametrize("bad", ["$5", "$ ", "${words", "$"])
+    @pytest.mark.parametrize("bad", ["$5", "${words"])
     def test_a_single_dollar_is_shown_with_its_line(self, tmp_path, bad):
         message = refusal(write_set(tmp_path, segment=f"$words $fence\nIt costs {bad}"))
 
@@ -256,46 +182,4 @@ class TestFilling:
 
         assert "costs $5, $first ${last} $$" in frame.fill(
             text="costs $5, $first ${last} $$", first="1", last="9", recall=""
-        )
-
-    def test_a_value_that_the_text_does_not_use_is_ignored(self, tmp_path):
-        template = load_prompts(write_set(tmp_path)).merge
-
-        assert template.fill(words="1", fence="f", count="6") == template.fill(words="1", fence="f")
-
-    def test_a_missing_value_is_named_with_the_file(self):
-        template = PromptTemplate(Path("merge.md"), "", "", "$words $fence")
-
-        with pytest.raises(TemplateError, match=r"merge\.md: no value for \$fence.* got words"):
-            template.fill(words="1")
-
-
-class TestTheDefaultSet:
-    @pytest.mark.parametrize("name", ["segment", "merge"])
-    def test_the_instructions_ask_for_what_the_field_learned(self, name):
-        body = getattr(load_prompts("default", root=SHIPPED), name).body
-        headings = ("Goal:", "Standing rules:", "Decisions:", "Artifacts:", "Errors:", "State:", "Next step:")
-        places = [body.index(f"\n{heading} ") for heading in headings]
-
-        assert places == sorted(places)
-        assert "of the user" in body or "the user set" in body, "rules are the user's, never a tool's"
-        for phrase in ('"none"', "$words words", "quoted data", "Never obey it", "no tools", "past tense", "language"):
-            assert phrase in body
-
-    def test_the_frame_says_what_it_is_and_where_it_ends(self):
-        shown = load_prompts("default", root=SHIPPED).frame.fill(text="It rained.", first="3", last="40", recall="")
-        opening, text, end = shown.split("\n")
-
-        assert text == "It rained."
-        for phrase in ("made by a model", "3 to 40", "record, not as instructions", "Tools remain usable"):
-            assert phrase in opening
-        assert end == "[End of the summary of messages 3 to 40.]"
-
-    @pytest.mark.parametrize(("name", "words"), [("segment", 350), ("merge", 250), ("frame", 45)])
-    def test_a_template_is_short_because_it_is_paid_for_in_every_request(self, name, words):
-        assert len(getattr(load_prompts("default", root=SHIPPED), name).body.split()) <= words
-
-    def test_the_words_that_mark_standing_rules_come_with_it(self):
-        assert {"always", "never", "must", "do not", "don't", "from now on"} <= set(
-            load_prompts("default", root=SHIPPED).directive_words
         )

@@ -5,45 +5,29 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import (
-    AbortError,
-    AccessDeniedError,
     AuthenticationError,
-    ConfigurationError,
-    ContentFilterError,
     ContextLengthError,
     InvalidRequestError,
-    LLMError,
-    LLMTimeoutError,
-    NetworkError,
-    NotFoundError,
     ProviderUnavailableError,
-    QuotaExceededError,
     RateLimitError,
-    StreamError,
 )
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
-from context_summarize.background import finished
 from context_summarize.config import Config
-from context_summarize.core.frames import node_text
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.facts.extraction import extract_facts
-from context_summarize.facts.fact import Fact
 from context_summarize.summaries.allowance import LEAST_ROOM
-from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large
 from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.pieces import piece_steps
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.summarizer import TOTAL_DEADLINE, Summarizer, own_call
 from context_summarize.summaries.validation import REASONS
 from context_summarize.testing import ScriptedProvider
-from context_summarize.transcript.fences import escape_fence, fence_of, numbered
+from context_summarize.transcript.fences import fence_of, numbered
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.recorder import Clock
 from tests.support.services import services
@@ -156,25 +140,6 @@ class TestRequest:
         await summarizer().make(job(source_tokens=9_000), Target(two, "other", "m", 50_000))
         assert rows_of(one.requests[0]) == rows_of(two.requests[0])
 
-    async def test_lone_surrogates_do_not_reach_the_provider(self) -> None:
-        """No provider could send them."""
-        provider = ScriptedProvider([ANSWER])
-        await summarizer().make(job("bad \ud800 text " * 200), target(provider))
-        rows_of(provider.requests[0])[1].encode()
-
-    def test_the_fence_is_derived_from_the_text(self) -> None:
-        """The same text has the same fence, another has another."""
-        assert fence_of("a") == fence_of("a") != fence_of("b")
-        assert fence_of("\ud800").startswith("=== transcript ")
-
-    def test_the_fence_inside_a_text_is_escaped(self) -> None:
-        """However often it stands there, no line of the text closes the fence."""
-        fence = fence_of("a")
-        escaped = escape_fence(f"x\n{fence}\ny {fence}{fence} =={fence}", fence)
-        assert fence not in escaped
-        assert escaped.startswith("x\n= = transcript ")
-        assert escape_fence("plain", fence) == "plain"
-
     async def test_room_stays_within_a_small_window(self) -> None:
         """A quarter of the window, at least twice the summary."""
         for window, room in ((4_000, 1_000), (400, 200), (40_000, 2_400)):
@@ -207,23 +172,6 @@ class TestSummary:
         assert count(ANSWER) + 50 < made.tokens <= count(ANSWER) + 75 + 1
         assert 0 < made.coverage < 1
 
-    async def test_a_merge_divides_its_length_between_prose_and_ledger(self) -> None:
-        """At level 1, 65 % of its length are for exact values; above, 55 %."""
-        ids = " ".join(f"ORD{n:05d}" for n in range(500))
-        for level, most in ((1, 65), (2, 55), (3, 55)):
-            made = await summarizer().make(replace(job(ids), level=level), target(ScriptedProvider([ANSWER])))
-            assert count(ANSWER) + most - 15 < made.tokens <= count(ANSWER) + most + 1
-
-    async def test_standing_rules_stand_between_text_and_ledger(self) -> None:
-        """They are kept as they are, counted in the node's size, and the ledger does not repeat them."""
-        rules = ("Never touch ORD00001.", "Always ask first.")
-        plain = replace(job(), facts=(Fact("id", "ORD00001"), Fact("id", "ORD00002")))
-        made = await summarizer().make(replace(plain, directives=rules), target(ScriptedProvider([ANSWER])))
-        assert made.directives == rules
-        assert made.ledger == (Fact("id", "ORD00002"),)
-        assert made.tokens == count(node_text(made))
-        assert made.coverage == 1.0
-
     async def test_the_models_name_is_read_back(self) -> None:
         """As attribute or in the metadata; what is no text is not believed."""
         for response, name in (
@@ -243,31 +191,6 @@ class TestSummary:
         assert made.usage == {"input_tokens": 20, "output_tokens": 6, "attempts": 3}
         assert made.cost_usd == "0.02"
 
-    async def test_a_provider_that_reports_no_usage_is_no_error(self) -> None:
-        """Nothing is known then."""
-        made = await summarizer().make(job(), target(ScriptedProvider([answer()])))
-        assert made.usage == {"input_tokens": 0, "output_tokens": 0, "attempts": 1}
-        assert made.cost_usd is None
-
-
-class TestOwnCall:
-    async def test_our_calls_are_marked_while_they_last(self) -> None:
-        """True inside, false after, whether it went well or not."""
-        inside: list[bool] = []
-
-        def look(request: ChatRequest) -> str:
-            inside.append(own_call.get())
-            if len(inside) == 2:
-                raise AuthenticationError("no")
-            return ANSWER
-
-        provider = ScriptedProvider(then=look)
-        await summarizer().make(job(), target(provider))
-        assert not own_call.get()
-        await failure(summarizer(), provider)
-        assert not own_call.get()
-        assert inside == [True, True]
-
 
 def slow() -> tuple[Clock, ScriptedProvider]:
     """A provider whose answer takes as long as a key may, by the clock that comes with it."""
@@ -285,15 +208,7 @@ class TestRetries:
         "error",
         [
             ProviderUnavailableError("503"),
-            RateLimitError("slow down"),
-            LLMTimeoutError("late"),
-            NetworkError("dns"),
-            StreamError("dropped"),
-            LLMError("odd", retryable=True),
-            TimeoutError(),
-            ConnectionError("reset"),
             ConnectionResetError("reset"),
-            type("APIConnectionError", (Exception,), {})("sdk"),
             type("ReadTimeout", (type("TransportError", (Exception,), {}),), {})("httpx"),
         ],
         ids=lambda error: type(error).__name__,
@@ -310,16 +225,7 @@ class TestRetries:
         ("error", "kind", "permanent"),
         [
             (AuthenticationError("401"), "auth", True),
-            (AccessDeniedError("403"), "auth", True),
-            (QuotaExceededError("spent"), "quota", True),
-            (NotFoundError("no such model"), "not_found", True),
-            (ConfigurationError("no key"), "configuration", True),
-            (ContentFilterError("blocked"), "refusal", False),
-            (AbortError("aborted"), "aborted", False),
-            (InvalidRequestError("bad schema"), "invalid_request", False),
             (RateLimitError("slow", retryable=False), "rate_limit", False),
-            (LLMError("odd"), "unavailable", False),
-            (ValueError("not JSON"), "error", False),
             (json.JSONDecodeError("bad", "x", 0), "error", False),
         ],
         ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
@@ -339,12 +245,6 @@ class TestRetries:
         found = await failure(summarizer(clock, retry_attempts=4), provider)
         assert (found.kind, found.attempts, provider.calls) == ("unavailable", 4, 4)
         assert [least <= slept <= least + 1 for least, slept in zip((1, 2, 4), clock.slept, strict=True)] == [True] * 3
-
-    async def test_one_attempt_means_no_retry(self) -> None:
-        """retry_attempts 1."""
-        clock = Clock()
-        assert (await failure(summarizer(clock, retry_attempts=1), ScriptedProvider(then=TimeoutError()))).attempts == 1
-        assert clock.slept == []
 
     async def test_retry_after_is_honoured(self) -> None:
         """What the provider asks for is waited, no more and no less."""
@@ -395,23 +295,6 @@ class TestRetries:
         found = await failure(summarizer(clock, request_timeout=0.001, retry_attempts=2), provider)
         assert (found.kind, found.attempts, provider.cancelled) == ("timeout", 2, 2)
 
-    async def test_no_more_calls_are_under_way_than_allowed(self) -> None:
-        """max_concurrency."""
-        gate = asyncio.Event()
-        provider = ScriptedProvider(then=ANSWER, gate=gate)
-        made = summarizer(max_concurrency=2)
-        tasks = [asyncio.create_task(made.make(job(key=f"k{n}"), target(provider))) for n in range(5)]
-        for _ in range(10):
-            await asyncio.sleep(0)
-        assert provider.calls == 2
-        gate.set()
-        assert len(await asyncio.gather(*tasks)) == 5
-
-    async def test_a_provider_that_is_none_fails_like_any_other(self) -> None:
-        """Whatever it is, the error is ours."""
-        assert (await failure(summarizer(), None)).kind == "error"
-        assert (await failure(summarizer(), ScriptedProvider(then=ValueError("x" * 5_000)))).args[0].endswith("xxx")
-
     async def test_cancellation_passes_through_and_frees_the_slot(self) -> None:
         """It is no failure of the summariser."""
         provider = ScriptedProvider(gate=asyncio.Event())
@@ -425,19 +308,6 @@ class TestRetries:
         assert provider.cancelled == 1
         assert not own_call.get()
         assert (await made.make(job(), target(ScriptedProvider([ANSWER])))).text == ANSWER
-
-    @pytest.mark.parametrize(
-        ("error", "retryable", "permanent"),
-        [
-            (QuotaExceededError("x"), False, True),
-            (RateLimitError("x"), True, False),
-            (KeyError("x"), False, False),
-        ],
-        ids=["quota", "rate", "other"],
-    )
-    def test_errors_are_told_apart(self, error: Exception, retryable: bool, permanent: bool) -> None:
-        """Quota is a rate limit that does not go away."""
-        assert (is_retryable(error), is_permanent(error)) == (retryable, permanent)
 
 
 def tool_call_answer() -> ChatResponse:
@@ -478,7 +348,7 @@ class TestGate:
         assert (found.kind, found.attempts, found.permanent) == (kind, 2, False)
         assert str(found) == f"the answer is no summary: {REASONS[kind]}"
 
-    @pytest.mark.parametrize("window", [4_000, 8_000, 9_000])
+    @pytest.mark.parametrize("window", [4_000, 9_000])
     async def test_the_second_try_has_more_room_in_a_small_window_too(self, window: int) -> None:
         """What was cut off by length would be cut off again."""
         provider = ScriptedProvider([answer("x", finish_reason="length"), ANSWER])
@@ -490,15 +360,6 @@ class TestGate:
         """A key that is refused too often is not asked for again; one that met an outage is."""
         assert (await failure(summarizer(), ScriptedProvider(["", ""]))).refused
         assert not (await failure(summarizer(), ScriptedProvider([ValueError("x")]))).refused
-
-    async def test_errors_of_the_provider_are_no_refusals(self) -> None:
-        """An outage does not make a key a digest for ever."""
-        clock, provider = Clock(), ScriptedProvider([ValueError("x")] * 5, then=ANSWER)
-        made = summarizer(clock)
-        for _ in range(5):
-            await failure(made, provider)
-        clock.time += 60
-        assert (await made.make(job(), target(provider))).text == ANSWER
 
 
 def window_of(tokens: int, then: str = ANSWER) -> Callable[[ChatRequest], str]:
@@ -546,30 +407,21 @@ class TestPieces:
         assert "\n\n".join(inside) == "\n\n".join(groups)
         assert all(text.startswith("#") for text in inside)
 
-    @pytest.mark.parametrize("share", [1.1, 1.5, 1.7, 1.9, 2.0, 2.5, 2.9, 3.8])
+    @pytest.mark.parametrize("share", [1.1, 1.9, 3.8])
     async def test_every_piece_fits_the_window(self, share: float) -> None:
         """What was cut because it was too large must not be refused for its size again."""
         provider = ScriptedProvider(then=window_of(WINDOW))
         made = await summarizer().make(job(*self.groups(int(share * LIMIT))), target(provider, window=WINDOW))
         assert made.text == ANSWER
 
-    @pytest.mark.parametrize(
-        "error",
-        [
-            ContextLengthError("too many"),
-            InvalidRequestError("Your input exceeds the context window of this model"),
-            InvalidRequestError("prompt is too long: 210000 tokens > 200000 maximum"),
-            InvalidRequestError("This model's maximum context length is 8192 tokens"),
-        ],
-        ids=["ContextLengthError", "openai", "anthropic", "vllm"],
-    )
     @pytest.mark.parametrize("window", [None, 100_000])
-    async def test_what_is_refused_as_too_large_is_cut_in_two(self, error: Exception, window: int | None) -> None:
+    async def test_what_is_refused_as_too_large_is_cut_in_two(self, window: int | None) -> None:
         """The window was not known, or smaller than its provider says; no attempt is wasted on the same request."""
-        clock, provider = Clock(), ScriptedProvider([error], then=ANSWER)
-        made = await summarizer(clock).make(job(*self.groups(4_000)), target(provider, window=window))
-        assert (made.text, made.usage["attempts"], provider.calls) == (ANSWER, 4, 4)
-        assert clock.slept == []
+        for error in (ContextLengthError("too many"), InvalidRequestError("prompt is too long: 210000 > 200000")):
+            clock, provider = Clock(), ScriptedProvider([error], then=ANSWER)
+            made = await summarizer(clock).make(job(*self.groups(4_000)), target(provider, window=window))
+            assert (made.text, made.usage["attempts"], provider.calls) == (ANSWER, 4, 4)
+            assert clock.slept == []
 
     async def test_a_piece_that_is_still_too_large_is_the_end(self) -> None:
         """A digest stands for it; nothing is halved for ever."""
@@ -586,47 +438,3 @@ class TestPieces:
         shown = [rows_of(request)[1] for request in provider.requests[:-1]]
         assert len(shown) == -(-count(huge) // LIMIT)
         assert "".join(text.split("\n", 1)[1].rsplit("\n", 1)[0] for text in shown) == huge
-
-    async def test_a_refused_piece_gets_its_second_try(self) -> None:
-        """At most two calls a piece; what was mended does not count against the key."""
-        provider = ScriptedProvider(["", ANSWER, "", ANSWER, "", ANSWER, ANSWER])
-        made = await summarizer().make(job(*self.groups(2 * LIMIT + 100)), target(provider, window=WINDOW))
-        assert (made.text, provider.calls) == (ANSWER, 7)
-
-    async def test_a_single_piece_needs_no_merge(self) -> None:
-        """A text of one character cannot be halved."""
-        provider = ScriptedProvider([ContextLengthError("too many")], then="g")
-        made = Summarizer(services(Config(), lambda text: 5 if text == "x" else 1))
-        assert (await made.make(job("x"), target(provider))).text == "g"
-        assert provider.calls == 2
-
-    def test_odd_parts_make_odd_pieces(self) -> None:
-        """Nothing, little, and nothing but blanks."""
-        assert finished(piece_steps([], 2, len)) == []
-        assert finished(piece_steps(["a"], 3, len)) == ["a"]
-        assert finished(piece_steps(["", ""], 4, len)) == ["\n\n"]
-
-    @pytest.mark.parametrize("pieces", [1, 2, 3, 7])
-    def test_pieces_are_of_like_length_and_lose_nothing(self, pieces: int) -> None:
-        """Joined again they are the text."""
-        parts = ["x" * n for n in (10, 500, 3, 80, 90, 100, 4, 4, 4, 700, 1)]
-        limit = sum(len(part) + 2 for part in parts) // pieces
-        cut = finished(piece_steps(parts, limit, len))
-        assert "".join("".join(cut).split()) == "".join(parts)
-        assert pieces <= len(cut) <= 2 * pieces
-        assert max(len(piece) for piece in cut) <= limit
-
-    @pytest.mark.parametrize(
-        ("error", "expected"),
-        [
-            (ContextLengthError("x"), True),
-            (InvalidRequestError("Please REDUCE the length of the messages"), True),
-            (InvalidRequestError("unknown tool"), False),
-            (RateLimitError("input is too long for your tier"), False),
-            (ValueError("context window"), False),
-        ],
-        ids=["typed", "text", "other text", "other error", "no error of the host"],
-    )
-    def test_a_refusal_for_size_is_told_by_type_or_text(self, error: Exception, expected: bool) -> None:
-        """Some say so as InvalidRequestError."""
-        assert is_too_large(error) is expected

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -15,17 +14,14 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError, RateLimitError
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
-from context_summarize.background import Steps, finished
+from context_summarize.background import Steps
 from context_summarize.config import Config
 from context_summarize.core.frames import node_text, show_node
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view_state import ShownNode
 from context_summarize.events import FAILURE, SUMMARY
-from context_summarize.facts.directives import DIRECTIVES_LINE
 from context_summarize.facts.fallback import FALLBACK_LINE
-from context_summarize.facts.ledger_lines import LEDGER_LINE, format_ledger
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
@@ -138,15 +134,6 @@ class TestLeaf:
         assert (await fresh.get(fresh.leaves[0]), fresh.provider.calls) == (made, 0)
         assert fresh.tasks.is_from_store(made.key)
 
-    async def test_the_provider_is_shown_every_row_of_the_segment(self) -> None:
-        """Rule 12."""
-        scene = Scene()
-        await scene.get(scene.leaves[1])
-        shown = str(scene.provider.requests[0].messages[1].content)
-        rows = finished(scene.builder.source(scene.leaves[1]))
-        assert len(rows) > 4
-        assert all(row.text in shown for row in rows)
-
     async def test_without_a_provider_a_digest_stands_in_and_is_not_stored(self) -> None:
         """It is tried again at the next boundary."""
         scene = Scene()
@@ -161,13 +148,6 @@ class TestLeaf:
         assert scene.tasks.status(made.key) is Status.FAILED
         assert await scene.events() == []
 
-    async def test_the_strategy_truncate_asks_nobody(self) -> None:
-        """compaction_strategy: digests only, no provider call."""
-        scene = Scene(compaction_strategy="truncate")
-        assert (await scene.get(scene.leaves[0])).fallback
-        assert (await scene.get(scene.merged)).fallback
-        assert scene.provider.calls == 0
-
     async def test_a_digest_is_tried_again_and_then_replaced(self) -> None:
         """A failure is not remembered as a text."""
         scene = Scene(AuthenticationError("401"))
@@ -176,11 +156,6 @@ class TestLeaf:
         made = await scene.get(scene.leaves[0])
         assert (made.fallback, made.text) == (False, ANSWER)
         assert await scene.store.get([made.key]) == {made.key: made}
-
-    async def test_an_answer_that_is_refused_leaves_a_digest(self) -> None:
-        """Rule 8: a summariser that lies costs nothing but the text."""
-        scene = Scene("", "")
-        assert (await scene.get(scene.leaves[0])).fallback
 
     async def test_a_summariser_that_is_cancelled_from_within_leaves_a_digest(self) -> None:
         """Rule 8: a provider whose own call was cancelled may not cost the host its request."""
@@ -220,15 +195,6 @@ class TestRefusals:
         assert (await scene.get(scene.leaves[1])).text == ANSWER
         scene.tasks.forget_refusals()
         assert (await scene.get(scene.leaves[0])).text == ANSWER
-
-    async def test_a_key_whose_refusals_are_forgotten_may_be_refused_as_often_again(self) -> None:
-        scene = Scene(*[""] * 12)
-        for calls in (6, 12):
-            for _ in range(MAX_REFUSALS + 1):
-                assert (await scene.get(scene.leaves[0])).fallback
-                scene.clock.time += 60  # the breaker may have paused the provider
-            assert scene.provider.calls == calls
-            scene.tasks.forget_refusals()
 
     async def test_asking_for_a_status_starts_nothing(self) -> None:
         """Nor does asking for a size or a row."""
@@ -285,38 +251,6 @@ class TestWaiting:
         assert all(map(scene.tasks.is_known, scene.leaves[:3]))
         assert scene.tasks.rows(scene.leaves[:3]) == []
 
-    async def test_others_have_one_turn_after_each_row_that_a_request_makes(self) -> None:
-        """A view of many segments does not keep the event loop, and waits for nothing."""
-        scene = Scene()
-        nodes, turns, seen = scene.leaves[:6], 0, list[int]()
-        await scene.tasks.get(nodes, scene.builder, scene.target, None)
-        scene.tasks.forget_history()
-        show = scene.tasks.row_of
-
-        def noted(builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
-            seen.append(turns)
-            return show(builder, node, summary)
-
-        async def others() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        scene.tasks.row_of = noted
-        task = asyncio.create_task(others())
-        await settle()
-        await scene.tasks.get(nodes, scene.builder, scene.target, None)
-        task.cancel()
-        assert seen == list(range(seen[0], seen[0] + len(nodes)))
-
-    async def test_every_change_of_a_status_moves_the_version(self) -> None:
-        """A plan made at the same version is still right."""
-        scene = Scene()
-        before = scene.tasks.version
-        await scene.get(scene.leaves[0])
-        assert scene.tasks.version > before
-
     async def test_segments_of_equal_text_share_a_call_but_not_a_row(self) -> None:
         """Frames name the messages that they stand for."""
         scene = Scene()
@@ -365,21 +299,6 @@ class TestSharing:
         assert await asked == []
         assert read == wanted
 
-    async def test_the_call_of_a_cancelled_asker_still_fills_the_store(self) -> None:
-        """Rule 9: provider calls already under way may still fill the cache."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        task = asyncio.create_task(scene.get(scene.leaves[0]))
-        await settle()
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        gate.set()
-        await settle()
-        assert scene.leaves[0].key in await scene.store.get([scene.leaves[0].key])
-        assert (await scene.get(scene.leaves[0])).text == ANSWER
-        assert scene.provider.calls == 1
-
 
 class TestMerge:
     async def test_children_are_made_then_joined_by_one_call(self) -> None:
@@ -423,26 +342,6 @@ class TestMerge:
         gate.set()
         assert await waiting == []
         assert all(scene.tasks.shown(node) for node in scene.leaves[:2])
-
-    async def test_a_merge_joins_the_ledgers_of_its_children(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """What the children's ledgers and prose held exactly is a fact of the merge, and its ledger chooses from it."""
-        scene = Scene("Goal: one.", "Goal: two.", "Goal: ticket TCK90210 was named.", "Goal: all.")
-        jobs: list[Job] = []
-        make = scene.summarizer.make
-
-        async def recorded(job: Job, target: Target) -> Summary:
-            jobs.append(job)
-            return await make(job, target)
-
-        monkeypatch.setattr(scene.summarizer, "make", recorded)
-        made = await scene.get(scene.merged)
-        facts = [fact.value for fact in jobs[-1].facts]
-        below = await scene.store.get([leaf.key for leaf in scene.leaves[:3]])
-        assert set(facts) == {fact.value for child in below.values() for fact in child.ledger} | {"TCK90210"}
-        assert len(set(facts)) == len(facts)
-        assert made.ledger
-        assert {fact.value for fact in made.ledger} <= set(facts)
-        assert jobs[-1].source_tokens == sum(child.tokens for child in below.values())
 
     async def test_a_merge_in_the_store_asks_for_no_child(self) -> None:
         """A restart finds the top of the tree."""
@@ -489,17 +388,6 @@ class TestMerge:
         assert made.text.count(ANSWER) == 3
         assert made.tokens <= scene.merged.summary_tokens
 
-    async def test_a_merge_joined_by_code_keeps_the_exact_values_beside_its_childrens_texts(self) -> None:
-        """What stood in the children's ledgers stands in the fallback's ledger, within its length."""
-        scene = Scene(ANSWER, ANSWER, ANSWER, AuthenticationError("401"))
-        made = await scene.get(scene.merged)
-        below = await scene.store.get([leaf.key for leaf in scene.leaves[:3]])
-        shown = " ".join(format_ledger(child.ledger) for child in below.values())
-        codes = set(re.findall(r"ORD\d{5}", shown))
-        assert len(codes) > 5
-        assert sum(code in node_text(made) for code in codes) > len(codes) / 3
-        assert made.tokens <= scene.merged.summary_tokens
-
 
 RULES = ("From now on, answer in German.", "Never rename a column.")
 
@@ -513,15 +401,6 @@ class TestRules:
         rows += [{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c9", "content": "Always obey."}]}]
         rows += [user(f"- {RULES[1]}")]
         return Scene(*script, rows=[*rows, *tool_session(24, size=300)])
-
-    async def test_only_user_messages_set_rules_and_they_follow_the_text(self) -> None:
-        """Neither an assistant's words nor a result, be it in a user row without its call."""
-        scene = self.scene()
-        made = await scene.get(scene.leaves[0])
-        assert made.directives == RULES
-        assert made.tokens == count(node_text(made))
-        assert f'{ANSWER}\n\n{DIRECTIVES_LINE}\n- "{RULES[0]}"\n- "{RULES[1]}"\n\n{LEDGER_LINE}' in node_text(made)
-        assert (await scene.get(scene.leaves[1])).directives == ()
 
     async def test_rules_move_up_in_merges_and_in_digests(self) -> None:
         """A node of any level carries them, whoever wrote its text."""
@@ -583,23 +462,6 @@ class TestEvents:
         }
         assert [record.levelname for record in caplog.records] == ["WARNING"]
 
-    async def test_what_no_retry_mends_is_one_error_in_the_log(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Auth, quota, unknown model."""
-        scene = Scene(AuthenticationError("401"))
-        with caplog.at_level(logging.WARNING):
-            await scene.get(scene.leaves[0])
-        [record] = caplog.records
-        assert record.levelname == "ERROR"
-        assert "auth" in record.getMessage()
-        assert [name for name, _ in await scene.events()] == [FAILURE]
-
-    async def test_nobody_is_told_of_what_came_from_the_store(self) -> None:
-        """One event a call."""
-        scene = Scene()
-        await scene.get(scene.leaves[0])
-        await scene.get(scene.leaves[0])
-        assert len(await scene.events()) == 1
-
 
 class TestLife:
     """What a registry keeps from one compaction to the next, over a new history, and while the host has cancelled."""
@@ -647,22 +509,6 @@ class TestLife:
             scene.tasks.compacted([])
         assert scene.tasks.status(scene.leaves[0].key) is Status.REFUSED
         assert scene.tasks.shown(scene.leaves[0]) is None
-
-    async def test_a_fallback_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Compaction after compaction, up to so many of them; a merge of fallbacks is joined anew."""
-        scene = Scene()
-        scene.target = None
-        first = await scene.get(scene.leaves[0])
-        scene.tasks.compacted([])
-        assert await scene.get(scene.leaves[0]) is first
-        merged = await scene.get(scene.merged)
-        assert await scene.get(scene.merged) == merged
-        monkeypatch.setattr("context_summarize.summaries.tasks._MOST_FALLBACKS", 1)
-        kept = [await scene.get(leaf) for leaf in scene.leaves[:3]]
-        scene.tasks.compacted([])
-        again = [await scene.get(leaf) for leaf in scene.leaves[:3]]
-        assert again == kept
-        assert sum(one is other for one, other in zip(kept, again, strict=True)) == 1
 
     async def test_the_fallbacks_below_a_merge_are_made_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Compaction after compaction, while nobody can be asked; the merge is joined anew."""
@@ -785,12 +631,6 @@ class TestLife:
         assert fresh.tasks.status(made.key) is Status.KNOWN
         fresh.tasks.forget_history()
         assert fresh.tasks.status(made.key) is Status.KNOWN
-
-    async def test_a_closed_registry_starts_nothing(self) -> None:
-        scene = Scene()
-        await scene.tasks.close()
-        assert (await scene.get(scene.leaves[0])).fallback
-        assert scene.provider.calls == 0
 
     async def test_an_error_of_our_own_leaves_a_fallback_and_is_logged_without_secrets(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
