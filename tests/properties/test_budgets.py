@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from context_summarize.config import Config
 from context_summarize.session.host import request_budget
-from context_summarize.session.limits import own_limits
-from context_summarize.tokens.calibration import Meter
 
 TOKENS = st.one_of(st.integers(1, 20_000), st.integers(1, 2_000_000))
 MAYBE = st.one_of(st.none(), TOKENS)
@@ -57,15 +55,3 @@ def test_a_larger_token_budget_or_upper_bound_never_gives_a_smaller_budget(
     if most is not None:
         assert budget(window, output, given, 1_000, most) <= budget(window, output, given, 1_000, most + more)
         assert budget(window, output, None, 1_000, most) <= budget(window, output, None, 1_000, most + more)
-
-
-@given(TOKENS, TOKENS, st.integers(0, 50_000))
-def test_every_share_grows_with_the_budget(tokens: int, more: int, system: int) -> None:
-    """In our own tokens, as plans are made with them."""
-    meter, config = Meter(), Config()
-    small, large = (own_limits(config, max(1, meter.invert(each)), system) for each in (tokens, tokens + more))
-    assert small.own_budget <= large.own_budget
-    assert small.view_room <= large.view_room
-    assert small.threshold_room <= large.threshold_room
-    assert small.target_room <= large.target_room
-    assert (small.shorten_above or 0) <= (large.shorten_above or 0)

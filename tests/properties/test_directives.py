@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from context_summarize.facts.directives import format_directives, merge_directives, share_out
+from context_summarize.facts.directives import merge_directives, share_out
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, user
 from tests.support.effort import EXAMPLES
@@ -40,21 +40,6 @@ def test_merged_in_any_way_the_same_are_in_force(orders: list[tuple[str, bool]],
     for shown in (merge_directives(children), [one for share in share_out(children, 10_000, len) for one in share]):
         assert {one for one in shown if one.startswith("Never")} == _in_force(orders)
         assert len(set(shown)) == len(shown)
-
-
-@given(
-    nodes=st.lists(
-        st.lists(st.integers(0, 40).map(lambda n: f"Never touch table {n}, " + "not even once, " * (n % 9)))
-    ),
-    room=st.integers(0, 2_000),
-)
-def test_the_shares_fit_and_a_longer_list_adds_nothing_again(nodes: list[list[str]], room: int) -> None:
-    """Whatever the room; the words of what is kept begin as the user said them."""
-    shares = share_out(nodes, room, len)
-    assert sum(len(format_directives(share)) for share in shares) <= room
-    longer = share_out([*nodes, ["Never skip a test."]], room, len)
-    for before, after in zip(shares, longer, strict=False):
-        assert len(after) <= len(before)
 
 
 @given(

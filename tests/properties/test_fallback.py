@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import assume, example, given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from context_summarize.facts.extraction import coverage, extract_facts, identifiers
-from context_summarize.facts.fallback import fallback_text, join_fallbacks
+from context_summarize.facts.fallback import fallback_text
 from context_summarize.facts.ledger import build_ledger
 from context_summarize.facts.ledger_lines import format_ledger
-from context_summarize.facts.merged import merge_facts
-from context_summarize.facts.tally import place_of
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
 
 any_text = st.text(st.characters(), max_size=200)  # surrogates included
@@ -41,12 +39,6 @@ def test_a_fallback_summary_never_exceeds_its_tokens(given_rows, max_tokens, cou
     assert count(fallback_text(given_rows, max_tokens, count)) <= max_tokens
 
 
-@given(st.lists(texts, max_size=6), room, counters)
-def test_joined_fallback_summaries_never_exceed_their_tokens(given_texts, max_tokens, count):
-    """However many children there are."""
-    assert count(join_fallbacks(given_texts, max_tokens, count)) <= max_tokens
-
-
 @given(rows, texts, room, counters)
 def test_a_ledger_fits_is_in_order_and_holds_only_given_facts(given_rows, text, max_tokens, count):
     """A subsequence of the facts, within its tokens once formatted, at most a line a fact."""
@@ -70,30 +62,6 @@ def test_facts_are_deterministic_distinct_and_carried_whole_by_a_full_ledger(giv
     assert 0 <= coverage(facts, "") <= coverage(facts, format_ledger(facts)) <= 1
 
 
-PRICES = [(RenderedRow(1, "tool", "lookup", f'{{"reservation_id": "4WQ150", "price": {n}}}'),) for n in (250, 300, 410)]
-"""One thing with three prices, one after the other."""
-
-
-@given(st.lists(rows, max_size=4))
-@example(PRICES)
-def test_merging_keeps_every_fact_once_with_all_its_counts(given_children):
-    """No fact is lost, unless a later value of the same thing stands in its place; and none is counted twice."""
-    children = [extract_facts(child) for child in given_children]
-    merged = merge_facts(children)
-    assert len({(fact.kind, fact.value) for fact in merged}) == len(merged)
-    for fact in merged:
-        assert fact.count == sum(
-            f.count for child in children for f in child if (f.kind, f.value) == (fact.kind, fact.value)
-        )
-    found = {(f.kind, f.value): f for child in children for f in child}
-    kept = {(f.kind, f.value): place_of(f.kind, f.value, f.about, f.label) for f in merged}
-    assert kept.keys() <= found.keys()
-    for key in found.keys() - kept.keys():
-        place = place_of(*key, found[key].about, found[key].label)
-        assert place, "only a place that holds one value at a time loses one"
-        assert place in kept.values(), "a later value stands in that place"
-
-
 @given(
     st.lists(
         st.tuples(
@@ -111,10 +79,3 @@ def test_parsing_undoes_rendering(given_rows, first):
     for row in made:
         assume(not re.search(rf"^#0*{row.number + 1} (?:user|assistant|tool)", row.text, re.M))
     assert parse_rendered(render_rows(made)) == tuple(made)
-
-
-@given(texts)
-def test_any_text_can_be_parsed(text):
-    """Numbers follow each other whatever was given."""
-    numbers = [row.number for row in parse_rendered(text)]
-    assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) if numbers else True

@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
-
 import context_summarize
 
 PACKAGE = Path(context_summarize.__file__).parent
@@ -35,17 +33,18 @@ def _named(path: Path) -> str:
     return str(path.relative_to(PACKAGE))
 
 
-@pytest.mark.parametrize("path", _files(PURE), ids=_named)
-def test_nothing_that_decides_awaits(path: Path) -> None:
+def test_nothing_that_decides_awaits() -> None:
     """No `async` in core, facts, transcript and messages: their promises are properties of plain functions."""
-    assert [node.lineno for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ASYNC)] == []
+    for path in _files(PURE):
+        found = [node.lineno for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ASYNC)]
+        assert found == [], _named(path)
 
 
-@pytest.mark.parametrize("path", _files(("core",)), ids=_named)
-def test_values_of_the_core_are_frozen(path: Path) -> None:
+def test_values_of_the_core_are_frozen() -> None:
     """A result cannot be changed behind the back of who holds it."""
-    found = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if _is_mutable_dataclass(node)]
-    assert {node.name for node in found if isinstance(node, ast.ClassDef)} <= BUILDERS
+    for path in _files(("core",)):
+        found = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if _is_mutable_dataclass(node)]
+        assert {node.name for node in found if isinstance(node, ast.ClassDef)} <= BUILDERS, _named(path)
 
 
 def test_every_file_opens_with_a_sentence() -> None:

@@ -6,14 +6,12 @@ import asyncio
 import logging
 import re
 import sqlite3
-import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize.core.history import History
-from context_summarize.errors import RecallError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
@@ -76,20 +74,6 @@ async def test_the_index_follows_rows_that_come(desk):
     assert set((await ask(desk, history, "port")).messages) >= {1, 3}
 
 
-async def test_another_history_is_another_index(desk):
-    await ask(desk, history_of([user("The port is 8080.")]), "port")
-
-    answer = await ask(desk, history_of([user("The host is example.org.")]), "port")
-
-    assert answer.messages == ()
-
-
-async def test_rows_of_an_open_call_are_found_too(desk):
-    rows = [user("Look up the order."), calls(("c1", "lookup", {"order": "ZX81"}))]
-
-    assert 2 in (await ask(desk, history_of(rows), "ZX81")).messages
-
-
 async def test_answers_of_the_tool_itself_are_not_found_again(desk):
     rows = [
         user("The port is 8080."),
@@ -139,18 +123,6 @@ async def test_without_full_text_search_the_history_is_searched_and_a_warning_sa
     ]
 
 
-async def test_the_index_is_made_in_slices(desk):
-    history = history_of([user(LONG) for _ in range(100)])
-    longest, last = 0.0, time.thread_time()
-    task = asyncio.create_task(ask(desk, history, "sentence"))
-    while not task.done():
-        await asyncio.sleep(0)
-        longest, last = max(longest, time.thread_time() - last), time.thread_time()
-
-    assert longest < 0.1, "CPU seconds of one turn of the loop; five milliseconds are meant"
-    await task
-
-
 async def test_an_index_that_was_cancelled_is_gone_on_with(desk):
     history = history_of([user(f"{LONG} The port is 8080.")] * 50)
     desk.ahead(history)
@@ -190,19 +162,3 @@ def test_any_history_is_quoted_word_for_word_within_the_limit(rows, limit, front
         headers = re.findall(r"(?m)^#(\d+) (?:user|assistant|tool|function)\b", answer.text)
         assert [int(number) for number in headers] == list(answer.messages)
         assert len(re.findall("(?m)^=== transcript", answer.text)) == (2 if answer.messages else 0)
-
-
-async def test_a_closed_desk_still_answers_from_the_history():
-    desk = RecallDesk(COUNT)
-    history = history_of([user("The port is 8080.")])
-    desk.ahead(history)
-    await desk.close()
-
-    assert (await ask(desk, history, "port")).messages == (1,)
-    assert desk.reading == 0
-
-
-async def test_errors_give_the_reserved_room_back(desk):
-    with pytest.raises(RecallError):
-        await ask(desk, history_of([]), "x" * 401)
-    assert desk.reading == 0

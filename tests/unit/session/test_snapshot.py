@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from amplifier_core.llm_errors import AuthenticationError
-
 from context_summarize import Config
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text
@@ -26,13 +24,6 @@ def leaves(node: SummaryNode) -> list[SummaryNode]:
     return [leaf for child in node.children for leaf in leaves(child)] or [node]
 
 
-async def test_a_session_that_fits_has_no_tree_and_every_view_row_is_a_row_of_the_history():
-    _, seen = await snapshot_of(tool_session(3))
-
-    assert (seen.nodes, seen.messages) == ((), ())
-    assert seen.origins == tuple(ViewOrigin(row) for row in range(1, 12))
-
-
 async def test_merged_summaries_keep_the_texts_of_those_they_were_joined_from():
     texts = iter(f"Goal: text {number}." for number in range(1_000))
 
@@ -45,14 +36,6 @@ async def test_merged_summaries_keep_the_texts_of_those_they_were_joined_from():
         assert (node.first, node.last) == (node.children[0].first, node.children[-1].last)
         assert node.summary is not None
         assert node.summary.text not in {child.summary and child.summary.text for child in node.children}
-
-
-async def test_a_digest_is_told_and_the_digests_below_a_merge_are_not_kept():
-    _, seen = await snapshot_of(tool_session(80, size=800), AuthenticationError("no key"), fan_in=2, summary_share=0.12)
-
-    assert all(node.summary is not None and node.summary.fallback for node in seen.nodes)
-    assert any(node.children for node in seen.nodes)
-    assert {leaf.summary for node in seen.nodes if node.children for leaf in leaves(node)} == {None}
 
 
 async def test_the_messages_of_a_tree_are_those_of_the_history_whole_and_in_order():

@@ -69,15 +69,6 @@ async def test_a_block_that_comes_later_and_stays_stays_in_the_prompt() -> None:
     assert found[1:] == [(f"{PROMPT}\n\n{block('skills')}", "")] * 3
 
 
-@pytest.mark.parametrize(
-    "odd", ["</system-reminder>", "<system-reminder>", "<system-reminder>\n<b>", "<system-reminders>x"]
-)
-async def test_tags_that_are_no_blocks_stay_in_the_prompt(odd: str) -> None:
-    """A prompt may speak of them."""
-    found = await served(lambda n: f"{odd}\n{PROMPT}\n\n{block(n)}")
-    assert [text for text, _ in found[1:]] == [f"{odd}\n{PROMPT}"] * 3
-
-
 class Hanging:
     """A factory that answers once and then hangs; a deaf one ignores the first cancellation."""
 
