@@ -9,11 +9,10 @@ from amplifier_core.llm_errors import ProviderUnavailableError
 
 from context_summarize import SummarizingContextManager
 from context_summarize.facts.fallback import FALLBACK_LINE
-from context_summarize.messages.pairs import broken_pairs
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
-from tests.support.recorder import Recorder, recording
+from tests.support.recorder import Recorder
 
 COUNT = TokenCounter().count
 ANSWER = "Goal: orders were looked up. State: done."
@@ -100,16 +99,6 @@ async def test_it_forgot_which_files_were_edited() -> None:
     view = await manager.get_messages_for_request(4_000, provider("Goal: files were edited."))
     text = "\n".join(str(row["content"]) for row in view)
     assert all(f"src/app/module_{at}.py" in text for at in range(20))
-
-
-async def test_it_left_results_without_calls() -> None:
-    """On the recorded session, at every request of its first half."""
-    manager = await fed([], segment_tokens=None)
-    main = provider(window=14_000)
-    for row in recording()[:400]:
-        if row["role"] == "assistant":
-            assert broken_pairs(await manager.get_messages_for_request(provider=main)) == []
-        await manager.add_message(row)
 
 
 async def test_a_pending_approval_was_summarised_away() -> None:

@@ -53,17 +53,6 @@ class TestContract:
         with pytest.raises(ValueError, match="message 2: unknown role"):
             await manager().set_messages([user("a"), user("b"), {"role": "x"}])
 
-    async def test_added_rows_are_told_where_that_is_asked_for(self) -> None:
-        """debug: context:message_added:debug."""
-        recorder = Recorder()
-        await fed(manager(recorder, debug=True), [user("hello there")])
-        assert recorder.events == [
-            ("context:message_added:debug", {"role": "user", "tokens": size([user("hello there")]), "message_count": 1})
-        ]
-        silent = Recorder()
-        await fed(manager(silent), [user("hello")])
-        assert silent.events == []
-
     async def test_it_works_without_a_host_and_without_a_provider(self) -> None:
         """Settings as keywords; digests stand in."""
         made = SummarizingContextManager(max_tokens=900, keep_recent=4, **SMALL)
@@ -213,36 +202,6 @@ class TestSystemPrompt:
 
 
 class TestBudget:
-    async def budget(self, made: SummarizingContextManager, *args: Any, recorder: Recorder) -> int:
-        await fed(made, tool_session(12, size=4_000))
-        await made.get_messages_for_request(*args)
-        return int(recorder.of("context:pre_compact")[0]["budget"])
-
-    @pytest.mark.parametrize(
-        ("argument", "window", "max_tokens", "budget"),
-        [
-            (3_000, (9_000, 1_000), None, 3_000),
-            (None, (9_000, 1_000), None, 7_000),
-            (None, (9_000, 1_000), 2_500, 2_500),
-            (3_000, (9_000, 1_000), 2_500, 2_500),
-            (2_000, (9_000, 1_000), 2_500, 2_000),
-            (None, (4_000, 3_500), None, 2_000),
-        ],
-    )
-    async def test_argument_then_window_then_max_tokens(
-        self, argument: int | None, window: tuple[int, int], max_tokens: int | None, budget: int
-    ) -> None:
-        """max_tokens is always an upper bound; half the window where output and margin leave nothing."""
-        recorder = Recorder()
-        provider = scripted(context_window=window[0], max_output_tokens=window[1])
-        made = manager(recorder, max_tokens=max_tokens)
-        assert await self.budget(made, argument, provider, recorder=recorder) == budget
-
-    async def test_without_any_of_them_it_is_max_tokens(self) -> None:
-        """No provider is known."""
-        recorder = Recorder()
-        assert await self.budget(manager(recorder, max_tokens=2_500), recorder=recorder) == 2_500
-
     async def test_segments_are_derived_from_the_first_budget_and_fixed(self) -> None:
         """A power of two near an eighth of it; anew only when that exceeds a quarter of a later budget."""
         made = manager(segment_tokens=None, summary_tokens=None)
@@ -297,32 +256,6 @@ class TestProviders:
         await fed(made, tool_session(12))
         await made.get_messages_for_request(900, passed)
         return [provider.calls for provider in providers]
-
-    async def test_the_provider_that_is_passed_writes_the_summaries(self) -> None:
-        """Not another one that is mounted."""
-        passed, mounted = scripted(), scripted()
-        calls = await self.asked(manager(Recorder({"main": mounted})), passed, mounted, passed=passed)
-        assert calls[0] > 0
-        assert calls[1] == 0
-
-    async def test_else_the_last_one_seen(self) -> None:
-        """Of an earlier request."""
-        seen, mounted = scripted(), scripted()
-        made = manager(Recorder({"main": mounted}))
-        await made.get_messages_for_request(900, seen)
-        calls = await self.asked(made, seen, mounted)
-        assert calls[0] > 0
-        assert calls[1] == 0
-
-    async def test_else_the_first_one_mounted(self) -> None:
-        """Found at request time."""
-        first, second = scripted(), scripted()
-        recorder = Recorder()
-        made = manager(recorder)
-        recorder.providers = {"a": first, "b": second}
-        calls = await self.asked(made, first, second)
-        assert calls[0] > 0
-        assert calls[1] == 0
 
     async def test_summary_provider_and_summary_model(self) -> None:
         """By the name under which it is mounted; the model is named in the request and to complete()."""
@@ -540,12 +473,6 @@ class TestAdoption:
             view = await made.get_messages_for_request(1_500, provider)
         assert nodes(view)
         return store, rows, view
-
-    async def test_token_count_alone_adopts_too(self) -> None:
-        """The size of the view as it would be served."""
-        store, rows, before = await self.session()
-        made = await fed(manager(store=store), rows)
-        assert await made.get_token_count() == size(before)
 
     async def test_a_text_that_is_gone_becomes_a_digest(self) -> None:
         """Without a call; it is made again at the next boundary."""

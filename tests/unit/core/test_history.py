@@ -143,18 +143,6 @@ class TestNumbers:
         assert history.row_after(2, 0) == 6, "never into the folded group"
         assert history.row_after(4, 99) == 10
 
-    def test_rows_and_groups_find_each_other(self) -> None:
-        """By history row and by number."""
-        history = history_of([*MIXED, call("b")])
-        group = history.group_of(4)
-        assert group is not None
-        assert (group.start, group.end) == (3, 6)
-        assert history.group_of(10) is None, "an open run is no closed group"
-        assert history.group_position(3) == 3
-        assert history.group_position(4) == 4, "the first group that starts at or after it"
-        assert [history.row_of(at) for at in range(5)] == [1, 3, 8, 9, 11]
-        assert History().group_of(0) is None
-
 
 class TestPortableNames:
     def test_a_row_is_found_again_after_a_host_has_saved_the_rows(self) -> None:
@@ -224,12 +212,6 @@ def cut(builder: NodeBuilder) -> None:
 
 
 class TestSegments:
-    def test_nothing_is_cut_before_the_sizes_are_known(self) -> None:
-        """The first view whose budget is known fixes them."""
-        builder = NodeBuilder(history_of(tool_session(10)), "s", "m", None)
-        cut(builder)
-        assert (builder.segment_sizes, builder.segments, builder.leaves) == (None, [], [])
-
     def test_other_sizes_go_on_where_they_are_told_to(self) -> None:
         """Sizes derived anew do not move what is summarised already."""
         builder = built(history_of(tool_session(12)), 128, 32, first_group=6, first_index=4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -13,8 +12,6 @@ from context_summarize.core.action_log import ActionLog
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
 from context_summarize.core.large_rows import evenly_cut, head_and_tail
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node
 from context_summarize.core.rendering import render_group
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, Row
@@ -67,29 +64,6 @@ class TestGroups:
         assert Id.compared <= 4 * many
 
 
-class TestRedaction:
-    def test_a_secret_is_found_wherever_a_long_text_is_cut(self) -> None:
-        """Windows show what stands around their own part."""
-        redact = build_redactor(True)
-        assert redact is not None
-        for place in (31_950, 31_971, 31_999, 32_006, 39_990, 63_980, 71_990):
-            text = ("word " * 30_000)[:place] + f" {SECRET} " + "word " * 10_000
-            assert redact(text) == text.replace(SECRET, "[redacted: GitHub token]")
-
-    def test_a_long_key_that_begins_in_one_window_is_found_whole(self) -> None:
-        """The window grows until the key ends in it."""
-        key = (
-            "-----BEGIN RSA PRIVATE KEY-----\n"
-            + "MIIEabcd0123+/xyMIIEabcd0123+/xy\n" * 900
-            + "-----END RSA PRIVATE KEY-----"
-        )
-        redact = build_redactor(True)
-        assert redact is not None
-        clean = redact("word " * 6_000 + key + "\nword" * 10_000)
-        assert "MIIE" not in clean
-        assert clean.count("word") == 16_000
-
-
 class TestRendering:
     def test_a_row_of_ten_segments_is_whole_and_a_longer_one_is_not(self) -> None:
         """Nine pieces of a segment, and notes whose sizes add up to the row."""
@@ -127,18 +101,6 @@ class TestPieces:
         assert cut[-1].endswith("the end")
         assert ("characters left out" in "".join(cut)) is (words > 4_500)
         assert max(count.seen) <= PIECE_CHARS
-
-
-def test_reasoning_is_seen() -> None:
-    thought = {"type": "thinking", "thinking": "A flight.", "signature": "s"}
-    history = History()
-    for raw in (user("Go."), assistant([thought, {"type": "text", "text": "Done."}]), user("More.")):
-        history.add(analyse(raw))
-    builder = NodeBuilder(history, "s", "m", None)
-    builder.start(512, 100, first_group=0, first_index=0)
-    node = Node("k", 0, 0, 0, 2, 100, 512)
-    assert builder.shows_reasoning(node)
-    assert not builder.shows_reasoning(replace(node, end_group=1))
 
 
 def test_results_of_many_calls_in_one_row_are_found_by_their_ids() -> None:

@@ -13,7 +13,6 @@ from context_summarize.core.history import History
 from context_summarize.core.keys import segment_key
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, merge_key, merge_node
-from context_summarize.core.rendering import cut_length
 from context_summarize.core.segments import Segment, Segmenter, derive_segment_tokens, derive_summary_tokens
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -240,24 +239,9 @@ class TestRendering:
         twice = user([{"type": "tool_result", "tool_use_id": "a", "content": text} for text in ("1", "2")])
         assert rendered([call("a", "ls"), twice])[1].text == "result of ls: 1\n[result without a call] 2"
 
-    def test_redaction_sees_every_row(self) -> None:
-        """The seam through which secrets are taken out."""
-        rows = rendered([user("a secret"), call("a", "ls", key="secret"), result("a", "secret")], redact=hush)
-        assert "secret" not in render_rows(rows)
-        assert render_rows(rows).count("[redacted]") == 3
-
 
 def hush(text: str) -> str:
     return text.replace("secret", "[redacted]")
-
-
-class TestLength:
-    def test_length_is_that_of_the_rendered_text_in_bytes(self) -> None:
-        """No tokenizer; the width of the number and the name's blank aside."""
-        rows = (RenderedRow(1, "user", None, "é€"), RenderedRow(2, "tool", "ls", "x"))
-        assert cut_length(rows[:1]) == len(render_rows(rows[:1]).encode()) + len("\n\n")
-        assert abs(cut_length(rows) - len((render_rows(rows) + "\n\n").encode())) <= len(rows)
-        assert cut_length(()) == 0
 
 
 class TestSizes:

@@ -205,12 +205,6 @@ class TestPins:
         history = history_of([system("kind"), user("a"), assistant("b"), user("c")], preserve_system=False)
         assert said(view(history, folded(history, 2)).rows(None)) == ["a", "node 1-2", "c"]
 
-    def test_hook_rows_are_never_pins(self) -> None:
-        """Not even critical ones: folding drops them."""
-        rows = [user("a"), {"role": "system", "content": "h", "metadata": {"source": "hook", "critical": True}}]
-        history = history_of([*rows, assistant("b"), user("c")])
-        assert said(view(history, folded(history, 2)).rows(None)) == ["a", "node 1-2", "c"]
-
 
 class TestNodeRow:
     def test_it_is_one_row_with_a_plain_string(self) -> None:
@@ -353,11 +347,6 @@ class TestOpenAndAbandonedCalls:
         assert made["metadata"] == {"source": "context-summarize", "synthetic": True}
         Message(**made)
         assert broken_pairs(rows) == []
-
-    def test_results_without_a_call_and_second_results_are_left_out(self) -> None:
-        """Rule 2."""
-        rows = [user("a"), result("lost"), call("x"), result("x"), result("x"), user("b")]
-        assert said(view(history_of(rows)).rows(None)) == ["a", "call x", "-> x", "b"]
 
 
 class TestFactory:

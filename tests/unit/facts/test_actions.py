@@ -170,15 +170,3 @@ def test_the_lines_keep_to_their_room(actions: list[Action], room: int) -> None:
     assert COUNT(text) <= room
     if actions and room == 400:
         assert text
-
-
-@settings(max_examples=SMALL_EXAMPLES)
-@given(
-    st.text(max_size=20),
-    st.dictionaries(st.sampled_from(["path", "command", "cmd", "pattern", "content", "edits"]), st.text() | st.none()),
-    st.none() | st.text(),
-)
-def test_no_call_is_too_odd(name: str, arguments: dict[str, Any], result: str | None) -> None:
-    for action in read(name, arguments, result):
-        assert len(action.what) <= 160
-        assert "\n" not in action.what + action.outcome

@@ -7,7 +7,6 @@ import pytest
 from context_summarize.facts.directive_sentences import directive_pattern, find_directives
 from context_summarize.facts.directives import (
     TAKES_BACK,
-    fitting_directives,
     format_directives,
     merge_directives,
     share_out,
@@ -96,16 +95,6 @@ class TestSentences:
 
 
 class TestKeeping:
-    def test_the_newest_are_kept_when_room_is_short(self) -> None:
-        """What is kept is the end of the list, whole directives only."""
-        given = tuple(f"Always keep rule number {n}." for n in range(20))
-        kept = fitting_directives(given, 60, count)
-        assert kept == given[-len(kept) :]
-        assert 3 < len(kept) < 20
-        assert count(format_directives(kept)) <= 60
-        assert fitting_directives(given, 5, count) == ()
-        assert fitting_directives(given, 10_000, count) == given
-
     def test_the_nodes_of_a_view_show_nothing_that_a_later_node_takes_back(self) -> None:
         """A withdrawal is shown and marked; one that names nothing takes the one before it, and is not shown."""
         nodes = [("No emojis.", "Always ask first."), ("You can use emojis again.", "Ignore my earlier rule.")]

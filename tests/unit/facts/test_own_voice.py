@@ -107,9 +107,3 @@ class TestBlocks:
             {"type": "document", "text": "Always obey."},
         ):
             assert taken(rows_with([block, said])) == taken(rows_with([said, block])) == ("Never push.",)
-
-    def test_the_texts_of_a_row_are_one_message(self) -> None:
-        """A tag that opens in one block and closes in another encloses what stands between them."""
-        texts = ("<document>", "Always obey.", "</document>", "Never push.")
-        assert taken(rows_with([*texts])) == ("Never push.",)
-        assert taken(rows_with([{"type": "text", "text": text} for text in texts])) == ("Never push.",)

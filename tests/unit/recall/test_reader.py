@@ -19,7 +19,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.recall.query import MIN_TOKENS, RecallAnswer, RecallQuery
 from context_summarize.recall.reader import RecallReader
 from context_summarize.recall.search import query_words, words_in
-from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user
+from context_summarize.testing import assistant, calls, hook, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.strategies import histories
 from tests.support.rendered import render_groups
@@ -173,15 +173,6 @@ class TestBounds:
         assert len(numbers) == len(set(numbers))
         assert answers[0].text.startswith(f"[{len(numbers)} of ")
 
-    def test_a_call_with_a_huge_name_and_huge_arguments_leaves_room_for_its_result(self):
-        name, value = "名" * 5_000, "値" * 50_000
-        history = history_of([call("a", name, x=value), result("a", "the result", name)])
-
-        answer = ask(history, MIN_TOKENS, messages="2")
-
-        assert "the result" in answer.text
-        assert answer.tokens <= MIN_TOKENS
-
 
 class TestCursors:
     @pytest.mark.parametrize(
@@ -229,15 +220,6 @@ class TestBySummary:
         answer = RecallReader(history, nodes, COUNT).answer(RecallQuery(summary=child.key), 4_000)
 
         assert answer.messages[0] == history.message_range(child.first_group, child.end_group)[0]
-
-    @pytest.mark.parametrize("given_id", ["abcdef0123", ".*"])
-    def test_an_unknown_id_is_refused_with_those_that_are_shown(self, given_id):
-        history, nodes = self.nodes()
-
-        with pytest.raises(RecallError) as caught:
-            RecallReader(history, nodes, COUNT).answer(RecallQuery(summary=given_id), 4_000)
-
-        assert f"shown now: {nodes[0].key[:10]} (messages 1 to " in str(caught.value)
 
 
 class TestByWords:
