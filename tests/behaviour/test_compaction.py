@@ -1,4 +1,4 @@
-"""Boundaries: their events with every payload key, once each, and what happens when one is not made after all."""
+"""Boundaries: their events and what these tell, once each, and what happens when one is not made after all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of any size and imports of any length: few calls, no secret, and work that gives the event loop its turns."""
+"""Rows of any size and imports of any length: few calls, no secret, and others have their turn meanwhile."""
 
 from __future__ import annotations
 

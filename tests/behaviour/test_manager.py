@@ -1,4 +1,4 @@
-"""The manager: the host's methods, what may happen while summaries are made, budgets, floors, the meter, adoption."""
+"""The manager: the host's methods, the system prompt, sizes, providers, when it compacts, floors, adoption."""
 
 from __future__ import annotations
 

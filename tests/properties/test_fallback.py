@@ -1,4 +1,4 @@
-"""Properties of the fallback summary for every input: size bounds, the transcript's inverse, determinism, no crash."""
+"""For every input: fallback summaries and ledgers keep to their size, facts are the same again, transcripts parse."""
 
 from __future__ import annotations
 

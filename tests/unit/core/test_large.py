@@ -1,4 +1,4 @@
-"""Large rows and large groups: what one step takes, and how often things are compared."""
+"""Large rows and large groups: what is shown of them, and how often things are compared."""
 
 from __future__ import annotations
 

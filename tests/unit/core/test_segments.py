@@ -1,4 +1,4 @@
-"""Groups, rendered text, the rule that cuts segments, derived sizes and keys."""
+"""Groups, rendered text, derived sizes, the rule that cuts segments, and keys."""
 
 from __future__ import annotations
 

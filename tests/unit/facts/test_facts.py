@@ -1,4 +1,4 @@
-"""What code says without a model: facts, ledgers, fallback summaries and the transcript format."""
+"""What code says without a model: facts, ledgers and fallback summaries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger as it is read: values with what they are, grouped by thing, and kept by merges."""
+"""The ledger as it is read: values with what they are, grouped by thing; later values replace earlier ones."""
 
 from __future__ import annotations
 
