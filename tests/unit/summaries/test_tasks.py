@@ -20,6 +20,7 @@ from context_summarize.core.frames import node_text, show_node
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.view_state import ShownNode
 from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.facts.fallback import FALLBACK_LINE
 from context_summarize.messages.checking import normalise
@@ -148,6 +149,13 @@ class TestLeaf:
         assert scene.tasks.status(made.key) is Status.FAILED
         assert await scene.events() == []
 
+    async def test_the_strategy_truncate_asks_nobody(self) -> None:
+        """compaction_strategy: digests only, no provider call."""
+        scene = Scene(compaction_strategy="truncate")
+        assert (await scene.get(scene.leaves[0])).fallback
+        assert (await scene.get(scene.merged)).fallback
+        assert scene.provider.calls == 0
+
     async def test_a_digest_is_tried_again_and_then_replaced(self) -> None:
         """A failure is not remembered as a text."""
         scene = Scene(AuthenticationError("401"))
@@ -250,6 +258,31 @@ class TestWaiting:
         ]
         assert all(map(scene.tasks.is_known, scene.leaves[:3]))
         assert scene.tasks.rows(scene.leaves[:3]) == []
+
+    async def test_others_have_one_turn_after_each_row_that_a_request_makes(self) -> None:
+        """A view of many segments does not keep the event loop, and waits for nothing."""
+        scene = Scene()
+        nodes, turns, seen = scene.leaves[:6], 0, list[int]()
+        await scene.tasks.get(nodes, scene.builder, scene.target, None)
+        scene.tasks.forget_history()
+        show = scene.tasks.row_of
+
+        def noted(builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
+            seen.append(turns)
+            return show(builder, node, summary)
+
+        async def others() -> None:
+            nonlocal turns
+            while True:
+                turns += 1
+                await asyncio.sleep(0)
+
+        scene.tasks.row_of = noted
+        task = asyncio.create_task(others())
+        await settle()
+        await scene.tasks.get(nodes, scene.builder, scene.target, None)
+        task.cancel()
+        assert seen == list(range(seen[0], seen[0] + len(nodes)))
 
     async def test_segments_of_equal_text_share_a_call_but_not_a_row(self) -> None:
         """Frames name the messages that they stand for."""
@@ -509,6 +542,22 @@ class TestLife:
             scene.tasks.compacted([])
         assert scene.tasks.status(scene.leaves[0].key) is Status.REFUSED
         assert scene.tasks.shown(scene.leaves[0]) is None
+
+    async def test_a_fallback_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Compaction after compaction, up to so many of them; a merge of fallbacks is joined anew."""
+        scene = Scene()
+        scene.target = None
+        first = await scene.get(scene.leaves[0])
+        scene.tasks.compacted([])
+        assert await scene.get(scene.leaves[0]) is first
+        merged = await scene.get(scene.merged)
+        assert await scene.get(scene.merged) == merged
+        monkeypatch.setattr("context_summarize.summaries.tasks._MOST_FALLBACKS", 1)
+        kept = [await scene.get(leaf) for leaf in scene.leaves[:3]]
+        scene.tasks.compacted([])
+        again = [await scene.get(leaf) for leaf in scene.leaves[:3]]
+        assert again == kept
+        assert sum(one is other for one, other in zip(kept, again, strict=True)) == 1
 
     async def test_the_fallbacks_below_a_merge_are_made_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Compaction after compaction, while nobody can be asked; the merge is joined anew."""
