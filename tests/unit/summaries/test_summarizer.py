@@ -192,6 +192,25 @@ class TestSummary:
         assert made.cost_usd == "0.02"
 
 
+class TestOwnCall:
+    async def test_our_calls_are_marked_while_they_last(self) -> None:
+        """True inside, false after, whether it went well or not."""
+        inside: list[bool] = []
+
+        def look(request: ChatRequest) -> str:
+            inside.append(own_call.get())
+            if len(inside) == 2:
+                raise AuthenticationError("no")
+            return ANSWER
+
+        provider = ScriptedProvider(then=look)
+        await summarizer().make(job(), target(provider))
+        assert not own_call.get()
+        await failure(summarizer(), provider)
+        assert not own_call.get()
+        assert inside == [True, True]
+
+
 def slow() -> tuple[Clock, ScriptedProvider]:
     """A provider whose answer takes as long as a key may, by the clock that comes with it."""
     clock = Clock()
