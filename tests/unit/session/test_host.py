@@ -227,6 +227,5 @@ class TestHangs:
             for _ in range(3):
                 assert await windows.of(provider) is None
             assert len(asked) == 1
-            assert asked[0].daemon, "it must not keep the process alive"
         finally:
             released.set()
