@@ -14,7 +14,7 @@ from benchmarks.linear_lists import IN_FUNCTIONS, LISTED, MATCHED, NO_CONTENT
 PACKAGE = Path(context_summarize.__path__[0])
 FORMATS = ("redaction.formats", "redaction.halves")
 """Their patterns are listed one by one."""
-CHECKS = ("stores.address", "stores.sqlite_file", "persistence.beside", "persistence.session_file", "replay.report")
+CHECKS = ("stores.address", "stores.sqlite_file", "history_file.session", "replay.report")
 """Modules whose functions use patterns on addresses, names of files and pages that were made here."""
 OTHERS = ("recall.context_tool", "recall.reader", "redaction.own", *CHECKS)
 """`recall.reader` matches a short query; the patterns of `redaction.own` are the user's, and are stopped."""
