@@ -29,8 +29,8 @@ from context_summarize.redaction.views import view_of
 from context_summarize.session.conversation import is_large
 from context_summarize.summaries.pieces import piece_steps
 from context_summarize.testing import assistant, result, user
+from context_summarize.tokens.counter import EXACT_CHARS, PIECE_CHARS, count_steps
 from context_summarize.tokens.measure import measure_steps
-from context_summarize.tokens.stepwise import EXACT_CHARS, PIECE_CHARS, count_steps
 from context_summarize.transcript import escaping
 from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.rows import RenderedRow

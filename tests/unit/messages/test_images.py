@@ -1,4 +1,4 @@
-"""Image blocks of every shape: one reader, and what the transcript, a view, a provider and the counter make of it."""
+"""Image blocks of every shape: one reader, and what the transcript, a view and a provider make of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 from context_summarize.messages.images import Image, image_note, is_image, read_image
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.view_rows import view_row
-from context_summarize.tokens.images import UNKNOWN_IMAGE_TOKENS, image_tokens
 
 PNG = base64.b64encode(
     b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + b"\x08\x06\0\0\0" + b"\0" * 4
@@ -54,30 +53,27 @@ UNREADABLE: list[tuple[dict[str, Any], Image]] = [
 
 @pytest.mark.parametrize("block", INSIDE.values(), ids=INSIDE.keys())
 def test_an_image_in_a_block_is_the_same_in_every_shape(block: dict[str, Any]) -> None:
-    """Its note names type and size, it is counted by its pixels, and as a URL it is itself."""
+    """Its note names type and size, and as a URL it is itself."""
     assert is_image(block)
     assert read_image(block) == HERE
     assert image_note(block) == "[image: image/png, 33 bytes]"
-    assert image_tokens(block) == 410  # 640 * 480 / 750 = 409.6
     assert read_image(block).as_url() == DATA_URL
 
 
 @pytest.mark.parametrize("block", OUTSIDE.values(), ids=OUTSIDE.keys())
 def test_an_image_at_an_address_is_the_same_in_every_shape(block: dict[str, Any]) -> None:
-    """Nothing is fetched: it counts as one of unknown size."""
+    """Nothing is fetched."""
     assert is_image(block)
     assert read_image(block) == THERE
     assert image_note(block) == f"[image: image, {ADDRESS}]"
-    assert image_tokens(block) == UNKNOWN_IMAGE_TOKENS
     assert read_image(block).as_url() == ADDRESS
 
 
 @pytest.mark.parametrize(("block", "read"), UNREADABLE)
 def test_a_block_without_a_picture_is_no_error(block: dict[str, Any], read: Image) -> None:
-    """It counts as one of unknown size."""
+    """Its note says what there is."""
     assert read_image(block) == read
     assert image_note(block).startswith(f"[image: {read.media_type or 'image'}, ")
-    assert image_tokens(block) == UNKNOWN_IMAGE_TOKENS
 
 
 @pytest.mark.parametrize("block", [*INSIDE.values(), *OUTSIDE.values(), *(block for block, _ in UNREADABLE)])
