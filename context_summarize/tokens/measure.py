@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from context_summarize.background import Steps, finished
-from context_summarize.messages.countable import countable_items
 from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.text import countable_items
 from context_summarize.tokens.counter import PIECE_CHARS, count_steps
 
 ROW_OVERHEAD = 3

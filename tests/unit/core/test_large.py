@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
@@ -18,19 +17,13 @@ from context_summarize.core.nodes import Node
 from context_summarize.core.rendering import hash_steps, render_group, render_steps
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.facts.extraction import extract_facts, fact_steps
-from context_summarize.messages.countable import countable_items
-from context_summarize.messages.json_text import compact_json, saved_json
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, Row
-from context_summarize.messages.shortening import cut_to_note, shortened_to
-from context_summarize.messages.text import render_parts
 from context_summarize.redaction.redactor import build_redactor, redact_steps
 from context_summarize.redaction.views import view_of
-from context_summarize.session.conversation import is_large
 from context_summarize.summaries.pieces import piece_steps
-from context_summarize.testing import assistant, result, user
+from context_summarize.testing import assistant, user
 from context_summarize.tokens.counter import EXACT_CHARS, PIECE_CHARS, count_steps
-from context_summarize.tokens.measure import measure_steps
 from context_summarize.transcript import escaping
 from context_summarize.transcript.escaping import escape_marks
 from context_summarize.transcript.rows import RenderedRow
@@ -257,71 +250,6 @@ def test_results_of_many_calls_in_one_row_are_found_by_their_ids() -> None:
     shown = log.shown(1, 400, "system")
     assert shown is not None
     assert f"+{count - shown.text.count('(#1)')} more" in shown.text
-
-
-class TestArguments:
-    """Arguments of megabytes, in every shape."""
-
-    CONTENT = 'a line with "quotes", ünïcode and null\n' * 75_000
-    GIVEN: ClassVar[dict[str, Any]] = {"path": "logs/all.txt", "content": CONTENT}
-
-    @pytest.mark.parametrize("recursive", [False, True])
-    @pytest.mark.parametrize("in_block", [False, True])
-    def test_they_are_rendered_hashed_and_counted_in_steps(self, in_block: bool, recursive: bool) -> None:
-        """To the text that one step would give."""
-        given = {**self.GIVEN, "more": [{"x": self.CONTENT, "none": None}]} if recursive else self.GIVEN
-        entry = {"id": "c", "tool": "write", "name": "write", "arguments": given}
-        block = {"type": "tool_use", "id": "c", "name": "write", "input": given}
-        raw = {"role": "assistant", "content": [block]} if in_block else {**assistant(""), "tool_calls": [entry]}
-        history = History()
-        for one in (user("Go."), raw, result("c", "Done."), user("More.")):
-            history.add(analyse(one))
-        group = history.rendered_group(1)
-        taken, rendered = steps_of(render_steps(history.rows, group, number=1, segment_tokens=None))
-        assert rendered[0].text == f"call write({saved_json(given)})"
-        assert taken > 25
-        taken, _ = steps_of(history.hash_groups())
-        assert taken > 25
-        count = Counter()
-        taken, tokens = steps_of(measure_steps(raw, count))
-        assert taken > 100
-        assert max(count.seen) <= PIECE_CHARS
-        assert tokens == pytest.approx(len(compact_json(given).split()), rel=0.02)
-
-    def test_a_text_that_is_too_long_to_be_parsed_stands_as_it_is(self) -> None:
-        """In the transcript; and it is counted as it is."""
-        text = json.dumps(self.GIVEN)
-        entry = {"id": "c", "type": "function", "function": {"name": "write", "arguments": text}}
-        raw = {**assistant(""), "tool_calls": [entry]}
-        row = analyse(raw)
-        assert row.calls[0].arguments is text
-        assert render_parts(row, {}, ()) == [(False, f"call write({text})")]
-        assert list(countable_items(raw)) == ["", "write", text]
-        small = {**entry, "function": {"name": "write", "arguments": '{"path": "a"}'}}
-        assert analyse({**assistant(""), "tool_calls": [small]}).calls[0].arguments == {"path": "a"}
-
-    def test_such_a_text_stays_an_object_when_it_is_shortened(self) -> None:
-        """Providers take nothing else."""
-        entry = {"id": "c", "type": "function", "function": {"name": "write", "arguments": json.dumps(self.GIVEN)}}
-        for short in (
-            shortened_to({**assistant(""), "tool_calls": [entry]}, 0.001, ""),
-            cut_to_note({**assistant(""), "tool_calls": [entry]}),
-        ):
-            given = json.loads(short["tool_calls"][0]["function"]["arguments"])
-            (told,) = given.values()
-            assert '"path": "logs/all.txt"'[:20] in told
-            assert len(told) < 10_000
-
-    def test_a_note_of_large_arguments_is_made_without_writing_them(self) -> None:
-        """It tells that they are large."""
-        row = cut_to_note({**assistant(""), "tool_calls": [{"id": "c", "tool": "write", "arguments": self.GIVEN}]})
-        assert row["tool_calls"][0]["arguments"] == {"left_out": "[… more than 100,000 characters]"}
-
-    def test_their_size_is_seen_at_any_depth(self) -> None:
-        """Such a row is counted in slices."""
-        edits = {"path": "a.txt", "edits": [{"old": "x", "new": self.CONTENT}]}
-        assert is_large({**assistant(""), "tool_calls": [{"id": "c", "tool": "edit", "arguments": edits}]})
-        assert not is_large({**assistant(""), "tool_calls": [{"id": "c", "tool": "edit", "arguments": {"a": "b"}}]})
 
 
 def steps_of(steps: Steps[T]) -> tuple[int, T]:

@@ -422,13 +422,6 @@ class TestElidedRow:
         row = user([{"type": "tool_result", "tool_call_id": "a", "output": output}])
         assert IMAGE["source"]["data"][:40] not in json.dumps(shorten_row(row, 700, count))
 
-    def test_entries_that_are_no_calls_are_left_alone(self) -> None:
-        """Kept as the host stored them."""
-        row = {"role": "assistant", "content": LONG, "tool_calls": ["odd", {"id": "a", "tool": "x", "arguments": LONG}]}
-        out = shorten_row(row, 10, count)
-        assert out["tool_calls"][0] == "odd"
-        assert "left_out" in out["tool_calls"][1]["arguments"]
-
 
 class TestSize:
     def test_a_plan_measures_rows_as_the_view_shows_them(self) -> None:
