@@ -10,7 +10,7 @@ from amplifier_core.message_models import Message
 from pydantic import ValidationError
 
 from context_summarize.messages.copying import copy_json
-from context_summarize.messages.images import Image, is_image, read_image
+from context_summarize.messages.images import base64_of, image_url, is_image, is_remote
 from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import arguments_of, block_type, has_id, id_of, is_result, result_block_id
 from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, SOURCE, Call, JsonRow, Row
@@ -80,13 +80,13 @@ def _result(block: Mapping[str, Any], call_id: str) -> JsonRow:
 def _block(block: Any) -> JsonRow:
     """A block that is no call and no result; what hosts do not know becomes text."""
     if block_type(block) in _HOST_TYPES or (block_type(block) == "image" and isinstance(block.get("source"), dict)):
-        return {**copy_json(block)}
-    image = read_image(block) if is_image(block) else Image()
-    if image.is_remote:
-        return {"type": "image", "source": {"type": "url", "url": image.url}}
-    if image.encoded and image.data:
-        media_type = image.media_type or "image"
-        return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": image.data}}
+        copied: JsonRow = copy_json(block)
+        return copied
+    url = image_url(block) if is_image(block) else ""
+    if is_remote(url):
+        return {"type": "image", "source": {"type": "url", "url": url}}
+    if inside := base64_of(url):
+        return {"type": "image", "source": {"type": "base64", "media_type": inside[0], "data": inside[1]}}
     return {"type": "text", "text": block_text(block)}
 
 
