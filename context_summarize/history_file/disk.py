@@ -28,10 +28,7 @@ _HEADER = _FORMAT + b'"version":1}\n'
 
 
 class DiskFile:
-    """The file itself. Its methods block and belong to one thread; all but `close` may raise `OSError`.
-
-    It keeps the rows that the file is to hold, so that the file can be written anew after an error.
-    """
+    """The file, and the rows that it is to hold. All methods but `close` may raise `OSError`."""
 
     def __init__(self, path: str) -> None:
         self.path = Path(path)
@@ -81,12 +78,8 @@ class DiskFile:
         self._write_whole()
 
     def sync(self) -> None:
-        """Force every row onto the disk itself.
-
-        A sync that failed is not tried again: the next one may succeed although the system has dropped what it could
-        not write. The rows are written anew.
-        """
-        if self.failed:
+        """Force every row onto the disk itself."""
+        if self.failed:  # a second sync may succeed although the system has dropped what it could not write
             self._write_whole()
         elif self._file is not None:
             os.fsync(self._file.fileno())

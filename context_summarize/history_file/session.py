@@ -28,16 +28,12 @@ _MANY = 1_000
 
 
 class HistoryFile:
-    """The file of one session, and the rows that come before it is loaded. Nothing is opened before the first call.
+    """The file of one session; `take` appends the rows that it holds to the history. The first call opens it.
 
     One thread does all work on the disk, in the order of the calls; what has begun is done once, whether or not the
     caller is cancelled. No method raises: if something is wrong with the file, one warning says so, and the session
     continues in memory. A file that could not be loaded is left as it is. After a later error each request tries to
     write all rows.
-
-    Args:
-        path: the path from the setting.
-        take: appends rows to the session's history.
     """
 
     def __init__(self, path: str, take: Callable[[Sequence[JsonRow]], None]) -> None:
@@ -92,11 +88,10 @@ class HistoryFile:
         await self._wait(self._do(self._disk.sync))
 
     async def accepted(self, ours: Sequence[JsonRow], theirs: list[JsonRow]) -> list[JsonRow] | None:
-        """The rows that replace the history; None if the host's copy equals our history after the host's filtering.
+        """The rows that replace the history; None if they are the copy of ours that a resuming host has saved.
 
-        When a session is resumed, hosts load their own transcript, less complete than ours, and pass it to
-        `set_messages`. Any other difference is a repair. It follows our leading system and developer rows, which hosts
-        do not save, unless it begins with rows of that role.
+        Any other copy is a repair. It follows our leading system and developer rows, which hosts do not save, unless it
+        begins with rows of that role.
         """
         if not self._from_file:
             return theirs

@@ -91,21 +91,15 @@ def _block(block: Any) -> JsonRow:
 
 
 def _mended(out: JsonRow, row: Row) -> JsonRow:
-    """The row without what `amplifier_core.message_models.Message(**row)` refuses.
-
-    Keys that are no strings, values of the wrong type, and blocks that the host's models refuse are replaced or left
-    out.
-    """
-    wanted: dict[str, type] = {"name": str, "tool_call_id": str, "metadata": dict}
-    safe: JsonRow = {k: v for k, v in out.items() if isinstance(k, str) and isinstance(v, wanted.get(k, object))}
-    if isinstance(safe.get("metadata"), dict):
-        safe["metadata"] = _text_keys(safe["metadata"])
-    if isinstance(safe["content"], list):
-        safe["content"] = [_mended_block(block, row.role) for block in safe["content"]]
-    if _passes(safe):
-        return safe
-    named = {"tool_call_id": row.result_ids[0]} if row.role == "tool" else {}
-    return {"role": row.role, "content": safe["content"], **named}
+    """What `amplifier_core.message_models.Message(**row)` takes of a row that it refuses: words, calls and ids stay."""
+    safe: JsonRow = {"role": row.role, "content": out["content"]}
+    if isinstance(out["content"], list):
+        safe["content"] = [_mended_block(block, row.role) for block in out["content"]]
+    kinds = {"name": str, "tool_call_id": str, "tool_calls": list}
+    safe |= {key: out[key] for key, kind in kinds.items() if isinstance(out.get(key), kind)}
+    if isinstance(out.get("metadata"), dict):
+        safe["metadata"] = _text_keys(out["metadata"])
+    return safe
 
 
 def _passes(row: JsonRow) -> bool:
