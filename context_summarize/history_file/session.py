@@ -41,7 +41,6 @@ class HistoryFile:
         self._take = take
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="context-summarize-history")
         self._reading: asyncio.Future[Any] | None = None
-        self._loading: asyncio.Task[None] | None = None
         self._late: asyncio.Future[Any] | None = None
         self._early: list[JsonRow] = []
         self._from_file = self._ended = False
@@ -49,16 +48,16 @@ class HistoryFile:
 
     async def ready(self) -> None:
         """Wait until the file is loaded. The first call starts loading."""
-        if self._loading is None:
+        if self._reading is None:
             self._reading = self._do(self._disk.load)
-            self._loading = asyncio.create_task(self._load(self._reading), name="context-summarize:history")
+            patience = asyncio.get_running_loop().call_later(_LOAD_SECONDS, self._reading.cancel)
+            self._reading.add_done_callback(lambda reading: self._begin(reading, patience))
         if not self.loaded:
-            await asyncio.shield(self._loading)
+            await asyncio.wait({self._reading})
 
-    async def _load(self, reading: asyncio.Future[Any]) -> None:
+    def _begin(self, reading: asyncio.Future[Any], patience: asyncio.TimerHandle) -> None:
         """Continue with the rows of the file, followed by the rows that came meanwhile."""
-        await asyncio.wait({reading}, timeout=_LOAD_SECONDS)
-        reading.cancel()
+        patience.cancel()
         if reading.cancelled():
             self._warn("it could not be read in time; check its disk")
         rows = None if reading.cancelled() else reading.result()
@@ -103,10 +102,10 @@ class HistoryFile:
 
     async def close(self) -> None:
         """Sync and release the file, within seconds; the disk finishes slower work by itself."""
-        if self._loading is not None and self._reading is not None and not self.loaded:
-            await asyncio.wait({self._loading}, timeout=_WAIT_SECONDS)
+        if self._reading is not None and not self.loaded:
+            await asyncio.wait({self._reading}, timeout=_WAIT_SECONDS)
             self._reading.cancel()
-            await self._loading
+            await asyncio.wait({self._reading})
         if self.loaded:
             self._do(self._disk.sync)
         await asyncio.wait({self._end()}, timeout=_WAIT_SECONDS)
