@@ -10,9 +10,13 @@ _CONTAINERS = (dict, list, tuple)
 def copy_json(value: Any) -> Any:
     """Copy dicts and lists at every depth; text and numbers are shared. For values that `normalise` has passed."""
     if isinstance(value, dict):
-        return {k: copy_json(v) if isinstance(v, _CONTAINERS) else v for k, v in value.items()}
+        out = value.copy()  # most values are texts, which need no look
+        for key, item in value.items():
+            if type(item) in _CONTAINERS:
+                out[key] = copy_json(item)
+        return out
     if isinstance(value, list):
-        return [copy_json(v) if isinstance(v, _CONTAINERS) else v for v in value]
+        return [copy_json(item) if type(item) in _CONTAINERS else item for item in value]
     if isinstance(value, tuple):
-        return tuple(copy_json(v) for v in value)
+        return tuple(map(copy_json, value))
     return value
