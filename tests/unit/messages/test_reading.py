@@ -92,10 +92,3 @@ class TestAnalyse:
         assert row({**result("a"), "metadata": {"source": "hook"}}).result_ids == ()
         assert row({**call("a"), "role": "user"}).calls == ()
         assert row({**ANTHROPIC_RESULTS, "role": "assistant"}).result_ids == ()
-
-    def test_results_are_read_in_both_shapes(self) -> None:
-        """Tool rows, and tool_result blocks under either name of the id."""
-        assert row(result("a")).result_ids == ("a",)
-        assert row(ANTHROPIC_RESULTS).result_ids == ("a", "b")
-        blocks = [{"type": "tool_result", "tool_call_id": "a", "output": 1}, {"type": "tool_result"}]
-        assert row(user(blocks)).result_ids == ("a",)
