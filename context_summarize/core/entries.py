@@ -11,7 +11,6 @@ from context_summarize.core.frames import row_hint
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.short_rows import shorten_steps
-from context_summarize.messages.copying import Shape, shape_of
 from context_summarize.messages.pairs import opens_with_user
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import JsonRow
@@ -26,13 +25,6 @@ class Entry(NamedTuple):
     """Row of the history; None for a row that is made up to keep the view valid."""
     row: JsonRow
     tokens: int
-    shape: Shape
-    """Where the containers within the row stand, for quick copies."""
-
-
-def entry(index: int | None, row: JsonRow, tokens: int) -> Entry:
-    """An entry with its shape."""
-    return Entry(index, row, tokens, shape_of(row))
 
 
 def is_hidden(history: History, index: int, hides_system: bool) -> bool:
@@ -89,7 +81,7 @@ def entry_steps(
         if is_hidden(history, index, hides_system):
             continue
         row = view_row(history.rows[index], answers.get(index))
-        yield  # the copy and the shape of a row of thousands of calls take long each
+        yield  # the copy of a row of thousands of calls takes long
         if row is None:
             continue
         if index < rows_at_compaction:
@@ -101,7 +93,7 @@ def entry_steps(
     synthetic: list[Entry] = []
     for call in group.missing:
         row = synthetic_result(call)
-        synthetic.append(entry(None, row, measure(row, count)))
+        synthetic.append(Entry(None, row, measure(row, count)))
         yield
     return [*first, *results, *synthetic, *([] if group.open else between)]
 
@@ -111,10 +103,10 @@ def _sized(history: History, index: int, row: JsonRow, keep: int | None, count: 
     yield from history.counting(index, index + 1, count)
     size = history.tokens[index]
     if keep is None or size <= keep:
-        return entry(index, row, size)
+        return Entry(index, row, size)
     hint = row_hint(history, index) if history.recall else ""
     short, tokens = yield from shorten_steps(row, size, keep, count, hint)
-    return entry(index, short, tokens)
+    return Entry(index, short, tokens)
 
 
 def row_steps(

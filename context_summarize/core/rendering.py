@@ -10,7 +10,7 @@ from context_summarize.background import Steps, finished
 from context_summarize.core.groups import Group, answered_calls
 from context_summarize.core.large_rows import LARGE_SEGMENTS, evenly_cut, head_and_tail, is_longer
 from context_summarize.messages.rows import Row
-from context_summarize.messages.text import own_texts, parts_of
+from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction.redactor import Redact, redact_steps
 from context_summarize.transcript.escaping import cut_middle, escaped_pieces
 from context_summarize.transcript.rows import RenderedRow
@@ -142,11 +142,8 @@ def render_steps(
         if not row.rendered:
             continue
         names = {call.id: call.name for call in answered.get(index, ())}
-        parts: list[tuple[bool, str]] = []
-        for part in parts_of(row, names, group.missing if index == group.start else ()):
-            if part[1]:
-                parts.append(part)
-            yield
+        parts = render_parts(row, names, group.missing if index == group.start else ())
+        yield
         made = yield from _row_text(row, parts, limits, redact)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
         out.append(RenderedRow(number + len(out), row.role, name, made.text, made.own, made.left_out))

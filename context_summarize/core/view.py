@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from context_summarize.background import Steps, finished
-from context_summarize.core.entries import Entry, ShownGroup, entry, group_entries
+from context_summarize.core.entries import Entry, ShownGroup, group_entries
 from context_summarize.core.frames import opening_row
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.copying import copy_json, copy_shaped
+from context_summarize.messages.copying import copy_json
 from context_summarize.messages.pairs import opens_conversation
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
 from context_summarize.tokens.measure import Count, measure
@@ -53,9 +53,9 @@ class View:
             while pins and pins[0].start < end:
                 group = pins.pop(0)
                 yield from self._group(group, self.groups.pinned(group))
-            yield entry(None, shown.row, shown.tokens)
+            yield Entry(None, shown.row, shown.tokens)
         if state.actions is not None:
-            yield entry(None, state.actions.row, state.actions.tokens)
+            yield Entry(None, state.actions.row, state.actions.tokens)
         for group in pins:
             yield from self._group(group, self.groups.pinned(group))
 
@@ -93,7 +93,7 @@ class View:
 
     def _opening(self) -> Entry:
         row = opening_row()
-        return entry(None, row, measure(row, self._count))
+        return Entry(None, row, measure(row, self._count))
 
     def refresh(self) -> None:
         """Take in the groups that have closed since the last time."""
@@ -158,8 +158,7 @@ class View:
         """A copy of the rows, system prompt first."""
         self.refresh()
         head = [{"role": "system", "content": system_prompt}] if system_prompt else []
-        closed = [copy_shaped(row, shape) if shape else row.copy() for _, row, _, shape in self._entries]
-        return [*head, *closed, *(copy_json(item.row) for item in self._open_entries())]
+        return [*head, *(copy_json(item.row) for item in [*self._entries, *self._open_entries()])]
 
     def __len__(self) -> int:
         self.refresh()

@@ -3,35 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from context_summarize.messages.reading import block_type
-
-_UNKNOWN_TYPE = "image"
-
-
-@dataclass(frozen=True, slots=True)
-class Image:
-    """What an image block holds: the image itself, or the address where it lies, or neither."""
-
-    media_type: str | None = None
-    data: str | None = None
-    """The image as text: base64 where `encoded`, else what a data URL holds as it is."""
-    encoded: bool = False
-    url: str | None = None
-    """An address that is no data URL."""
-
-    @property
-    def is_remote(self) -> bool:
-        """True for an address that a provider can fetch."""
-        return self.url is not None and self.url.startswith(("http://", "https://"))
-
-    def as_url(self) -> str:
-        """The image as one URL: where it lies, or itself as a data URL."""
-        if self.is_remote and self.url is not None:
-            return self.url
-        return f"data:{self.media_type or _UNKNOWN_TYPE}{';base64' * self.encoded},{self.data or ''}"
 
 
 def is_image(block: Any) -> bool:
@@ -39,8 +13,8 @@ def is_image(block: Any) -> bool:
     return block_type(block) in ("image", "image_url", "input_image")
 
 
-def read_image(block: Mapping[str, Any]) -> Image:
-    """The image of a block. Never raises, never fetches.
+def image_url(block: Mapping[str, Any]) -> str:
+    """The image of a block as one URL: where it lies, or itself as a data URL; "" where there is none. Never raises.
 
     Shapes: `{source: {media_type, data}}`, `{source: {url}}`, `{image_url: {url}}` and `{image_url: "…"}`; each URL may
     be a data URL.
@@ -48,24 +22,29 @@ def read_image(block: Mapping[str, Any]) -> Image:
     source = block.get("source")
     holder = source if isinstance(source, dict) else block
     media_type, data = holder.get("media_type"), holder.get("data")
-    media_type = media_type if isinstance(media_type, str) and media_type else None
     if isinstance(data, str) and data:
-        return Image(media_type, data, encoded=True)
+        return f"data:{media_type if isinstance(media_type, str) and media_type else 'image'};base64,{data}"
     url = holder.get("url") or holder.get("image_url")
     url = url.get("url") if isinstance(url, dict) else url
-    if not isinstance(url, str) or not url:
-        return Image(media_type)
-    head, comma, body = url.partition(",")
-    if not comma or head[:5].lower() != "data:":
-        return Image(media_type, url=url)
-    declared, *parameters = head[5:].split(";")
-    return Image(declared or media_type, body, encoded="base64" in parameters)
+    return url if isinstance(url, str) else ""
+
+
+def is_remote(url: str) -> bool:
+    """True for an address that a provider can fetch."""
+    return url.startswith(("http://", "https://"))
+
+
+def base64_of(url: str) -> tuple[str, str] | None:
+    """(media type, base64) of a data URL; None for any other, and for one that holds none."""
+    head, _, body = url.partition(",")
+    kind, *parameters = head[5:].split(";")
+    return (kind or "image", body) if body and head[:5].lower() == "data:" and "base64" in parameters else None
 
 
 def image_note(block: Mapping[str, Any]) -> str:
-    """The line that stands for an image in a transcript: its type, and its address or its size."""
-    image = read_image(block)
-    kind = image.media_type or _UNKNOWN_TYPE
-    if image.is_remote:
-        return f"[image: {kind}, {image.url}]"
-    return f"[image: {kind}, {len(image.data or image.url or '') * 3 // 4:,} bytes]"
+    """The line that stands for an image in a transcript: its address, or its type and size."""
+    url = image_url(block)
+    if is_remote(url):
+        return f"[image: {url}]"
+    media_type, data = base64_of(url) or ("image", url)
+    return f"[image: {media_type}, {len(data) * 3 // 4:,} bytes]"

@@ -20,26 +20,25 @@ from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, SYSTEM_RO
 
 def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
     """What the rest of the package needs to know of a normalised row."""
-    role = raw["role"]
-    metadata = raw.get("metadata")
-    marks: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
-    hook = is_hook(raw)
-    ephemeral = is_ephemeral(raw)
-    critical = marks.get("critical") is True or raw.get("critical") is True
-    host_system = role in SYSTEM_ROLES and not hook and not ephemeral
+    role, hook, ephemeral = raw["role"], is_hook(raw), is_ephemeral(raw)
     rendered = not (role in SYSTEM_ROLES or hook or ephemeral)
-    calls = tuple(row_calls(raw)) if rendered and role == "assistant" else ()
-    result_ids = tuple(ids_of_results(raw)) if rendered and role in ("tool", "user") else ()
+    host_system = role in SYSTEM_ROLES and preserve_system
+    critical = _marks(raw).get("critical") is True or raw.get("critical") is True
     return Row(
         raw=raw,
         role=role,
         rendered=rendered,
         user=rendered and role == "user" and not is_reminder(raw) and not any(map(is_result, blocks_of(raw))),
-        pinned=(host_system and preserve_system) or (critical and not hook and not ephemeral),
+        pinned=(host_system or critical) and not hook and not ephemeral,
         ephemeral=ephemeral,
-        calls=calls,
-        result_ids=result_ids,
+        calls=tuple(row_calls(raw)) if rendered and role == "assistant" else (),
+        result_ids=tuple(ids_of_results(raw)) if rendered and role in ("tool", "user") else (),
     )
+
+
+def _marks(raw: JsonRow) -> Mapping[str, Any]:
+    metadata = raw.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
 
 
 def is_reminder(raw: JsonRow) -> bool:
@@ -47,22 +46,18 @@ def is_reminder(raw: JsonRow) -> bool:
 
     The host adds it again only when its text changes, so it must live as long as any other user row.
     """
-    metadata = raw.get("metadata")
-    marks: Mapping[str, Any] = metadata if isinstance(metadata, dict) else {}
+    marks = _marks(raw)
     return raw["role"] == "user" and marks.get("ephemeral") is True and marks.get("persisted") is True
 
 
 def is_hook(raw: JsonRow) -> bool:
     """True for a row that a hook has added: hosts do not save it, reminders aside."""
-    metadata = raw.get("metadata")
-    return isinstance(metadata, dict) and metadata.get("source") == "hook" and not is_reminder(raw)
+    return _marks(raw).get("source") == "hook" and not is_reminder(raw)
 
 
 def is_ephemeral(raw: JsonRow) -> bool:
     """True for a row that is `ephemeral`, by itself or by its metadata: hosts do not save it, reminders aside."""
-    metadata = raw.get("metadata")
-    marked = raw.get("ephemeral") is True or (isinstance(metadata, dict) and metadata.get("ephemeral") is True)
-    return marked and not is_reminder(raw)
+    return (raw.get("ephemeral") is True or _marks(raw).get("ephemeral") is True) and not is_reminder(raw)
 
 
 def id_of(value: Any) -> str:
@@ -86,20 +81,9 @@ def block_type(block: Any) -> str:
     return kind if isinstance(kind, str) else ""
 
 
-LONGEST_PARSED = 1_000_000
-"""Characters of arguments as JSON text above which they stay text: parsing them is one long step."""
-
-
-def is_unparsed(arguments: Any) -> bool:
-    """True for arguments that stay text, because they are too long."""
-    return isinstance(arguments, str) and len(arguments) > LONGEST_PARSED
-
-
 def arguments_of(value: Any) -> Any:
     """Arguments as data: the OpenAI shape carries them as a JSON string."""
     if isinstance(value, str):
-        if is_unparsed(value):
-            return value
         try:
             return json.loads(value)
         except (ValueError, RecursionError):

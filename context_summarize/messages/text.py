@@ -1,57 +1,49 @@
-"""The public text of rows and blocks, in one step or, of large data, in many."""
+"""The public text of rows and blocks: as the summariser reads it, and as it counts."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from context_summarize.background import Steps, finished, with_pauses
 from context_summarize.messages.images import image_note, is_image
-from context_summarize.messages.json_text import saved_json_steps
-from context_summarize.messages.reading import block_type, blocks_of, id_of, is_result, is_unparsed, result_block_id
-from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, Row
+from context_summarize.messages.json_text import compact_json, saved_json
+from context_summarize.messages.reading import (
+    arguments_of,
+    block_type,
+    blocks_of,
+    id_of,
+    is_result,
+    result_block_id,
+    row_calls,
+)
+from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, JsonRow, Row
 from context_summarize.transcript.calls import ORPHAN, call_line
 
 
 def content_text(content: Any) -> str:
     """The public text of a content value: a string, blocks, or data. Thinking is left out, images become a note."""
-    return content if isinstance(content, str) else finished(content_steps(content))
-
-
-def content_steps(content: Any) -> Steps[str]:
-    """The same as `content_text`, a block or a piece of one a step."""
     if isinstance(content, str):
         return content
     if content is None:
         return ""
     if not isinstance(content, list | tuple):
-        return "".join((yield from saved_json_steps(content)))
-    parts: list[str] = []
-    for block in content:
-        if part := (yield from block_steps(block)):
-            parts.append(part)
-    return "\n".join(parts)
+        return saved_json(content)
+    return "\n".join(filter(None, map(block_text, content)))
 
 
 def block_text(block: Any) -> str:
     """The public text of one block; an unknown block becomes JSON."""
-    return finished(block_steps(block))
-
-
-def block_steps(block: Any) -> Steps[str]:
-    """The same as `block_text` in steps."""
+    kind = block_type(block)
     if isinstance(block, str):
         return block
-    kind = block_type(block)
     if kind in TEXT_BLOCKS:
-        return (yield from content_steps(block.get("text")))
+        return content_text(block.get("text"))
     if is_image(block):
         return image_note(block)
     if kind in PRIVATE_BLOCKS:
         return ""
-    if is_result(block):
-        return (yield from content_steps(result_value(block)))
-    return "".join((yield from saved_json_steps(block)))
+    return content_text(result_value(block)) if is_result(block) else saved_json(block)
 
 
 def own_texts(row: Row) -> tuple[str, ...] | None:
@@ -71,30 +63,24 @@ def result_value(block: Mapping[str, Any]) -> Any:
 
 
 def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> list[tuple[bool, str]]:
-    """The text of a row as the summariser sees it, as (is a tool result, text) parts.
+    """The text of a row as the summariser sees it, as (is a tool result, text) parts, none of them empty.
 
     `names` maps the call ids that this row answers to tool names; a result whose id is not in it is an orphan.
     """
-    return [part for part in parts_of(row, names, missing) if part[1]]
+    return [part for part in _parts(row, names, missing) if part[1]]
 
 
-def parts_of(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> Iterator[tuple[bool, str]]:
-    """The same, one after the other: a row may hold thousands of calls. Parts without text are pauses in a long one."""
-    raw = row.raw
-    content = raw.get("content")
+def _parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> Iterator[tuple[bool, str]]:
+    content = row.raw.get("content")
     if row.role == "tool":
-        orphan = "" if row.result_ids[0] in names else ORPHAN
-        text = yield from with_pauses(content_steps(content), _PAUSE)
-        yield True, orphan + text
+        yield True, ("" if row.result_ids[0] in names else ORPHAN) + content_text(content)
         return
     if isinstance(content, list | tuple):
         yield from _block_parts(row, content, dict(names))
     else:
-        text = yield from with_pauses(content_steps(content), _PAUSE)
-        yield False, text
+        yield False, content_text(content)
     for call in row.calls:
-        arguments = yield from with_pauses(argument_steps(call.arguments), _PAUSE)
-        yield False, call_line(call.name, *arguments)
+        yield False, call_line(call.name, saved_json(call.arguments))
     for call in missing:
         yield False, f"[call {call.name}: {NO_RESULT}]"
 
@@ -105,18 +91,41 @@ def _block_parts(row: Row, content: Sequence[Any], names: dict[str, str]) -> Ite
         if is_result(block) and row.result_ids:
             call_id = result_block_id(block)
             label = f"result of {names.pop(call_id)}: " if call_id in names else ORPHAN
-            text = yield from with_pauses(content_steps(result_value(block)), _PAUSE)
-            yield True, label + text
+            yield True, label + content_text(result_value(block))
         elif not (row.calls and block_type(block) in CALL_BLOCKS and id_of(block.get("id"))):
-            text = yield from with_pauses(block_steps(block), _PAUSE)
-            yield False, text
+            yield False, block_text(block)
 
 
-def argument_steps(arguments: Any) -> Steps[list[str]]:
-    """A call's arguments as JSON, a piece a step; a text that is too long to be parsed stands as it is."""
-    if is_unparsed(arguments):
-        return [arguments]
-    return (yield from saved_json_steps(arguments))
+def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:
+    """Texts and image blocks of a row that a provider charges for; a call that is stored twice appears once."""
+    content = raw.get("content")
+    if isinstance(content, list | tuple):
+        for block in content:
+            yield from _countable(block)
+    else:
+        yield content_text(content)
+    if raw["role"] == "assistant" and raw.get("tool_calls"):
+        in_blocks = Counter(id_of(block.get("id")) for block in blocks_of(raw) if block_type(block) in CALL_BLOCKS)
+        for call in row_calls({**raw, "content": None}):
+            if in_blocks[call.id]:
+                in_blocks[call.id] -= 1
+            else:
+                yield call.name
+                yield compact_json(call.arguments)
 
 
-_PAUSE = (False, "")
+def _countable(block: Any) -> Iterator[str | Mapping[str, Any]]:
+    kind = block_type(block)
+    if is_image(block):
+        yield block
+    elif kind in CALL_BLOCKS:
+        yield str(block.get("name") or "")
+        yield compact_json(arguments_of(block.get("input")))
+    elif kind in PRIVATE_BLOCKS:
+        said = [block.get(key) for key in ("thinking", "data", "summary") if block.get(key)]
+        yield content_text(said[0] if said else block.get("content"))
+    elif is_result(block) and isinstance(value := result_value(block), list | tuple):
+        for inner in value:
+            yield inner if is_image(inner) else block_text(inner)
+    else:
+        yield block_text(block)

@@ -10,11 +10,14 @@ from amplifier_core.message_models import Message
 from pydantic import ValidationError
 
 from context_summarize.messages.copying import copy_json
-from context_summarize.messages.images import Image, is_image, read_image
+from context_summarize.messages.images import base64_of, image_url, is_image, is_remote
 from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import arguments_of, block_type, has_id, id_of, is_result, result_block_id
 from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, SOURCE, Call, JsonRow, Row
 from context_summarize.messages.text import block_text, content_text, result_value
+
+_HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
+"""Blocks that hosts know as they are, calls, results and images aside."""
 
 
 def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
@@ -23,117 +26,80 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
     `answered` names the calls that this row's results answer; results beyond those are orphans and are left out.
     """
     raw = row.raw
-    if row.role == "tool" and row.rendered:
-        if not answered:
-            return None
-    elif row.role == "tool":
-        return _as_user_text(raw)
-    keep = Counter(answered or ())
-    out: JsonRow = {key: copy_json(value) for key, value in raw.items() if key != "content"}
-    out["content"] = _view_content(row, keep)
+    if row.role == "tool" and not row.rendered:
+        # A tool row of a hook, or an ephemeral one, answers no call, so it must not be a result.
+        kept = {"metadata": copy_json(raw["metadata"])} if isinstance(raw.get("metadata"), dict) else {}
+        return {"role": "user", "content": content_text(raw.get("content")), **kept}
+    if row.role == "tool" and not answered:
+        return None
+    out: JsonRow = {key: copy_json(value) for key, value in raw.items() if key not in ("content", "tool_calls")}
+    out["content"] = _content(row, Counter(answered or ()))
     if row.result_ids and row.role == "user" and out["content"] == [] and raw.get("content"):
         return None
     if row.role == "tool":
         out["tool_call_id"] = row.result_ids[0]
-    if "tool_calls" in out:
-        entries = out["tool_calls"] if isinstance(out["tool_calls"], list | tuple) else ()
-        out["tool_calls"] = [_view_entry(entry) for entry in entries if has_id(entry)]
-        if not (row.calls and out["tool_calls"]):
-            del out["tool_calls"]
-    return _host_safe(out, row)
+    if row.calls and isinstance(entries := raw.get("tool_calls"), list | tuple):
+        shown = [{**copy_json(entry), "id": id_of(entry["id"])} for entry in entries if has_id(entry)]
+        out |= {"tool_calls": shown} if shown else {}
+    return out if _passes(out) else _mended(out, row)
 
 
-def _view_entry(entry: JsonRow) -> JsonRow:
-    """A `tool_calls` entry with its id as text, as the results name it."""
-    return entry if isinstance(entry["id"], str) else {**entry, "id": id_of(entry["id"])}
-
-
-def _view_content(row: Row, keep: Counter[str]) -> Any:
+def _content(row: Row, keep: Counter[str]) -> Any:
     content = row.raw.get("content")
-    if content is None:
-        return ""
-    if isinstance(content, str):
-        return content
+    if content is None or isinstance(content, str):
+        return content or ""
     if not isinstance(content, list | tuple):
         return compact_json(content)
     out: list[JsonRow] = []
     for block in content:
-        kind = block_type(block)
         if is_result(block) and row.result_ids and row.role == "user":
             call_id = result_block_id(block)
             if keep[call_id] > 0:
                 keep[call_id] -= 1
-                out.append(_view_result(block, call_id))
-        elif kind in CALL_BLOCKS and row.calls and id_of(block.get("id")):
-            out.append(_view_call(block))
+                out.append(_result(block, call_id))
+        elif block_type(block) in CALL_BLOCKS and row.calls and id_of(block.get("id")):
+            out.append(_call(block))
         else:
-            out.append(_view_block(block))
+            out.append(_block(block))
     return out
 
 
-def _view_call(block: Mapping[str, Any]) -> JsonRow:
+def _call(block: Mapping[str, Any]) -> JsonRow:
     arguments = arguments_of(block.get("input"))
-    out: JsonRow = copy_json(dict(block))
-    out["type"] = "tool_call"
-    out["id"] = id_of(block["id"])
-    out["name"] = str(block.get("name") or "")
-    out["input"] = copy_json(arguments) if isinstance(arguments, dict) else {"value": copy_json(arguments)}
-    return out
+    given = copy_json(arguments if isinstance(arguments, dict) else {"value": arguments})
+    named = {"type": "tool_call", "id": id_of(block["id"]), "name": str(block.get("name") or "")}
+    return {**copy_json(block), **named, "input": given}
 
 
-def _view_result(block: Mapping[str, Any], call_id: str) -> JsonRow:
-    out: JsonRow = copy_json({k: v for k, v in block.items() if k not in ("tool_use_id", "content")})
-    value = result_value(block)
-    out["tool_call_id"] = call_id
-    out["output"] = "" if value is None else copy_json(value)
-    return out
+def _result(block: Mapping[str, Any], call_id: str) -> JsonRow:
+    value = copy_json(result_value(block))
+    kept: JsonRow = copy_json({key: item for key, item in block.items() if key not in ("tool_use_id", "content")})
+    return {**kept, "tool_call_id": call_id, "output": "" if value is None else value}
 
 
-def _view_block(block: Any) -> JsonRow:
-    kind = block_type(block)
-    if kind == "text" and isinstance(block.get("text"), str):
-        return copy_json(block)  # type: ignore[no-any-return]
-    if kind == "thinking" and isinstance(block.get("thinking"), str):
-        return copy_json(block)  # type: ignore[no-any-return]
-    if kind == "redacted_thinking" and isinstance(block.get("data"), str):
-        return copy_json(block)  # type: ignore[no-any-return]
-    if kind == "reasoning" and isinstance(block.get("content"), list) and isinstance(block.get("summary"), list):
-        return copy_json(block)  # type: ignore[no-any-return]
-    if kind == "image" and isinstance(block.get("source"), dict):
-        return copy_json(block)  # type: ignore[no-any-return]
-    image = read_image(block) if is_image(block) else Image()
-    if image.is_remote:
-        return {"type": "image", "source": {"type": "url", "url": image.url}}
-    if image.encoded and image.data:
-        media_type = image.media_type or "image"
-        return {"type": "image", "source": {"type": "base64", "media_type": media_type, "data": image.data}}
+def _block(block: Any) -> JsonRow:
+    """A block that is no call and no result; what hosts do not know becomes text."""
+    if block_type(block) in _HOST_TYPES or (block_type(block) == "image" and isinstance(block.get("source"), dict)):
+        copied: JsonRow = copy_json(block)
+        return copied
+    url = image_url(block) if is_image(block) else ""
+    if is_remote(url):
+        return {"type": "image", "source": {"type": "url", "url": url}}
+    if inside := base64_of(url):
+        return {"type": "image", "source": {"type": "base64", "media_type": inside[0], "data": inside[1]}}
     return {"type": "text", "text": block_text(block)}
 
 
-def _as_user_text(raw: JsonRow) -> JsonRow:
-    """A tool row of a hook, or an ephemeral one, as a user row: it answers no call, so it must not be a result."""
-    kept = {"metadata": copy_json(raw["metadata"])} if isinstance(raw.get("metadata"), dict) else {}
-    return {"role": "user", "content": content_text(raw.get("content")), **kept}
-
-
-def _host_safe(out: JsonRow, row: Row) -> JsonRow:
-    """The row itself when the host's `Message` accepts it, else the row without what `Message` refuses.
-
-    The rule is the host's: `amplifier_core.message_models.Message(**row)` must not raise. Keys that are no strings,
-    values of the wrong type, and blocks that the host's models refuse are replaced or left out.
-    """
-    if _passes(out):
-        return out
-    wanted: dict[str, type] = {"name": str, "tool_call_id": str, "metadata": dict}
-    safe: JsonRow = {k: v for k, v in out.items() if isinstance(k, str) and isinstance(v, wanted.get(k, object))}
-    if isinstance(safe.get("metadata"), dict):
-        safe["metadata"] = _text_keys(safe["metadata"])
-    if isinstance(safe["content"], list):
-        safe["content"] = [_mended(block, row.role) for block in safe["content"]]
-    if _passes(safe):
-        return safe
-    named = {"tool_call_id": row.result_ids[0]} if row.role == "tool" else {}
-    return {"role": row.role, "content": safe["content"], **named}
+def _mended(out: JsonRow, row: Row) -> JsonRow:
+    """What `amplifier_core.message_models.Message(**row)` takes of a row that it refuses: words, calls and ids stay."""
+    safe: JsonRow = {"role": row.role, "content": out["content"]}
+    if isinstance(out["content"], list):
+        safe["content"] = [_mended_block(block, row.role) for block in out["content"]]
+    kinds = {"name": str, "tool_call_id": str, "tool_calls": list}
+    safe |= {key: out[key] for key, kind in kinds.items() if isinstance(out.get(key), kind)}
+    if isinstance(out.get("metadata"), dict):
+        safe["metadata"] = _text_keys(out["metadata"])
+    return safe
 
 
 def _passes(row: JsonRow) -> bool:
@@ -144,19 +110,15 @@ def _passes(row: JsonRow) -> bool:
     return True
 
 
-def _mended(block: JsonRow, role: str) -> JsonRow:
+def _mended_block(block: JsonRow, role: str) -> JsonRow:
     """One block as the host's models accept it, as text when nothing else works. Ids, signatures and results stay."""
     if _passes({"role": role, "content": [block]}):
         return block
     kept = {k: v for k, v in block.items() if isinstance(k, str) and k != "visibility"}
-    for name in ("input", "source"):
-        if isinstance(kept.get(name), dict):
-            kept[name] = _text_keys(kept[name])
+    kept |= {name: _text_keys(kept[name]) for name in ("input", "source") if isinstance(kept.get(name), dict)}
     if not isinstance(kept.get("signature", ""), str):
         del kept["signature"]
-    if _passes({"role": role, "content": [kept]}):
-        return kept
-    return {"type": "text", "text": block_text(block)}
+    return kept if _passes({"role": role, "content": [kept]}) else {"type": "text", "text": block_text(block)}
 
 
 def _text_keys(value: dict[Any, Any]) -> dict[str, Any]:

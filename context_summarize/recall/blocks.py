@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 
-from context_summarize.messages.json_text import json_start
+from context_summarize.messages.json_text import compact_json
 from context_summarize.recall.query import RecallAnswer
 from context_summarize.recall.rows import ShownRow
 from context_summarize.tokens.measure import Count
@@ -34,7 +34,7 @@ class Blocks:
         """A row under its header; a result names its call unless the answer, from row `since` on, shows it above."""
         row = shown.row
         if shown.calls and not since <= shown.caller < row.number:
-            told = " and ".join(f"{call.name}({json_start(call.arguments, _NOTED)})" for call in shown.calls)
+            told = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)
             note = " ".join(told[:_NOTED].split())
             cut = self.fit(note, 60)
             text = f"[answers the call in #{shown.caller}: {note[:cut]}{'…' if cut < len(told) else ''}]\n{text}"

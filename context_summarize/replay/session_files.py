@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from context_summarize.errors import MessageError, SessionFileError
+from context_summarize.history_file import is_header
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.rows import JsonRow
-from context_summarize.persistence.lines import is_header
 from context_summarize.replay.claude_code import is_line, joined, read_line
 from context_summarize.replay.cut_lines import is_cut
 from context_summarize.replay.numbering import message_numbers, named

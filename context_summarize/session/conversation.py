@@ -17,8 +17,7 @@ from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.json_text import holds_more
-from context_summarize.messages.reading import analyse, blocks_of
+from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction.redactor import Redact
 from context_summarize.summaries.prompts import PromptSet
@@ -172,13 +171,6 @@ def filled(fresh: Conversation, history: History, rows: list[JsonRow], same: int
 
 
 def is_large(raw: JsonRow) -> bool:
-    """True for a row whose counting may take more than a few milliseconds: long texts, many blocks or many calls."""
-    content, entries = raw.get("content"), raw.get("tool_calls")
-    if isinstance(content, str) and not entries:
-        return len(content) > _LARGE
-    many = [*blocks_of(raw), *(entries if isinstance(entries, list | tuple) else ())]
-    return (
-        len(many) > _MANY
-        or not isinstance(content, str | list | tuple | None)
-        or any(holds_more(item, _LARGE) for item in many)
-    )
+    """True for a row whose counting may take more than a few milliseconds; what is no short text is taken for one."""
+    content = raw.get("content")
+    return not isinstance(content, str) or len(content) > _LARGE or bool(raw.get("tool_calls"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
+from context_summarize.history_file import HistoryFile
 from context_summarize.messages.rows import JsonRow
-from context_summarize.persistence.session_file import SessionFile
 from context_summarize.recall.desk import RecallDesk
 from context_summarize.session.limits import Wanted
 from context_summarize.session.parts import Parts
@@ -17,7 +17,7 @@ class HostFace:
     """The part of the manager that hosts find by name; it passes on what they say."""
 
     _parts: Parts
-    _file: SessionFile | None
+    _file: HistoryFile | None
     _desk: RecallDesk
 
     async def _loaded(self) -> None:

@@ -12,8 +12,8 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.events import Outbox
+from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.rows import JsonRow
-from context_summarize.persistence.session_file import SessionFile, session_path
 from context_summarize.redaction.redactor import Redact, build_redactor
 from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, new_conversation
@@ -55,9 +55,9 @@ class Parts:
         recall = self.providers.offers_recall()
         return new_conversation(services.config, services.prompts, self.redact, services.count, recall=recall)
 
-    def session_file(self, take: Callable[[Sequence[JsonRow]], None]) -> SessionFile | None:
+    def session_file(self, take: Callable[[Sequence[JsonRow]], None]) -> HistoryFile | None:
         """The history's file, if the settings name one; `take` appends rows to the history."""
-        return SessionFile(self.history_path, take) if self.history_path else None
+        return HistoryFile(self.history_path, take) if self.history_path else None
 
 
 def build_parts(

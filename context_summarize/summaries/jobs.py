@@ -17,8 +17,8 @@ from context_summarize.facts.fallback import FALLBACK_LINE, fallback_parts, join
 from context_summarize.facts.ledger import ledger_steps
 from context_summarize.facts.merged import merge_facts
 from context_summarize.summaries.job import Job
+from context_summarize.tokens.counter import count_steps
 from context_summarize.tokens.measure import Count
-from context_summarize.tokens.stepwise import count_steps
 from context_summarize.transcript.fences import numbered_parts
 from context_summarize.transcript.rows import RenderedRow, render_rows
 

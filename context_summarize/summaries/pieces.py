@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 
 from context_summarize.background import Steps
-from context_summarize.tokens.stepwise import count_steps
+from context_summarize.tokens.counter import count_steps
 from context_summarize.transcript.escaping import after_cut, left_out_note
 
 _MOST = 9

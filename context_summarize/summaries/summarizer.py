@@ -34,7 +34,7 @@ from context_summarize.summaries.request import input_limit, instructions_of, su
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.usage import Run
 from context_summarize.summaries.validation import REASONS, AnswerJudge, Judged, Source
-from context_summarize.tokens.stepwise import count_steps
+from context_summarize.tokens.counter import count_steps
 from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.fences import numbered
 

@@ -9,18 +9,25 @@ import hashlib
 import lzma
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import resources
 
 import tiktoken
 
-from context_summarize.background import finished
+from context_summarize.background import Steps, finished
 from context_summarize.errors import ContextSummarizeError
-from context_summarize.tokens.stepwise import RUN_CHARS, count_steps, cut
 
 RANKS_FILE = "o200k_base.tiktoken.xz"
 RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"  # of the unpacked text
 
+PIECE_CHARS = 25_000
+"""Longest piece that is counted in one step: at most 100 kB in UTF-8."""
+EXACT_CHARS = 4_000_000
+"""Longest text that is counted whole. No window holds a longer one, so an estimate does for it."""
+RUN_CHARS = 512
+"""Longest piece of a run without a break: at most 2 kB in UTF-8. A good place for a cut is looked for within it."""
+
+_WHOLE_RUNS = PIECE_CHARS // RUN_CHARS * RUN_CHARS
 _PATTERN = (
     r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
@@ -71,6 +78,41 @@ def _pieces(text: str) -> Iterator[str]:
             yield text[first : min(first + RUN_CHARS, run.end())]
         start = run.end()
     yield from cut(text[start:])
+
+
+def cut(text: str) -> Iterator[str]:
+    """Pieces of at most `PIECE_CHARS`, cut where the tokenizer cuts too: after a newline, or else before a blank.
+
+    A run without a break is cut at multiples of `RUN_CHARS`.
+    """
+    start = 0
+    while len(text) - start > PIECE_CHARS:
+        end = start + PIECE_CHARS
+        newline, blank = (text.rfind(mark, end - RUN_CHARS, end) for mark in "\n ")
+        within_run = blank < 0 or text[end - RUN_CHARS : end].isspace()
+        stop = start + _WHOLE_RUNS if within_run else blank
+        stop = newline + 1 if newline >= 0 else stop
+        yield text[start:stop]
+        start = stop
+    yield text[start:]
+
+
+def count_steps(text: str, count: Callable[[str], int]) -> Steps[int]:
+    """Tokens of a text, a piece a step; a text beyond `EXACT_CHARS` is estimated from pieces all over it."""
+    if len(text) <= PIECE_CHARS:
+        return count(text)
+    total = 0
+    if len(text) <= EXACT_CHARS:
+        for piece in cut(text):
+            total += count(piece)
+            yield
+        return total
+    samples = EXACT_CHARS // PIECE_CHARS
+    for at in range(samples):
+        start = at * (len(text) - PIECE_CHARS) // (samples - 1)
+        total += count(text[start : start + PIECE_CHARS])
+        yield
+    return -(-total * len(text) // EXACT_CHARS)
 
 
 async def loaded_counter() -> TokenCounter:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from context_summarize.persistence import journal
+from context_summarize.history_file import session
 
 
 class Disk:
@@ -16,7 +16,7 @@ class Disk:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.threads: list[ThreadPoolExecutor] = []
-        monkeypatch.setattr(journal, "ThreadPoolExecutor", self._thread)
+        monkeypatch.setattr(session, "ThreadPoolExecutor", self._thread)
 
     def _thread(self, *args: Any, **settings: Any) -> ThreadPoolExecutor:
         made = ThreadPoolExecutor(*args, **settings)

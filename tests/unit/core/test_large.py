@@ -19,7 +19,7 @@ from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.summaries.pieces import piece_steps
 from context_summarize.testing import assistant, user
-from context_summarize.tokens.stepwise import PIECE_CHARS
+from context_summarize.tokens.counter import PIECE_CHARS
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 

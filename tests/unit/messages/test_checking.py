@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 import copy
-import json
-from collections import OrderedDict
-from enum import StrEnum
-from types import MappingProxyType
 from typing import Any
 
 import pytest
 from amplifier_core.message_models import (
     ImageBlock,
-    Message,
     TextBlock,
     ThinkingBlock,
     ToolCallBlock,
@@ -22,7 +17,7 @@ from amplifier_core.message_models import (
 from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
-from context_summarize.messages.rows import MAX_DEPTH, ROLES, Call
+from context_summarize.messages.rows import MAX_DEPTH, Call
 from context_summarize.messages.view_rows import view_row
 from context_summarize.testing import user
 from tests.unit.messages.shapes import (
@@ -92,16 +87,6 @@ class TestNormalise:
             with pytest.raises(MessageError, match="nested deeper"):
                 normalise(bad)
 
-    def test_a_recursion_that_the_interpreter_stops_is_refused_as_too_deep(self) -> None:
-        """A mapping that makes new mappings for ever is refused like any other that is too deep."""
-
-        class Deep(dict[str, Any]):
-            def items(self) -> Any:
-                raise RecursionError
-
-        with pytest.raises(MessageError, match="nested deeper"):
-            normalise({"role": "user", "content": Deep(a=1)})
-
     @pytest.mark.parametrize(
         "message",
         [
@@ -120,22 +105,6 @@ class TestNormalise:
         """Whatever cannot become JSON is refused by us, with a text of ours, never by a stray error."""
         with pytest.raises(MessageError):
             normalise(message)
-
-    def test_a_refused_row_is_left_as_it_was(self) -> None:
-        """Nothing of a refused row is changed."""
-        message = {"role": "user", "content": [{"type": "text", "text": "x"}], "metadata": {"bad": b"x"}}
-        before = copy.deepcopy(message)
-        with pytest.raises(MessageError):
-            normalise(message)
-        assert message == before
-
-    def test_the_deepest_row_that_is_kept_passes_json_and_a_view(self) -> None:
-        """At the limit everything still works."""
-        raw = normalise({"role": "user", "content": "x", "other": nested(MAX_DEPTH)})
-        json.dumps(raw)
-        shown = view_row(analyse(raw))
-        assert shown is not None
-        Message(**shown)
 
     def test_pydantic_blocks_become_dicts(self) -> None:
         """Host code hands over blocks of the host's models."""
@@ -156,40 +125,3 @@ class TestNormalise:
         answered = normalise({"role": "user", "content": [ToolResultBlock(tool_call_id="a", output={"t": 21})]})
         assert analyse(answered).result_ids == ("a",)
         assert view_row(analyse(normalise(user([ImageBlock(source={"data": PNG})])))) is not None
-
-    def test_mappings_and_subclasses_become_plain_values(self) -> None:
-        """Any mapping is taken; subclasses of str become str."""
-
-        class Word(StrEnum):
-            HI = "hi"
-
-        kept = normalise(MappingProxyType({"role": "user", "content": Word.HI, "x": OrderedDict(a=True), "f": 1.5}))
-        assert kept == {"role": "user", "content": "hi", "x": {"a": True}, "f": 1.5}
-        assert type(kept) is dict
-        assert type(kept["content"]) is str
-        assert type(kept["x"]) is dict
-
-    def test_large_integers_that_json_takes_are_kept(self) -> None:
-        """Only what the JSON encoder refuses is refused."""
-        kept = normalise({"role": "user", "content": "x", "n": 10**4000})
-        assert json.loads(json.dumps(kept)) == kept
-
-    def test_floats_of_other_kinds_are_kept(self) -> None:
-        """A subclass of float is a number like any other."""
-
-        class Degrees(float):
-            pass
-
-        assert normalise({"role": "user", "content": "x", "t": Degrees(2.5)})["t"] == 2.5
-
-    def test_tuples_are_kept_and_copied(self) -> None:
-        """Deep-equal means that a tuple stays one; what is inside is no longer shared."""
-        inner = {"a": 1}
-        kept = normalise({"role": "user", "content": "x", "t": (inner, 2)})
-        inner["a"] = 9
-        assert kept["t"] == ({"a": 1}, 2)
-
-    @pytest.mark.parametrize("role", ROLES)
-    def test_every_role_of_the_host_is_taken(self, role: str) -> None:
-        """The roles are those of the host's Message."""
-        assert normalise({"role": role, "content": "x", "tool_call_id": "a"})["role"] == role

@@ -1,94 +1,57 @@
-"""Image blocks of every shape: one reader, and what the transcript, a view, a provider and the counter make of it."""
+"""Image blocks of every shape: what they hold, and what the transcript and a view make of it."""
 
 from __future__ import annotations
 
-import base64
-import struct
 from typing import Any
 
 import pytest
 
-from context_summarize.messages.images import Image, image_note, is_image, read_image
+from context_summarize.messages.images import image_note, image_url, is_image
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.view_rows import view_row
-from context_summarize.tokens.images import UNKNOWN_IMAGE_TOKENS, image_tokens
+from tests.unit.messages.shapes import PNG
 
-PNG = base64.b64encode(
-    b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", 640, 480) + b"\x08\x06\0\0\0" + b"\0" * 4
-).decode()
 DATA_URL = f"data:image/png;base64,{PNG}"
 ADDRESS = "https://example.org/a.png"
-HERE = Image("image/png", PNG, encoded=True)
-THERE = Image(url=ADDRESS)
-
-INSIDE: dict[str, dict[str, Any]] = {
-    "a base64 source": {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}},
-    "a source without a type": {"type": "image", "source": {"media_type": "image/png", "data": PNG}},
-    "a data URL in a source": {"type": "image", "source": {"type": "url", "url": DATA_URL}},
-    "a data URL in a mapping": {"type": "image_url", "image_url": {"url": DATA_URL, "detail": "high"}},
-    "a data URL as text": {"type": "image_url", "image_url": DATA_URL},
-    "an input image": {"type": "input_image", "image_url": DATA_URL},
-    "a data URL in capitals": {"type": "input_image", "image_url": f"DATA:image/png;base64,{PNG}"},
-    "a data URL with parameters": {"type": "image_url", "image_url": f"data:image/png;name=a.png;base64,{PNG}"},
-    "data in the block": {"type": "image", "media_type": "image/png", "data": PNG},
-}
-OUTSIDE: dict[str, dict[str, Any]] = {
-    "an address in a source": {"type": "image", "source": {"type": "url", "url": ADDRESS}},
-    "an address in a mapping": {"type": "image_url", "image_url": {"url": ADDRESS}},
-    "an address as text": {"type": "image_url", "image_url": ADDRESS},
-    "an address in an input image": {"type": "input_image", "image_url": ADDRESS},
-}
-UNREADABLE: list[tuple[dict[str, Any], Image]] = [
-    ({"type": "image"}, Image()),
-    ({"type": "image", "source": None}, Image()),
-    ({"type": "image", "source": {}}, Image()),
-    ({"type": "image", "source": {"type": "base64", "media_type": 7, "data": b"bytes"}}, Image()),
-    ({"type": "image", "source": {"type": "file", "media_type": "image/gif"}}, Image("image/gif")),
-    ({"type": "image_url", "image_url": 5}, Image()),
-    ({"type": "image_url", "image_url": {"url": None}}, Image()),
-    ({"type": "image_url", "image_url": "data:"}, Image(url="data:")),
-    ({"type": "image_url", "image_url": "file:///a.png"}, Image(url="file:///a.png")),
-    ({"type": "image_url", "image_url": "data:image/svg+xml,<svg/>"}, Image("image/svg+xml", "<svg/>")),
+BLOCKS: list[tuple[dict[str, Any], str]] = [
+    ({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}, DATA_URL),
+    ({"type": "image", "source": {"media_type": "image/png", "data": PNG}}, DATA_URL),
+    ({"type": "image", "source": {"type": "url", "url": DATA_URL}}, DATA_URL),
+    ({"type": "image_url", "image_url": {"url": DATA_URL, "detail": "high"}}, DATA_URL),
+    ({"type": "input_image", "image_url": DATA_URL}, DATA_URL),
+    ({"type": "image", "media_type": "image/png", "data": PNG}, DATA_URL),
+    ({"type": "image", "source": {"type": "url", "url": ADDRESS}}, ADDRESS),
+    ({"type": "image_url", "image_url": {"url": ADDRESS}}, ADDRESS),
+    ({"type": "input_image", "image_url": ADDRESS}, ADDRESS),
+    ({"type": "image"}, ""),
+    ({"type": "image", "source": {}}, ""),
+    ({"type": "image", "source": {"type": "base64", "media_type": 7, "data": b"bytes"}}, ""),
+    ({"type": "image_url", "image_url": 5}, ""),
+    ({"type": "image_url", "image_url": "file:///a.png"}, "file:///a.png"),
+    ({"type": "image_url", "image_url": "data:image/svg+xml,<svg/>"}, "data:image/svg+xml,<svg/>"),
 ]
+NOTES = {DATA_URL: "[image: image/png, 9 bytes]", ADDRESS: f"[image: {ADDRESS}]"}
 
 
-@pytest.mark.parametrize("block", INSIDE.values(), ids=INSIDE.keys())
-def test_an_image_in_a_block_is_the_same_in_every_shape(block: dict[str, Any]) -> None:
-    """Its note names type and size, it is counted by its pixels, and as a URL it is itself."""
+@pytest.mark.parametrize(("block", "url"), BLOCKS)
+def test_an_image_is_the_same_in_every_shape(block: dict[str, Any], url: str) -> None:
+    """As a URL, in a transcript, and in a view, which says what there is where the host knows no such image."""
     assert is_image(block)
-    assert read_image(block) == HERE
-    assert image_note(block) == "[image: image/png, 33 bytes]"
-    assert image_tokens(block) == 410  # 640 * 480 / 750 = 409.6
-    assert read_image(block).as_url() == DATA_URL
-
-
-@pytest.mark.parametrize("block", OUTSIDE.values(), ids=OUTSIDE.keys())
-def test_an_image_at_an_address_is_the_same_in_every_shape(block: dict[str, Any]) -> None:
-    """Nothing is fetched: it counts as one of unknown size."""
-    assert is_image(block)
-    assert read_image(block) == THERE
-    assert image_note(block) == f"[image: image, {ADDRESS}]"
-    assert image_tokens(block) == UNKNOWN_IMAGE_TOKENS
-    assert read_image(block).as_url() == ADDRESS
-
-
-@pytest.mark.parametrize(("block", "read"), UNREADABLE)
-def test_a_block_without_a_picture_is_no_error(block: dict[str, Any], read: Image) -> None:
-    """It counts as one of unknown size."""
-    assert read_image(block) == read
-    assert image_note(block).startswith(f"[image: {read.media_type or 'image'}, ")
-    assert image_tokens(block) == UNKNOWN_IMAGE_TOKENS
-
-
-@pytest.mark.parametrize("block", [*INSIDE.values(), *OUTSIDE.values(), *(block for block, _ in UNREADABLE)])
-def test_a_view_shows_the_same_image(block: dict[str, Any]) -> None:
-    """Where the host knows no such shape, the image is moved to one that it knows; the rest becomes a note."""
+    assert image_url(block) == url
+    note = NOTES.get(url, f"[image: image, {len(url) * 3 // 4} bytes]")
+    assert image_note(block) == note
     row = view_row(analyse({"role": "user", "content": [block]}))
     assert row is not None
     [shown] = row["content"]
-    if shown["type"] == "text":
-        assert not read_image(block).encoded
-        assert shown["text"] == image_note(block)
-    else:
+    if url in NOTES or isinstance(block.get("source"), dict):
         assert shown["type"] == "image"
-        assert read_image(shown) == read_image(block)
+        assert image_url(shown) == url
+    else:
+        assert shown == {"type": "text", "text": note}
+
+
+def test_a_data_url_may_be_in_capitals_and_have_parameters() -> None:
+    block = {"type": "image_url", "image_url": f"DATA:image/png;name=a.png;base64,{PNG}"}
+    row = view_row(analyse({"role": "user", "content": [block]}))
+    assert row is not None
+    assert image_url(row["content"][0]) == DATA_URL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_summarize.messages.rows import Call, JsonRow
-from context_summarize.testing import assistant, call, calls, hook, result, user
+from context_summarize.testing import assistant, call, hook, result, user
 from tests.unit.messages.shapes import (
     ANTHROPIC_CALL,
     ANTHROPIC_RESULTS,
@@ -49,27 +49,10 @@ class TestAnalyse:
         found = row(raw)
         assert (found.rendered, found.user, found.pinned) == (rendered, is_user, pinned)
 
-    def test_system_rows_are_pins_only_while_they_are_preserved(self) -> None:
-        """preserve_system false lets them go; a critical one stays."""
-        system = {"role": "system", "content": "x"}
-        assert not row(system, preserve_system=False).pinned
-        assert row({**system, "critical": True}, preserve_system=False).pinned
-
-    def test_ephemeral_is_read_from_both_places(self) -> None:
-        """metadata.ephemeral and top-level ephemeral mean the same."""
-        assert row({**user("x"), "ephemeral": True}).ephemeral
-        assert row({**user("x"), "metadata": {"ephemeral": True}}).ephemeral
-        assert not row(user("x")).ephemeral
-
     @pytest.mark.parametrize("raw", [BLOCK_CALL, LOOP_CALL, OPENAI_CALL, ANTHROPIC_CALL])
     def test_calls_are_read_in_all_shapes_and_once(self, raw: JsonRow) -> None:
         """A call that stands as block and in tool_calls is one call; a JSON string is data."""
         assert row(raw).calls == (Call("a", "weather", {"city": "Oslo"}),)
-
-    def test_entries_may_name_tool_and_arguments_otherwise(self) -> None:
-        """Flat entries occur with name and input as well."""
-        raw = {"role": "assistant", "content": "", "tool_calls": [{"id": "a", "name": "n", "input": {"q": 1}}]}
-        assert row(raw).calls == (Call("a", "n", {"q": 1}),)
 
     def test_arguments_that_are_no_json_stay_text_and_none_becomes_empty(self) -> None:
         """What the model wrote is kept as it is."""
@@ -82,13 +65,6 @@ class TestAnalyse:
         assert found[0].arguments == "{broken"
         assert (found[1].name, found[1].arguments) == ("", {})
         assert found[2].arguments == "[" * 100_000
-
-    def test_ids_that_repeat_are_as_many_calls_as_they_are_made(self) -> None:
-        """Two blocks of one id are two calls, and two entries beside them are the same two."""
-        twice = calls(("x", "f", {"n": 1}), ("x", "f", {"n": 2}))
-        assert [c.arguments for c in row(twice).calls] == [{"n": 1}, {"n": 2}]
-        thrice = {**twice, "tool_calls": [*twice["tool_calls"], {"id": "x", "tool": "f", "arguments": {"n": 3}}]}
-        assert [c.arguments for c in row(thrice).calls] == [{"n": 1}, {"n": 2}, {"n": 3}]
 
     def test_numeric_ids_are_text_everywhere(self) -> None:
         """Hand-written transcripts use numbers: 7 and "7" are one id."""
@@ -116,14 +92,3 @@ class TestAnalyse:
         assert row({**result("a"), "metadata": {"source": "hook"}}).result_ids == ()
         assert row({**call("a"), "role": "user"}).calls == ()
         assert row({**ANTHROPIC_RESULTS, "role": "assistant"}).result_ids == ()
-
-    def test_results_are_read_in_both_shapes(self) -> None:
-        """Tool rows, and tool_result blocks under either name of the id."""
-        assert row(result("a")).result_ids == ("a",)
-        assert row(ANTHROPIC_RESULTS).result_ids == ("a", "b")
-        blocks = [{"type": "tool_result", "tool_call_id": "a", "output": 1}, {"type": "tool_result"}]
-        assert row(user(blocks)).result_ids == ("a",)
-
-    def test_a_row_that_holds_a_tool_result_is_no_user_message_even_without_an_id(self) -> None:
-        """DESIGN: a user message holds no tool result; one without an id is none of the user's words either."""
-        assert not row(user([{"type": "tool_result", "content": "whose?"}])).user

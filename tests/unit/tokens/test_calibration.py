@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -21,22 +22,6 @@ class TestMeter:
         meter = Meter()
         assert [meter.correct(0), meter.correct(5_000), meter.invert(5_000)] == [0, 5_000, 5_000]
 
-    def test_only_the_first_plausible_response_after_a_served_view_counts(self) -> None:
-        """Helpers' calls before it are passed over, and whatever follows is not ours."""
-        meter = Meter()
-        assert not meter.observe({"input_tokens": 10_000})
-        meter.served(10_000)
-        assert not meter.observe({"input_tokens": 5_999})
-        assert not meter.observe({"input_tokens": 118_001})
-        assert meter.observe({"input_tokens": 12_000})
-        assert not meter.observe({"input_tokens": 15_000})
-        assert meter.correct(10_000) == 12_000
-
-    @pytest.mark.parametrize("actual", [6_000, 118_000])
-    def test_the_bounds_are_plausible(self, actual: int) -> None:
-        """0.6 times the estimate, and 1.8 times and 100,000 for tools."""
-        feed(Meter(), (10_000, actual))
-
     def test_cache_writes_are_added_and_cache_reads_are_not(self) -> None:
         """input_tokens holds the cache reads in some hosts."""
         meter = Meter()
@@ -52,21 +37,6 @@ class TestMeter:
         assert not meter.observe({"input_tokens": odd})
         assert meter.observe({"input_tokens": odd, "cache_write_tokens": 1})
 
-    @pytest.mark.parametrize("usage", [{}, {"input_tokens": 0}])
-    def test_an_empty_usage_is_never_taken(self, usage: dict[str, Any]) -> None:
-        """Not even for an empty view."""
-        meter = Meter()
-        meter.served(0)
-        assert not meter.observe(usage)
-
-    def test_small_views_are_taken_too(self) -> None:
-        """A short session's request is mostly tools: a constant."""
-        meter = Meter()
-        feed(meter, (0, 9_000))
-        assert meter.correct(100) == 9_100
-        feed(meter, (100, 9_110))
-        assert meter.correct(100) == pytest.approx(9_110, abs=5)
-
     @pytest.mark.parametrize("estimates", [(6_000, 8_000, 11_000), (10_000, 10_500, 14_000), (3_000, 12_000, 30_000)])
     def test_three_growing_views_give_ratio_and_constant(self, estimates: tuple[int, ...]) -> None:
         """1.35 times the estimate and 9,000 of tools are found to within 5 % between 3k and 30k."""
@@ -80,31 +50,6 @@ class TestMeter:
         meter = Meter()
         feed(meter, (10_000, 13_000), (11_000, 14_200))
         assert meter.correct(20_000) == 23_200
-
-    def test_a_figure_below_the_estimate_changes_the_ratio(self) -> None:
-        """A negative constant makes no sense, so the ratio gives way, down to 0.7."""
-        meter = Meter()
-        feed(meter, (10_000, 9_000))
-        assert (meter.correct(0), meter.correct(20_000)) == (0, 18_000)
-        meter.reset()
-        feed(meter, (10_000, 6_100))
-        assert meter.correct(10_000) == 7_000
-
-    def test_a_line_below_the_origin_goes_through_it(self) -> None:
-        """The same for a fitted line."""
-        meter = Meter()
-        feed(meter, (10_000, 10_000), (20_000, 24_000))
-        assert meter.correct(0) == 0
-        assert meter.correct(10_000) == pytest.approx(11_600, abs=1)
-
-    def test_the_ratio_stays_within_its_bounds(self) -> None:
-        """A slope above 1.6 or below 0.7 is noise; the constant covers the rest."""
-        meter = Meter()
-        feed(meter, (10_000, 20_000), (20_000, 20_500))
-        assert meter.correct(20_000) - meter.correct(10_000) == 7_000
-        meter.reset()
-        feed(meter, (10_000, 30_000), (14_000, 38_000))
-        assert meter.correct(20_000) - meter.correct(10_000) == 16_000
 
     def test_a_swapped_model_drops_what_was_learnt(self) -> None:
         """A figure more than a quarter off a known line is a new beginning."""
@@ -120,48 +65,113 @@ class TestMeter:
         feed(meter, (10_000, 10_000), (10_000, 15_000))
         assert meter.correct(10_000) == 15_000
 
-    def test_a_swap_is_seen_before_there_was_a_line(self) -> None:
-        """A line that would have to be too steep for one model is none."""
+    def test_only_the_first_large_response_after_a_served_view_counts(self) -> None:
+        """Helpers' smaller calls before it are passed over, and whatever follows is not ours."""
         meter = Meter()
-        feed(meter, (10_000, 11_000), (15_000, 60_000))
-        assert meter.correct(15_000) == 60_000
-        feed(meter, (20_000, 65_000))
-        assert meter.correct(30_000) == 75_000
-
-    def test_only_the_last_eight_observations_are_kept(self) -> None:
-        """Old ones leave, so that a slow change is followed: after eight of another line it is that line."""
-        meter = Meter()
-        feed(meter, *[(10_000 + n * 1_000, 12_000 + n * 1_000) for n in range(12)])
-        feed(meter, *[(22_000 + n * 1_000, 23_000 + n * 1_000) for n in range(7)])
-        assert meter.correct(40_000) != 41_000
-        feed(meter, (29_000, 30_000))
-        assert meter.correct(40_000) == 41_000
-
-    def test_reset_forgets_everything(self) -> None:
-        """The served view as well."""
-        meter = Meter()
-        feed(meter, (10_000, 15_000))
-        meter.served(10_000)
-        meter.reset()
-        assert meter.correct(10_000) == 10_000
         assert not meter.observe({"input_tokens": 10_000})
+        meter.served(10_000)
+        assert not meter.observe({"input_tokens": 5_999})
+        assert meter.observe({"input_tokens": 12_000})
+        assert not meter.observe({"input_tokens": 15_000})
+        assert meter.correct(10_000) == 12_000
+
+    def test_a_figure_that_tools_cannot_explain_changes_nothing(self) -> None:
+        meter = Meter()
+        meter.served(10_000)
+        assert not meter.observe({"input_tokens": 118_001})
+        assert meter.correct(10_000) == 10_000
 
     @pytest.mark.parametrize(
-        "observations", [[], [(10_000, 15_000)], [(10_000, 7_100)], [(6_000, 17_100), (9_000, 21_150)]]
+        ("observations", "expected"),
+        [
+            ([(10_000, 9_000)], (0, 18_000)),
+            ([(10_000, 6_100)], (0, 14_000)),
+            ([(10_000, 10_000), (20_000, 24_000)], (0, 22_667)),
+            ([(10_000, 30_000), (14_000, 38_000)], (14_800, 46_800)),
+        ],
     )
-    def test_invert_is_the_largest_estimate_that_fits(self, observations: list[tuple[int, int]]) -> None:
-        """Its corrected size is within the tokens, and that of the next one is not."""
+    def test_ratio_and_constant_stay_within_their_bounds(self, observations: Any, expected: tuple[int, int]) -> None:
+        """A ratio of 0.7 to 1.6, and no negative constant."""
         meter = Meter()
         feed(meter, *observations)
-        for size in [*range(meter.correct(0), meter.correct(0) + 50), 20_000, 200_001]:
-            estimate = meter.invert(size)
-            assert meter.correct(estimate) <= size < meter.correct(estimate + 1)
-        assert meter.invert(meter.correct(0) - 1) == meter.invert(-5) == 0
+        assert (meter.correct(0), meter.correct(20_000)) == expected
 
-    @pytest.mark.parametrize("budget", [10**6, 2**53 + 1, 10**30])
-    def test_any_budget_is_inverted_at_once(self, no_hang: None, budget: int) -> None:
-        """Also one that no float holds exactly: the largest estimate that fits is found by halving."""
+    @pytest.mark.parametrize("observations", [[], [(10_000, 15_000)], [(6_000, 17_100), (9_000, 21_150)]])
+    def test_invert_is_an_estimate_that_fits(self, observations: list[tuple[int, int]]) -> None:
+        """And leaves next to nothing over."""
         meter = Meter()
-        feed(meter, (10_000, 13_000), (20_000, 25_000))
-        estimate = meter.invert(budget)
-        assert meter.correct(estimate) <= budget < meter.correct(estimate + max(1, estimate // 1_000_000))
+        feed(meter, *observations)
+        for size in (meter.correct(0), meter.correct(0) + 7, 20_000, 200_001):
+            assert size - 2 <= meter.correct(meter.invert(size)) <= size
+        assert meter.invert(-5) == 0
+
+
+class TestChains:
+    """Providers that chain on their server report earlier requests too."""
+
+    TOOLS = 9_000
+
+    @staticmethod
+    def told(meter: Meter, estimate: int, actual: int, *, may_chain: bool = True, system: int = 0) -> bool:
+        meter.served(estimate, system=system, may_chain=may_chain)
+        return meter.observe({"input_tokens": actual})
+
+    @pytest.mark.parametrize("growth", [200, 1_000, 5_000])
+    @pytest.mark.parametrize("tools", [0, TOOLS])
+    def test_a_chain_does_not_move_the_measuring(self, growth: int, tools: int) -> None:
+        """Each figure is the whole chain: what was sent in every request since its beginning."""
+        meter, views = Meter(), [4_000 + growth * turn for turn in range(40)]
+        assert self.told(meter, views[0], views[0] + tools, may_chain=False)
+        for view, chain in zip(views[1:], list(accumulate(views))[1:], strict=True):
+            assert not self.told(meter, view, chain + tools)
+            assert meter.correct(view) == pytest.approx(view + tools, rel=0.01)
+
+    def test_a_chain_from_an_earlier_process_says_nothing(self) -> None:
+        meter = Meter()
+        for turn in range(10):
+            assert not self.told(meter, 5_000 + 400 * turn, 60_000 + 5_000 * turn)
+        assert meter.correct(5_000) == 5_000
+
+    def test_tools_are_learnt_from_the_second_figure_where_rows_carry_ids(self) -> None:
+        """Their share stays as large as it is, and that of a chain does not."""
+        meter = Meter()
+        assert not self.told(meter, 6_000, 6_000 + self.TOOLS)
+        assert self.told(meter, 6_300, 6_300 + self.TOOLS)
+        assert meter.correct(6_500) == pytest.approx(6_500 + self.TOOLS, rel=0.02)
+
+    def test_a_short_conversation_behind_long_instructions_is_known_as_chained(self) -> None:
+        """No chain repeats system rows, so its figures exceed what is expected by little."""
+        meter, chain = Meter(), 0
+        for turn, conversation in enumerate(range(1_000, 5_000, 100)):
+            chain += conversation
+            taken = self.told(meter, 6_000 + conversation, 6_000 + chain, may_chain=turn > 0, system=6_000)
+            assert taken == (turn == 0)
+
+    def test_after_a_compaction_the_chain_is_cut_and_the_figure_counts(self) -> None:
+        meter = Meter()
+        assert self.told(meter, 5_000, 5_000, may_chain=False)
+        assert not self.told(meter, 6_000, 11_000)
+        assert self.told(meter, 3_000, 3_600, may_chain=False)
+        assert meter.correct(3_000) == pytest.approx(3_600, rel=0.1)
+
+
+class TestForegroundUsage:
+    """A loop that knows which response was for the view says so itself."""
+
+    def test_a_claimed_view_is_measured_by_its_recorder_alone(self) -> None:
+        meter = Meter()
+        meter.served(10_000)
+        record = meter.claim()
+        assert not meter.observe({"input_tokens": 17_000})
+        assert record(input_tokens=9_000, cache_write_tokens=3_000)
+        assert meter.correct(10_000) == 12_000
+
+    def test_the_next_view_is_heard_of_by_events_again(self) -> None:
+        meter = Meter()
+        meter.served(10_000)
+        meter.claim()
+        meter.served(11_000)
+        assert meter.observe({"input_tokens": 12_000})
+
+    def test_a_claim_before_any_view_records_nothing(self) -> None:
+        assert not Meter().claim()(input_tokens=5)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import lzma
-import re
 import threading
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-import tiktoken_ext.openai_public  # type: ignore[import-untyped]
 
 from context_summarize.errors import ContextSummarizeError
 from context_summarize.tokens import counter as tokens
@@ -33,31 +29,6 @@ def unloaded() -> Iterator[None]:
 
 
 class TestLoading:
-    def test_making_a_counter_loads_nothing(self, unloaded: None) -> None:
-        """Construction is free; the first count loads."""
-        counter = TokenCounter()
-        assert not counter.loaded
-        assert tokens._build_encoding.cache_info().currsize == 0
-        assert counter.count("hello world") == 2
-        assert counter.loaded
-
-    def test_the_encoding_is_tiktokens_own(self, counter: TokenCounter, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Pattern, special tokens and number of ranks are those of tiktoken_ext.openai_public.o200k_base."""
-        monkeypatch.setattr(tiktoken_ext.openai_public, "load_tiktoken_bpe", lambda *_, **__: {})
-        theirs: dict[str, Any] = tiktoken_ext.openai_public.o200k_base()
-        encoding = counter._encoding
-        assert encoding is not None
-        assert encoding.name == theirs["name"]
-        assert encoding._pat_str == theirs["pat_str"]
-        assert encoding._special_tokens == theirs["special_tokens"]
-        assert encoding.n_vocab == 200_019
-
-    def test_counters_of_one_process_share_the_encoding(self, counter: TokenCounter) -> None:
-        """90 MB are held once."""
-        other = TokenCounter()
-        other.count("x")
-        assert other._encoding is counter._encoding
-
     @pytest.mark.asyncio
     async def test_a_cancelled_load_does_not_break_the_others(
         self, unloaded: None, monkeypatch: pytest.MonkeyPatch
@@ -96,20 +67,6 @@ class TestLoading:
         assert not counter.loaded
         assert counter.count("x") == 1
 
-    @pytest.mark.parametrize("what", ["missing", "no xz"])
-    def test_unreadable_ranks_are_named(self, what: str, unloaded: None, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A missing file and one that is no xz give the same clear error."""
-        if what == "missing":
-            monkeypatch.setattr(tokens, "RANKS_FILE", "none.xz")
-        else:
-
-            def fail(_: bytes) -> bytes:
-                raise lzma.LZMAError("not xz")
-
-            monkeypatch.setattr(lzma, "decompress", fail)
-        with pytest.raises(ContextSummarizeError, match="cannot be read"):
-            TokenCounter().count("x")
-
 
 class TestCounting:
     def test_ordinary_text_counts_as_tiktoken_counts_it(self, counter: TokenCounter) -> None:
@@ -124,28 +81,6 @@ class TestCounting:
         assert counter._encoding is not None
         whole = len(counter._encoding.encode_ordinary(text))
         assert counter.count(text) == pytest.approx(whole, rel=0.005)
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "",
-            "short",
-            "a" * 512,
-            "a" * 513,
-            "x " + " " * 5_000 + "y" * 5_000 + "\n\nend",
-            "line\n" * 20_000,
-            "word " * 20_000,
-            "tab\t" * 20_000,
-            "a\u0301\x1c" * 20_000,
-        ],
-    )
-    def test_pieces_are_small_and_together_are_the_text(self, text: str) -> None:
-        """No piece is over 100 kB, none without a break over 2 kB, and nothing is lost."""
-        pieces = list(tokens._pieces(text))
-        assert "".join(pieces) == text
-        assert all(len(piece.encode()) <= 100_000 for piece in pieces)
-        runs = [run for piece in pieces for run in re.findall(r"[\S\x1c-\x1f]+|\s+", piece)]
-        assert all(len(run) <= 512 for run in runs)
 
     @pytest.mark.parametrize(("text", "expected"), [("a" * 1_000_000, 125_000), (" " * 1_000_000, 7_813)])
     def test_a_megabyte_of_one_character_counts(self, text: str, expected: int, counter: TokenCounter) -> None:

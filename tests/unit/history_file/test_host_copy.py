@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from context_summarize.history_file import HistoryFile
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.rows import JsonRow
-from context_summarize.persistence.host_copy import repaired, same_after_filtering
 from tests.support.stored_rows import ROWS, user
 
 EXAMPLES = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def accepted(ours: Sequence[JsonRow], theirs: list[JsonRow]) -> list[JsonRow] | None:
+    """What a session that was resumed from its file takes of a host's copy; None: nothing."""
+
+    async def ask(path: Path) -> list[JsonRow] | None:
+        for _ in range(2):
+            file = HistoryFile(str(path), lambda _: None)
+            await file.ready()
+            await file.append([user("a")])
+            taken = await file.accepted(ours, theirs)
+            await file.close()
+        return taken
+
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(ask(Path(folder) / "h.jsonl"))
+
+
+def same_after_filtering(ours: Sequence[JsonRow], theirs: list[JsonRow]) -> bool:
+    return accepted(ours, theirs) is None
+
 
 TURN: list[JsonRow] = [
     {"role": "system", "content": "Be brief."},
@@ -199,4 +224,4 @@ HOOK: JsonRow = {"role": "system", "content": "note", "metadata": {"source": "ho
 )
 def test_a_repair_is_taken_as_given_after_our_leading_system_rows(ours, theirs, expected):
     """Unless it brings its own of that role; rows of hooks lead nothing."""
-    assert repaired(ours, theirs) == expected
+    assert accepted([*ours, user("more")], theirs) == expected

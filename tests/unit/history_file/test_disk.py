@@ -1,0 +1,365 @@
+"""The history's file on the disk: what survives cuts, damage, full disks and other sessions."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import os
+import resource
+import stat
+import tempfile
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from context_summarize.history_file import HistoryFile
+from context_summarize.messages.rows import JsonRow
+from tests.support.stored_rows import ROWS, user
+
+EXAMPLES = settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
+HEADER = b'{"format":"context-summarize history","version":1}\n'
+PASSING = [errno.ENOSPC, errno.EIO, errno.EDQUOT]
+
+
+def rows_of(count: int) -> list[JsonRow]:
+    return [user(f"question {number}") for number in range(count)]
+
+
+class Session:
+    """A session on a file, and the rows that it found there."""
+
+    def __init__(self, path: Path | str) -> None:
+        self.found: list[JsonRow] = []
+        self.file = HistoryFile(str(path), self.found.extend)
+
+    async def __aenter__(self) -> Session:
+        await self.file.ready()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.file.close()
+
+    async def put(self, *names: str) -> None:
+        for name in names:
+            await self.file.append([user(name)])
+
+
+async def written(path: Path | str, rows: Sequence[JsonRow]) -> None:
+    """A session that has written these rows and has ended."""
+    async with Session(path) as session:
+        await session.file.append(rows)
+
+
+async def read(path: Path) -> list[JsonRow]:
+    """What a new session finds."""
+    async with Session(path) as session:
+        return session.found
+
+
+def texts(path: Path) -> list[str]:
+    """What stands in the whole lines of a file now."""
+    return [line.split(b'"')[7].decode() for line in path.read_bytes().split(b"\n")[1:-1]]
+
+
+def others(path: Path) -> list[Path]:
+    """Files beside the history, its lock aside."""
+    return sorted(file for file in path.parent.iterdir() if file.name not in (path.name, f"{path.name}.lock"))
+
+
+@contextmanager
+def room(size: int):
+    """As long as this lasts, no file of this process grows beyond so many bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "history.jsonl"
+
+
+# --- what is written comes back -------------------------------------------------------------------------------------
+
+
+@EXAMPLES
+@given(ROWS)
+def test_any_rows_survive_the_way_to_the_disk_and_back(rows):
+    """Huge integers, infinities, nesting, control characters and lone surrogates included."""
+
+    async def there_and_back(path: Path) -> list[JsonRow]:
+        await written(path, rows)
+        return await read(path)
+
+    with tempfile.TemporaryDirectory() as folder:
+        found = asyncio.run(there_and_back(Path(folder) / "h.jsonl"))
+    assert repr(found) == repr(rows), "1, 1.0 and True are equal to Python, not to us"
+
+
+@pytest.mark.parametrize(
+    "text", ["\ud83d\ude00", "\ud83d", "ab\ude00\ud83d", "\N{GRINNING FACE}", "\x00", "a\u2028b\x85"]
+)
+async def test_surrogates_and_line_ends_stay_what_they_were(path, text):
+    """A high surrogate before a low one stays two characters; a row is one line."""
+    await written(path, [user(text, **{text: text})])
+    assert await read(path) == [user(text, **{text: text})]
+    assert path.read_bytes().count(b"\n") == 2
+
+
+async def test_the_history_is_readable_by_its_owner_alone(path):
+    """The file, its lock, its archive, and the folder that was made for them."""
+    path, before = path.parent / "made" / "h.jsonl", os.umask(0)
+    try:
+        async with Session(path) as session:
+            await session.put("a")
+            await session.file.replace(rows_of(2))
+    finally:
+        os.umask(before)
+    files = list(path.parent.iterdir())
+    assert len(files) == 3
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+
+
+async def test_home_links_and_relative_paths_lead_to_the_same_file_all_the_time(tmp_path, monkeypatch):
+    """A link stays a link when its file is replaced; a later working directory moves nothing."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to("target")
+    for given_path in ("~/link", "link"):
+        async with Session(given_path) as session:
+            monkeypatch.chdir(tmp_path / "elsewhere")
+            await session.file.replace(rows_of(2))
+        monkeypatch.chdir(tmp_path)
+        assert (tmp_path / "link").is_symlink()
+        assert await read(tmp_path / "target") == rows_of(2)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+# --- cut, damaged, foreign ------------------------------------------------------------------------------------------
+
+
+async def test_a_file_that_is_cut_anywhere_gives_back_a_prefix_and_goes_on(path, warnings):
+    """At every byte after the header: whole lines load, and the next row stands by itself."""
+    rows = [user("first"), user("zweite “Zeile” 😀", data=[1, {"a": None}]), user("third")]
+    await written(path, rows)
+    whole = path.read_bytes()
+    ends = [at + 1 for at, byte in enumerate(whole) if byte == ord("\n")]
+    for cut in range(len(HEADER), len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        before, left = len(warnings()), rows[: sum(cut >= end for end in ends[1:])]
+        await written(path, [user("next")])
+        assert await read(path) == [*left, user("next")], cut
+        assert len(warnings()) - before == (cut not in ends), cut
+    assert others(path) == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"some notes of mine\n",
+        b'{"role":"user","content":"another program"}\n',
+        b'{"format":"context-summarize history","version":2}\n{"role":"user","content":"later"}\n',
+        b'{"format":"context-summarize history","version":10}\n',
+        b'{"format":"context-summarize history","version":1}',
+        b"\x00" * 5000,
+        b"\n",
+        HEADER + b'garbage\n{"role":"user","content":"a"}\n',
+        HEADER + b'{"role":"user","content":"a"}\n{"role":"nobody"}\n',
+        HEADER + b"\xff\xfe\n",
+        HEADER + b"[" * 9999 + b"\n",
+        HEADER + b"\0" * 50 + b'\n{"role":"user","content":"a"}\n',
+    ],
+)
+async def test_a_file_that_cannot_be_read_is_refused_by_name_and_left_as_it_is(path, warnings, content):
+    """Another program's, another version's, or damaged in the middle: one warning, and memory from then on."""
+    path.write_bytes(content)
+    async with Session(path) as session:
+        await session.put("a")
+        await session.file.sync()
+        await session.file.replace([])
+    assert session.found == []
+    assert path.read_bytes() == content
+    assert others(path) == []
+    (warning,) = warnings()
+    assert str(path) in warning
+    assert "in memory" in warning
+    assert "move it away" in warning or "move the file away" in warning
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [Path.mkdir, lambda path: path.symlink_to(path), lambda path: path.symlink_to("/dev/full"), os.mkfifo],
+)
+async def test_what_cannot_be_a_file_means_memory_and_one_warning(path, warnings, spoil, no_hang):
+    """A folder, a loop of links, a device, a pipe."""
+    spoil(path)
+    await written(path, rows_of(1))
+    (warning,) = warnings()
+    assert "in memory" in warning
+    assert "correct persistence.path" in warning
+
+
+@pytest.mark.parametrize("name", ["a\0b", "a\ud800b", "x" * 300, "", "/", "."])
+async def test_a_path_that_no_file_can_have_means_memory(tmp_path, monkeypatch, warnings, name):
+    """Whatever stands in the settings."""
+    monkeypatch.chdir(tmp_path)
+    await written(name, rows_of(1))
+    assert len(warnings()) == 1
+
+
+# --- a new file in place of the old ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("links", [True, False])
+async def test_a_replaced_history_is_kept_beside_the_new_one(path, monkeypatch, links):
+    """As it was, under a name of its own, also on a disk without links; a history without rows is not kept."""
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *_: fail(errno.EPERM))
+    async with Session(path) as session:
+        await session.file.replace([])
+        await session.put("0")
+        for number in range(1, 5):
+            await session.file.replace([user(str(number))])
+        await session.put("next")
+        await session.file.replace([])
+        await session.file.replace([])
+    assert await read(path) == []
+    assert sorted(texts(file) for file in others(path)) == [["0"], ["1"], ["2"], ["3"], ["4", "next"]]
+    assert await read(others(path)[0]) == [user("0")], "an archive is a history file like any other"
+
+
+def fail(code: int) -> Any:
+    raise OSError(code, os.strerror(code))
+
+
+# --- the disk -------------------------------------------------------------------------------------------------------
+
+
+async def test_concurrent_appends_keep_the_order_of_the_calls(path):
+    """However many are under way, and before the file is loaded too."""
+    session = Session(path)
+    early = [session.file.place_early(row) for row in rows_of(20)[:10]]
+    await asyncio.gather(*early, *(session.file.place_early(row) for row in rows_of(20)[10:]))
+    await asyncio.gather(*(session.file.append([row]) for row in rows_of(200)[20:]))
+    await session.file.close()
+    assert await read(path) == rows_of(200)
+
+
+async def test_a_request_has_the_disk_asked_for_what_was_written(path, monkeypatch):
+    """Also for what the session before has left; and a new file is on the disk before it takes its place."""
+    await written(path, rows_of(2))
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fsync", lambda handle: synced.append(os.fstat(handle).st_size))
+    async with Session(path) as session:
+        await session.file.sync()
+        assert synced == [path.stat().st_size]
+        await session.put("more")
+        assert len(synced) == 1
+        await session.file.replace(rows_of(50))
+        assert path.stat().st_size in synced
+
+
+@pytest.mark.parametrize("code", PASSING)
+async def test_after_a_sync_that_failed_the_file_is_written_anew(path, monkeypatch, code, warnings):
+    """The next sync of the same file may succeed although the system has dropped what it could not write."""
+    async with Session(path) as session:
+        await session.put("a")
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", lambda _: fail(code))
+            await session.file.sync()
+            await session.put("b")
+            await session.file.sync()
+        (path.parent / "old").hardlink_to(path)
+        await session.file.sync()
+        assert texts(path) == ["a", "b"]
+        assert not path.samefile(path.parent / "old")
+    assert len(warnings()) == 1
+
+
+STEPS = st.sampled_from(["append", "append", "append", "replace", "sync", "full", "full", "free"])
+
+
+@EXAMPLES
+@given(st.lists(st.tuples(STEPS, st.integers(0, 80)), max_size=20))
+def test_whenever_the_disk_is_full_there_is_never_a_gap(tmp_path_factory, plan):
+    """After each step the file holds a beginning of one of the histories so far; in the end, all of the last one."""
+    path = tmp_path_factory.mktemp("disk") / "history.jsonl"
+    free = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+
+    async def session() -> None:
+        histories: list[list[str]] = [[]]
+        async with Session(path) as made:
+            for number, (step, left) in enumerate(plan):
+                if step == "append":
+                    histories[-1].append(str(number))
+                    await made.put(str(number))
+                elif step == "replace":
+                    histories.append([str(number)])
+                    await made.file.replace([user(str(number))])
+                elif step == "sync":
+                    await made.file.sync()
+                else:
+                    limit = path.stat().st_size + left if step == "full" else free
+                    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+                there = texts(path)
+                assert any(there == rows[: len(there)] for rows in histories)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (free, resource.RLIM_INFINITY))
+        assert texts(path) == histories[-1]
+        assert not path.with_name(f"{path.name}.tmp").exists()
+
+    with room(free):
+        asyncio.run(session())
+
+
+async def test_the_log_says_when_the_file_works_again(path, caplog, warnings: Callable[[], list[str]]):
+    """One warning with the remedy, one line after it."""
+    caplog.set_level("INFO", "context_summarize.history_file")
+    async with Session(path) as session:
+        with room(len(HEADER)):
+            await session.put("b", "c")
+            await session.file.sync()
+        await session.file.sync()
+    (warning,) = warnings()
+    assert "free disk space" in warning
+    assert caplog.messages[1:] == [f"history file {str(path)!r}: works again and holds every row"]
+
+
+# --- other sessions -------------------------------------------------------------------------------------------------
+
+
+async def test_a_second_session_keeps_to_memory(path, warnings):
+    """One warning with the remedy, replacing the file lets nobody in, and it is free once the first has closed."""
+    async with Session(path) as first:
+        await first.put("a")
+        await first.file.replace(rows_of(1))
+        temporary = path.with_name(f"{path.name}.tmp")
+        temporary.write_text("being written")
+        before = path.read_bytes()
+        async with Session(path) as second:
+            await second.put("b")
+            await second.file.replace([])
+        assert path.read_bytes() == before
+        assert temporary.exists()
+    (warning,) = warnings()
+    assert "another session" in warning
+    assert "persistence.path" in warning
+    assert await read(path) == rows_of(1)
+    assert not temporary.exists(), "a killed session has left it"
+
+
+async def test_on_a_disk_without_locks_the_history_is_kept_all_the_same(path, monkeypatch):
+    """As on some network disks."""
+    monkeypatch.setattr(fcntl, "flock", lambda *_: fail(errno.ENOLCK))
+    await written(path, rows_of(1))
+    assert await read(path) == rows_of(1)
