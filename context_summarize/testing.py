@@ -1,4 +1,4 @@
-"""For our tests and for users' tests: a scripted provider, builders of histories, checks of views, a store in memory."""
+"""For tests, ours and users': a scripted provider, builders of histories, checks of views, a store in memory."""
 
 from __future__ import annotations
 

@@ -13,7 +13,6 @@ import pytest
 from hypothesis import settings
 
 import context_summarize
-from tests.support.disk import Disk
 from tests.support.effort import SMALL_EXAMPLES
 
 NO_SKIPS = "CONTEXT_SUMMARIZE_NO_SKIPS"
@@ -53,12 +52,6 @@ def no_hang() -> Iterator[None]:
 
 
 @pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    """The threads that write the test's history files."""
-    return Disk(monkeypatch)
-
-
-@pytest.fixture
 def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     """The warnings so far."""
     return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
@@ -91,9 +84,9 @@ class NoSkips:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Derandomized in CI: a run that lands a change fails for what the change does, not by luck. No deadline: machines
-    # differ, and are busy.
-    settings.register_profile("effort", max_examples=SMALL_EXAMPLES, deadline=None, derandomize="CI" in os.environ)
+    # Fresh draws in CI too, where Hypothesis repeats its own by default: each run looks at histories that no run before
+    # has seen, and one that fails prints how to repeat it. No deadline: machines differ, and are busy.
+    settings.register_profile("effort", max_examples=SMALL_EXAMPLES, deadline=None, derandomize=False, print_blob=True)
     settings.load_profile("effort")
     if os.environ.get(NO_SKIPS) == "1":
         config.pluginmanager.register(NoSkips())

@@ -9,24 +9,21 @@ from typing import Any
 import pytest
 from amplifier_core.llm_errors import ProviderUnavailableError
 
-from benchmarks.field.virtual import run_virtually
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.messages.pairs import broken_pairs
-from context_summarize.providers.offline import OfflineProvider
-from context_summarize.testing import ScriptedProvider
-from context_summarize.tokens.counter import TokenCounter
+from context_summarize.testing import ScriptedProvider, broken_pairs
+from tests.support.gated import Shortening
 from tests.support.recorder import Recorder, recording
+from tests.support.virtual import run_virtually
 
-COUNT = TokenCounter().count
 TURN = 1.0
 """Virtual seconds between two requests."""
 
 
-class Slow(OfflineProvider):
+class Slow(Shortening):
     """Takes its time over every answer."""
 
     def __init__(self, seconds: float, context_window: int) -> None:
-        super().__init__(COUNT, context_window=context_window, max_output_tokens=context_window // 10)
+        super().__init__(context_window=context_window, max_output_tokens=context_window // 10)
         self.seconds = seconds
         self.asked: list[str] = []
         self.under_way = self.most = 0

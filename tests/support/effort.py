@@ -8,10 +8,10 @@ from collections.abc import Iterator
 LONG = os.environ.get("CONTEXT_SUMMARIZE_LONG") == "1"
 """True in CI: every property runs over many examples, and rows and sessions have their full size."""
 
-EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "100" if LONG else "50"))
+EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "100" if LONG else "25"))
 """Histories that each property of the whole manager runs over."""
 
-RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "80" if LONG else "25"))
+RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "80" if LONG else "15"))
 """Lives of a manager that the state machine runs, 50 steps each."""
 
 SMALL_EXAMPLES = 100 if LONG else 20
