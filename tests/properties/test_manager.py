@@ -19,6 +19,7 @@ from tests.properties.strategies import histories
 from tests.support.effort import EXAMPLES
 from tests.support.gated import Shortening
 from tests.support.recorder import Recorder
+from tests.support.transcripts import transcript
 
 slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 
@@ -149,13 +150,13 @@ def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[d
         await manager.compact()
         seen = await manager.snapshot(await manager.get_messages_for_request(10**6, provider))
         await manager.close()
-        asked = [str(request.messages[1].content) for request in provider.requests if not is_merge(request)]
+        asked = [request for request in provider.requests if not is_merge(request)]
         # Segments that say the same have one key, and are asked for once.
         segments: dict[str, Any] = {}
         for leaf in leaves(seen.nodes):
             segments.setdefault(leaf.key, leaf)
-        for leaf, text in zip(segments.values(), asked, strict=True):
-            shown = transcript(text)
+        for leaf, request in zip(segments.values(), asked, strict=True):
+            shown = transcript(request)
             told = seen.messages[leaf.first - 1 : leaf.last]
             assert [header for header, _ in shown] == [
                 f"#{number} {row.role}{f' {row.name}' if row.name else ''}" for number, row in enumerate(told, 1)
@@ -170,13 +171,6 @@ def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[d
         assert not any(row.text == "hooked" for row in seen.messages)
 
     asyncio.run(run())
-
-
-def transcript(asked: str) -> list[tuple[str, str]]:
-    """(header, text) of each row between the fences of a question."""
-    inside = asked.partition("\n")[2].rpartition("\n")[0]
-    found = re.split(r"(?m)^(#\d+ (?:user|assistant|tool)(?: .*)?)\n", inside)
-    return [(header, text.removesuffix("\n\n")) for header, text in zip(found[1::2], found[2::2], strict=True)]
 
 
 def is_merge(request: ChatRequest) -> bool:

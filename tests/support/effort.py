@@ -24,8 +24,8 @@ def full(long: int, short: int) -> int:
 
 
 def turns(most: int = 2_000) -> Iterator[int]:
-    """Turns of the event loop after which a test cancels: the first, then every fourth in CI, every ninth elsewhere."""
-    return iter([*range(full(30, 10)), *range(full(30, 10), most, full(4, 9))])
+    """Turns of the event loop after which a test cancels: the first, then every fourth in CI, every 25th elsewhere."""
+    return iter([*range(full(30, 6)), *range(full(30, 6), most, full(4, 25))])
 
 
 HUGE = full(500_000, 100_000)
