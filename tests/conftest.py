@@ -13,7 +13,8 @@ import pytest
 from hypothesis import settings
 
 import context_summarize
-from tests.support.effort import SMALL_EXAMPLES
+from tests.support.acceptance import PATHS
+from tests.support.effort import LONG, SMALL_EXAMPLES
 
 NO_SKIPS = "CONTEXT_SUMMARIZE_NO_SKIPS"
 """Environment variable: `1` fails a session in which anything was skipped."""
@@ -81,6 +82,18 @@ class NoSkips:
             terminalreporter.section(f"skipped, which {NO_SKIPS} forbids", red=True)
             for nodeid in self.skipped:
                 terminalreporter.line(nodeid, red=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the acceptance suite; on a desk, what is marked `ci` is left out unless it is asked for by a mark."""
+    for item in items:
+        if item.path in PATHS:
+            item.add_marker("acceptance")
+    late = [item for item in items if item.get_closest_marker("ci")]
+    if late and not LONG and "ci" not in config.getoption("-m"):
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if item not in late]
 
 
 def pytest_configure(config: pytest.Config) -> None:

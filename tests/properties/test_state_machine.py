@@ -51,11 +51,9 @@ class Moody(ScriptedProvider):
         self.go = asyncio.Event()
         self.answered: list[str] = []
 
-    async def complete(self, request: Any, **kwargs: Any) -> Any:
-        self._gate = self.go if self.mood == "hang" else None
-        return await super().complete(request, **kwargs)
-
-    def _say(self, request: Any) -> str:
+    async def _say(self, request: Any) -> str:
+        if self.mood == "hang":
+            await self.go.wait()
         match self.mood:
             case "unavailable":
                 raise ProviderUnavailableError("down", provider="moody")

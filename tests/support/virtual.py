@@ -7,7 +7,7 @@ import selectors
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
@@ -104,7 +104,8 @@ def _do(work: Callable[[], Any], future: Future[Any]) -> None:
     except Exception as error:  # noqa: BLE001 - whoever awaits the future gets it
         future.set_exception(error)
     else:
-        if asyncio._get_running_loop() is not None:  # noqa: SLF001 - nobody is told of what ends after its loop
+        with suppress(RuntimeError):  # its loop has ended: nobody is told
+            asyncio.get_running_loop()
             future.set_result(result)
 
 
