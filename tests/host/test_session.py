@@ -628,19 +628,6 @@ def test_mount_writes_no_file_and_touches_no_network(tmp_path):
     assert done.stdout.split() == ["guarded", "1"], "the guard works, and it is what the script itself did that it saw"
 
 
-async def test_mount_opens_no_socket(monkeypatch):
-    """The same in this process, at the seam that every client library uses."""
-
-    def refuse(*args: Any, **kwargs: Any) -> Any:
-        raise AssertionError("mount() asked for a socket")
-
-    monkeypatch.setattr("socket.socket", refuse)
-    monkeypatch.setattr("socket.getaddrinfo", refuse)
-    coordinator = MockCoordinator()
-
-    await (await mount(coordinator, {}))()
-
-
 # --- rows as hosts hand them over ------------------------------------------------------------------------------------
 
 

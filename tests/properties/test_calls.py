@@ -56,7 +56,7 @@ def check(provider: Hostile, store: Stored) -> None:
 @given(ways=st.lists(st.sampled_from(FAULTS), min_size=1, max_size=6), step=st.sampled_from([0.0, 1.0, 90.0]))
 @example(ways=["", GOOD], step=1.0)
 @example(ways=[HANGS, DEAF], step=90.0)
-@settings(max_examples=full(20, 3), suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=full(20, 2), suppress_health_check=[HealthCheck.too_slow])
 def test_calls_without_a_summary_are_bounded_whatever_a_provider_does(ways: list[Any], step: float) -> None:
     """At most 60 in any 300 requests, and two for each summary stored in them."""
 

@@ -11,7 +11,7 @@ LONG = os.environ.get("CONTEXT_SUMMARIZE_LONG") == "1"
 EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "100" if LONG else "25"))
 """Histories that each property of the whole manager runs over."""
 
-RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "80" if LONG else "15"))
+RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "80" if LONG else "25"))
 """Lives of a manager that the state machine runs, 50 steps each."""
 
 SMALL_EXAMPLES = 100 if LONG else 20
@@ -24,8 +24,8 @@ def full(long: int, short: int) -> int:
 
 
 def turns(most: int = 2_000) -> Iterator[int]:
-    """Turns of the event loop after which a test cancels: the first, then every fourth in CI, every 25th elsewhere."""
-    return iter([*range(full(30, 6)), *range(full(30, 6), most, full(4, 25))])
+    """Turns of the event loop after which a test cancels: the first, then every fourth in CI, every 40th elsewhere."""
+    return iter([*range(full(30, 6)), *range(full(30, 6), most, full(4, 40))])
 
 
 HUGE = full(500_000, 100_000)
