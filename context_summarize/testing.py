@@ -1,4 +1,4 @@
-"""For our tests and for users' tests: a provider that answers from a script, and builders of histories."""
+"""For tests, ours and users': a scripted provider, builders of histories, checks of views, a store in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,31 @@ from typing import Any
 from amplifier_core.message_models import ChatRequest, ChatResponse, TextBlock, Usage
 from amplifier_core.models import ProviderInfo
 
+from context_summarize.facts.fallback import FALLBACK_LINE
+from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
+from context_summarize.stores import MemoryStore
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.tokens.measure import measure as measure_with
+
+__all__ = [
+    "FALLBACK_LINE",
+    "Answer",
+    "JsonRow",
+    "MemoryStore",
+    "Said",
+    "ScriptedProvider",
+    "assistant",
+    "broken_pairs",
+    "call",
+    "calls",
+    "hook",
+    "measure",
+    "result",
+    "text_response",
+    "tool_session",
+    "user",
+]
 
 Said = str | ChatResponse
 Answer = Said | Exception | Callable[[ChatRequest], Said | Awaitable[Said]]
@@ -102,6 +126,11 @@ def text_response(text: str, request: ChatRequest | None = None) -> ChatResponse
     wrote = max(1, len(text) // 4)
     usage = Usage(input_tokens=read, output_tokens=wrote, total_tokens=read + wrote)
     return ChatResponse(content=[TextBlock(text=text)], usage=usage, finish_reason="stop")
+
+
+def measure(row: JsonRow) -> int:
+    """Tokens of one row, as a manager estimates them before a provider's own counts correct it."""
+    return measure_with(row, TokenCounter().count)
 
 
 def user(text: Any) -> JsonRow:

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import settings
 
 import context_summarize
-from tests.support.disk import Disk
-from tests.support.effort import SMALL_EXAMPLES
+from tests.support.acceptance import PATHS
+from tests.support.effort import LONG, SMALL_EXAMPLES
 
 NO_SKIPS = "CONTEXT_SUMMARIZE_NO_SKIPS"
 """Environment variable: `1` fails a session in which anything was skipped."""
@@ -53,12 +53,6 @@ def no_hang() -> Iterator[None]:
 
 
 @pytest.fixture
-def disk(monkeypatch: pytest.MonkeyPatch) -> Disk:
-    """The threads that write the test's history files."""
-    return Disk(monkeypatch)
-
-
-@pytest.fixture
 def warnings(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     """The warnings so far."""
     return lambda: [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
@@ -90,10 +84,22 @@ class NoSkips:
                 terminalreporter.line(nodeid, red=True)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the acceptance suite; on a desk, what is marked `ci` is left out unless it is asked for by a mark."""
+    for item in items:
+        if item.path in PATHS:
+            item.add_marker("acceptance")
+    late = [item for item in items if item.get_closest_marker("ci")]
+    if late and not LONG and "ci" not in config.getoption("-m"):
+        config.hook.pytest_deselected(items=late)
+        items[:] = [item for item in items if item not in late]
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    # Derandomized in CI: a run that lands a change fails for what the change does, not by luck. No deadline: machines
-    # differ, and are busy.
-    settings.register_profile("effort", max_examples=SMALL_EXAMPLES, deadline=None, derandomize="CI" in os.environ)
+    # Fresh draws in CI too, where Hypothesis repeats its own by default: each run looks at histories that no run before
+    # has seen, and one that fails prints how to repeat it. No deadline: machines differ, and are busy.
+    settings.register_profile("effort", max_examples=SMALL_EXAMPLES, deadline=None, derandomize=False, print_blob=True)
     settings.load_profile("effort")
     if os.environ.get(NO_SKIPS) == "1":
         config.pluginmanager.register(NoSkips())

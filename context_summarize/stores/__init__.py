@@ -1,1 +1,9 @@
 """Where summaries are kept: memory, a file, a server, memory over either."""
+
+from context_summarize.stores.memory import MemoryStore
+from context_summarize.stores.open import open_store
+from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores.shared import SharedStore
+from context_summarize.stores.sqlite import SqliteStore
+
+__all__ = ["MemoryStore", "SharedStore", "SqliteStore", "SummaryStore", "open_store"]

@@ -16,7 +16,7 @@ from typing import IO
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages.rows import JsonRow
+from context_summarize.testing import JsonRow
 from tests.support import effort
 from tests.support.killed_writer import after, plan
 from tests.support.paths import ROOT

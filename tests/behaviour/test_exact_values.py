@@ -27,12 +27,13 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.replay.session_files import read_session
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
+from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 from tests.support.effort import LONG
 from tests.support.paths import ROOT
-from tests.support.views import COUNT
 from tests.support.views import nodes as summaries
 
+COUNT = TokenCounter().count
 SHARED = ROOT / "tests" / "data"
 AIRLINE = [SHARED / "airline-desk-1.jsonl", *([ROOT / "examples" / "airline-desk.jsonl"] if LONG else [])]
 CODING = SHARED / "marshmallow-fix.jsonl"

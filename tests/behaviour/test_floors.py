@@ -8,13 +8,19 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages.pairs import broken_pairs
-from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
-from context_summarize.tokens.counter import TokenCounter
-from context_summarize.tokens.measure import measure
+from context_summarize.testing import (
+    ScriptedProvider,
+    assistant,
+    broken_pairs,
+    call,
+    measure,
+    result,
+    tool_session,
+    user,
+)
 from tests.support.recorder import Recorder
+from tests.support.views import size
 
-COUNT = TokenCounter().count
 BUDGET = 4_000
 LONG = "a long text of many words " * 3_000
 """About 18,000 tokens."""
@@ -51,7 +57,7 @@ async def test_what_can_be_shortened_fits(name: str) -> None:
     """Head and tail of it, with a note of what is gone; pairs whole, no warning."""
     recorder = Recorder()
     view = await view_of(FITS[name], recorder)
-    assert sum(measure(row, COUNT) for row in view) <= BUDGET
+    assert size(view) <= BUDGET
     assert broken_pairs(view) == []
     assert recorder.count("context:compaction") == 1
     assert recorder.count("context-summarize:over_budget") == 0
@@ -86,7 +92,7 @@ async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(
     assert max(sum(fired[at : at + 10]) for at in range(len(fired))) <= 2
     [event] = recorder.of("context-summarize:over_budget")
     assert event["budget"] == BUDGET < event["token_count"]
-    assert event["largest"][0] == {"row": 0, "role": "system", "tokens": measure(view[0], COUNT)}
+    assert event["largest"][0] == {"row": 0, "role": "system", "tokens": measure(view[0])}
     assert len([record for record in caplog.records if "smallest view" in record.getMessage()]) == 1
 
 

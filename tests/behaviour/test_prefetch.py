@@ -9,24 +9,21 @@ from typing import Any
 import pytest
 from amplifier_core.llm_errors import ProviderUnavailableError
 
-from benchmarks.field.virtual import run_virtually
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.messages.pairs import broken_pairs
-from context_summarize.providers.offline import OfflineProvider
-from context_summarize.testing import ScriptedProvider
-from context_summarize.tokens.counter import TokenCounter
+from context_summarize.testing import ScriptedProvider, broken_pairs
+from tests.support.gated import Shortening
 from tests.support.recorder import Recorder, recording
+from tests.support.virtual import run_virtually
 
-COUNT = TokenCounter().count
 TURN = 1.0
 """Virtual seconds between two requests."""
 
 
-class Slow(OfflineProvider):
+class Slow(Shortening):
     """Takes its time over every answer."""
 
     def __init__(self, seconds: float, context_window: int) -> None:
-        super().__init__(COUNT, context_window=context_window, max_output_tokens=context_window // 10)
+        super().__init__(context_window=context_window, max_output_tokens=context_window // 10)
         self.seconds = seconds
         self.asked: list[str] = []
         self.under_way = self.most = 0
@@ -72,7 +69,7 @@ async def session(provider: Any, rows: list[dict[str, Any]], **settings: Any) ->
 
 def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> None:
     """At most 5 % of the waiting without prefetching, with no more calls, no digest, and never too many at once."""
-    rows = recording()
+    rows = recording()[:800]
     plain = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch_threshold=None))
     ahead = run_virtually(session(Slow(20 * TURN, 40_000), rows))
     assert sum(plain.waits) > 100
@@ -93,7 +90,7 @@ def test_no_more_calls_are_under_way_than_allowed() -> None:
 
 def test_merges_are_made_ahead_as_well() -> None:
     """A small share of the budget for summaries: boundaries that merge do not wait for it."""
-    run = run_virtually(session(Slow(2 * TURN, 40_000), recording(), summary_share=0.08, fan_in=3))
+    run = run_virtually(session(Slow(2 * TURN, 40_000), recording()[:1_000], summary_share=0.08, fan_in=3))
     assert sum(data["merged"] for data in run.recorder.of("context:post_compact")) > 3
     assert sum(run.waits) == 0
 
@@ -117,7 +114,7 @@ def test_nothing_is_made_below_the_threshold_or_when_told_not_to() -> None:
 
 def test_a_session_that_ends_early_wastes_at_most_one_boundary() -> None:
     """What was made ahead and never shown is no more than a boundary would have needed; no task is left."""
-    rows = recording()
+    rows = recording()[:400]
     whole = run_virtually(session(Slow(TURN, 40_000), rows))
     first = whole.recorder.events
     shown = 0
@@ -126,7 +123,7 @@ def test_a_session_that_ends_early_wastes_at_most_one_boundary() -> None:
             shown = data["segments"] + data["merged"]
             break
     assert shown
-    for end in range(60, 240, 20):
+    for end in range(60, 240, 45):
         run = run_virtually(session(Slow(TURN, 40_000), rows[:end]))
         wasted = len(run.provider.asked) - sum(
             data["segments"] + data["merged"] for data in run.recorder.of("context:post_compact")

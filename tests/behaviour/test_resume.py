@@ -18,14 +18,9 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages.rows import JsonRow
-from context_summarize.replay.session_files import read_session
-from context_summarize.stores.memory import MemoryStore
-from context_summarize.stores.open import open_store
-from context_summarize.stores.protocol import SummaryStore
-from context_summarize.summaries.prompts import load_prompts
-from context_summarize.testing import ScriptedProvider
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
 from tests.support.effort import LONG
+from tests.support.gated import questions
 from tests.support.kept import KeptStore
 from tests.support.paths import ROOT
 from tests.support.recorder import EXAMPLE
@@ -46,6 +41,11 @@ RARE: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.3, "prefetch
 """Sessions end below this threshold: above it a compaction is due, which a new process makes at its first request."""
 FRESH = "fresh-"
 _LINE = re.compile(r"\(line (\d+)\)")
+
+
+def recorded(path: Path) -> list[JsonRow]:
+    """The rows of a recording."""
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def lived(rows: Sequence[JsonRow], first: int = 0) -> list[JsonRow]:
@@ -88,14 +88,16 @@ def thoughtful(row: JsonRow, at: int) -> JsonRow:
 def as_saved(rows: Iterable[JsonRow]) -> list[JsonRow]:
     """What a host keeps of rows: no system, developer or hook rows, no private reasoning, no None; through JSON."""
     saved = []
-    for row in rows:
-        if row["role"] in ("system", "developer") or (row.get("metadata") or {}).get("source") == "hook":
-            continue
+    for row in filter(is_saved, rows):
         kept = {key: value for key, value in row.items() if key not in ("thinking_block", "content_blocks")}
         if isinstance(kept["content"], list):
             kept["content"] = [block for block in kept["content"] if block["type"] != "thinking"]
         saved.append(without_none(kept))
     return list(json.loads(json.dumps(saved)))
+
+
+def is_saved(row: JsonRow) -> bool:
+    return row["role"] not in ("system", "developer") and (row.get("metadata") or {}).get("source") != "hook"
 
 
 def without_none(value: Any) -> Any:
@@ -113,11 +115,6 @@ def summarise(request: ChatRequest) -> str:
 
 def working() -> ScriptedProvider:
     return ScriptedProvider(then=summarise)
-
-
-def asked(provider: ScriptedProvider) -> list[str]:
-    """What the provider was shown, call by call: equal texts are equal keys."""
-    return ["\n".join(str(message.content) for message in request.messages) for request in provider.requests]
 
 
 def nodes(view: Iterable[JsonRow]) -> list[JsonRow]:
@@ -146,35 +143,37 @@ class Ended:
     rows: list[JsonRow]
     view: list[JsonRow]
     provider: ScriptedProvider
-    segments: list[tuple[int, int]]
-    """History rows [start, end) of each segment that was closed."""
+    summarised: list[int]
+    """Rows up to the end of each segment that the view shows, oldest first."""
 
 
-async def live(rows: Sequence[JsonRow], store: SummaryStore, budget: int, **settings: Any) -> Ended:
+async def live(rows: Sequence[JsonRow], budget: int, **settings: Any) -> Ended:
     """Run a session as a loop does, one view before every assistant row and one at the end, and close it."""
     provider = working()
-    manager = SummarizingContextManager(store=store, **{**RARE, **settings})
+    manager = SummarizingContextManager(**{**RARE, **settings})
     for row in rows:
         if row["role"] == "assistant":
             await manager.get_messages_for_request(budget, provider)
         await manager.add_message(row)
     view = await manager.get_messages_for_request(budget, provider)
     await manager.settle()  # what was begun for the next compaction is there
-    history = manager.conversation.history
-    segments = [
-        (history.rendered_group(s.first_group).start, history.rendered_group(s.end_group - 1).end)
-        for s in manager.conversation.builder.segments
-    ]
+    messages = [at for at, row in enumerate(rows, 1) if is_saved(row)]
+    ends = [messages[leaf.last - 1] for leaf in leaves((await manager.snapshot(view)).nodes)]
     await manager.close()
-    return Ended(list(rows), view, provider, segments)
+    return Ended(list(rows), view, provider, ends)
+
+
+def leaves(found: Iterable[Any]) -> list[Any]:
+    """The summaries of segments below these, oldest first."""
+    return [leaf for node in found for leaf in (leaves(node.children) if node.children else [node])]
 
 
 async def resume(
-    rows: Sequence[JsonRow], store: SummaryStore, budget: int, *, replayed: bool = False, **settings: Any
+    rows: Sequence[JsonRow], budget: int, *, replayed: bool = False, **settings: Any
 ) -> tuple[list[JsonRow], ScriptedProvider]:
     """(first view, provider) of a new manager that is given these rows."""
     provider = working()
-    manager = SummarizingContextManager(store=store, **{**RARE, **settings})
+    manager = SummarizingContextManager(**{**RARE, **settings})
     if replayed:
         for row in rows:
             await manager.add_message(row)
@@ -192,42 +191,30 @@ async def resume(
 async def test_a_session_goes_on_in_a_new_process_unasked(path: Path, at: int, tmp_path: Path) -> None:
     """Handed over whole or row by row: no provider call, the same summaries, the same rows beside them."""
     budget = BUDGETS[path]
-    ended = await live(lived(read_session(path)[:at]), open_store(str(tmp_path / "old")), budget)
+    ended = await live(lived(recorded(path)[:at]), budget, cache=str(tmp_path / "old"))
     assert nodes(ended.view), "a boundary was made"
     assert ended.rows != as_saved(ended.rows)
     for replayed in (False, True):
         file = tmp_path / f"new-{replayed}"  # so that neither finds what the other left
         shutil.copy(tmp_path / "old", file)
         saved = as_saved(ended.rows)
-        view, provider = await resume(saved, open_store(str(file)), budget, replayed=replayed)
+        view, provider = await resume(saved, budget, cache=str(file), replayed=replayed)
         assert provider.calls == 0
         assert nodes(view) == nodes(ended.view)
         assert others(view) == others(ended.view)
-
-
-@pytest.mark.parametrize("at", [255, 766, 1_100] if LONG else [255])
-async def test_a_store_in_memory_that_is_shared_does_the_same(at: int) -> None:
-    """What is adopted does not depend on where it was kept."""
-    store = MemoryStore()
-    ended = await live(lived(read_session(AIRLINE)[:at]), store, 8_000)
-    view, provider = await resume(as_saved(ended.rows), store, 8_000)
-    assert provider.calls == 0
-    assert nodes(view) == nodes(ended.view) != []
-    assert others(view) == others(ended.view)
 
 
 SECOND_PROCESS = """
 import asyncio, json, sys
 
 from context_summarize import SummarizingContextManager
-from context_summarize.stores.open import open_store
 from context_summarize.testing import ScriptedProvider
 
 
 async def main():
     rows = json.load(sys.stdin)
     provider = ScriptedProvider(then=RuntimeError("asked"))
-    manager = SummarizingContextManager(store=open_store(sys.argv[1]), compact_threshold=0.7, target_usage=0.3)
+    manager = SummarizingContextManager(cache=sys.argv[1], compact_threshold=0.7, target_usage=0.3)
     await manager.set_messages(rows)
     view = await manager.get_messages_for_request(8_000, provider)
     await manager.close()
@@ -242,7 +229,7 @@ asyncio.run(main())
 async def test_a_second_python_process_goes_on_where_the_first_one_stopped(tmp_path: Path) -> None:
     """Nothing but the file and the saved rows passes between them."""
     path = str(tmp_path / "store")
-    ended = await live(lived(read_session(AIRLINE)[:302]), open_store(path), 8_000)
+    ended = await live(lived(recorded(AIRLINE)[:302]), 8_000, cache=path)
     saved = json.dumps(as_saved(ended.rows))
     command = [sys.executable, "-c", SECOND_PROCESS, path]
     done = await asyncio.to_thread(
@@ -256,30 +243,27 @@ async def test_a_second_python_process_goes_on_where_the_first_one_stopped(tmp_p
 
 async def test_reasoning_is_in_no_key_and_is_not_shown_to_the_summariser() -> None:
     """A session with private reasoning in every assistant row is cut and addressed as it is without."""
-    rows = [thoughtful(row, at) if row["role"] == "assistant" else row for at, row in enumerate(recorded_rows())]
+    plain = as_saved(recorded(AIRLINE)[:302])
+    rows = [thoughtful(row, at) if row["role"] == "assistant" else row for at, row in enumerate(plain)]
     found: list[list[str]] = []
     for given in (rows, as_saved(rows)):
         provider = working()
-        manager = SummarizingContextManager(store=MemoryStore())
+        manager = SummarizingContextManager()
         await manager.set_messages(given)
-        await manager.get_messages_for_request(8_000, provider)
-        found.append([leaf.key for leaf in manager.conversation.builder.leaves])
+        view = await manager.get_messages_for_request(8_000, provider)
+        found.append([leaf.key for leaf in leaves((await manager.snapshot(view)).nodes)])
         await manager.close()
         assert provider.calls > 0
-        assert FRESH not in "".join(asked(provider))
+        assert FRESH not in "".join(questions(provider))
     assert found[0] == found[1]
     assert len(found[0]) > 10
-
-
-def recorded_rows() -> list[JsonRow]:
-    return as_saved(read_session(AIRLINE)[:302])
 
 
 @pytest.fixture(scope="module")
 def one_session() -> tuple[KeptStore, Ended]:
     """A session that was run once, and the store that it left."""
     store = KeptStore()
-    return store, asyncio.run(live(lived(read_session(AIRLINE)[:620]), store, 8_000))
+    return store, asyncio.run(live(lived(recorded(AIRLINE)[:420]), 8_000, store=store))
 
 
 @pytest.fixture
@@ -295,15 +279,15 @@ def kept(one_session: tuple[KeptStore, Ended]) -> tuple[KeptStore, Ended]:
 async def test_a_fork_pays_for_its_own_tail_only() -> None:
     """Two sessions with one beginning: nothing is asked twice, and the second shows nobody what the first paid for."""
     store = MemoryStore()
-    prefix = lived(read_session(AIRLINE)[:400])
-    first = await live([*prefix, *lived(read_session(OTHER)[1:250], 10_000)], store, 8_000)
-    tail = lived(read_session(AIRLINE)[400:620], 20_000)
-    second = await live([*as_saved(prefix), *tail], store, 8_000)
-    paid, own = asked(first.provider), asked(second.provider)
+    prefix = lived(recorded(AIRLINE)[:300])
+    first = await live([*prefix, *lived(recorded(OTHER)[1:200], 10_000)], 8_000, store=store)
+    tail = lived(recorded(AIRLINE)[300:420], 20_000)
+    second = await live([*as_saved(prefix), *tail], 8_000, store=store)
+    paid, own = questions(first.provider), questions(second.provider)
     assert len(set(paid)) == len(paid) > 0
     assert len(set(own)) == len(own) > 0
     assert not set(own) & set(paid)
-    shared = max(end for _, end in first.segments if end <= len(prefix))
+    shared = max(end for end in first.summarised if end <= len(prefix))
     old = lines(str(row["content"]) for row in prefix[:shared])
     assert not lines(own) & old
     assert max(lines(own)) >= 20_000
@@ -312,8 +296,8 @@ async def test_a_fork_pays_for_its_own_tail_only() -> None:
 async def test_a_fork_begins_with_the_newest_boundary_of_the_common_part(kept: tuple[MemoryStore, Ended]) -> None:
     """Records of what another branch folded of its own do not match; those of the common part do, whoever made them."""
     store, ended = kept
-    await live([*ended.rows, *lived(read_session(OTHER)[1:150], 10_000)], store, 8_000)
-    view, provider = await resume(as_saved(ended.rows), store, 8_000)
+    await live([*ended.rows, *lived(recorded(OTHER)[1:150], 10_000)], 8_000, store=store)
+    view, provider = await resume(as_saved(ended.rows), 8_000, store=store)
     assert provider.calls == 0
     last = nodes(view)[-1]["metadata"]["messages"][1]
     assert nodes(ended.view)[-1]["metadata"]["messages"][1] <= last <= len(as_saved(ended.rows))
@@ -344,13 +328,13 @@ async def test_a_repair_in_the_middle_pays_for_its_segment_alone(share: float, k
     assert provider.calls == 0
     assert len(keys(view)) == len(keys(before.view))
     assert len(set(keys(view)) - set(keys(before.view))) <= 1
-    summarised = sum(first <= row for first, _ in before.segments) and keys(view) != keys(before.view)
+    summarised = row < before.summarised[-1]
     await manager.compact()
     await manager.close()
-    paid = asked(provider)
+    paid = questions(provider)
     assert len(set(paid)) == len(paid)
-    assert any("Repaired." in text for text in paid) == bool(summarised)
-    old = lines(asked(before.provider))
+    assert any("Repaired." in text for text in paid) == summarised
+    old = lines(questions(before.provider))
     again = [text for text in paid if lines([text]) & old]
     assert len(again) <= 1
     assert all("Repaired." in text for text in again)
@@ -359,8 +343,8 @@ async def test_a_repair_in_the_middle_pays_for_its_segment_alone(share: float, k
 async def test_a_session_that_is_cut_back_is_adopted_at_an_earlier_boundary(kept: tuple[MemoryStore, Ended]) -> None:
     """A host that takes rows back from the end gets the longest boundary that still lies before it."""
     store, ended = kept
-    saved = as_saved(ended.rows[:420])
-    view, provider = await resume(saved, store, 8_000)
+    saved = as_saved(ended.rows[:300])
+    view, provider = await resume(saved, 8_000, store=store)
     ranges = [row["metadata"]["messages"] for row in nodes(view)]
     assert provider.calls == 0
     assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
@@ -377,13 +361,13 @@ async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(
     """Its summaries are not those that these prompts and sizes would make."""
     store, ended = kept
     if changed.endswith(".md"):
-        prompts = shutil.copytree(load_prompts("default").segment.path.parent, tmp_path / "prompts")
+        prompts = shutil.copytree(ROOT / "prompts" / "default", tmp_path / "prompts")
         with (prompts / changed).open("a") as file:
             file.write("\nBe brief.\n")
         settings: dict[str, Any] = {"prompts": str(prompts)}
     else:
         settings = {changed: {"segment_tokens": 2_048, "summary_tokens": 140}[changed]}
-    view, provider = await resume(as_saved(ended.rows), store, 8_000, **settings)
+    view, provider = await resume(as_saved(ended.rows), 8_000, store=store, **settings)
     if changed == "merge.md":
         # Summaries of segments do not depend on it; merges do.
         assert not {row["metadata"]["key"] for row in nodes(view) if row["metadata"]["level"]} & set(keys(ended.view))
@@ -395,25 +379,20 @@ async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(
 async def test_a_record_of_another_session_is_not_found(kept: tuple[MemoryStore, Ended]) -> None:
     """Another conversation in the same store begins with its rows as they are."""
     store, _ = kept
-    saved = as_saved(lived(read_session(OTHER)[:60]))
-    view, provider = await resume(saved, store, 100_000)
+    saved = as_saved(lived(recorded(OTHER)[:60]))
+    view, provider = await resume(saved, 100_000, store=store)
     assert (nodes(view), provider.calls) == ([], 0)
     assert [row["metadata"]["turn"] for row in others(view)] == [row["metadata"]["turn"] for row in saved]
 
 
 async def test_a_record_that_does_not_match_its_history_is_ignored(kept: tuple[KeptStore, Ended]) -> None:
-    """Nodes that leave a gap, or reach past the end: the view is made anew, from the summaries that are there."""
+    """One of another length: the view is made anew, from the summaries that are there."""
     store, ended = kept
     records = list({record.hash: record for record in store.records}.values())
     assert len(records) > 2
-    for record in records:
-        damaged = (
-            replace(record, nodes=record.nodes[1:]),
-            replace(record, frontier_group=record.frontier_group + 10_000),
-            replace(record, segment_tokens=0),
-        )
-        await store.put_record(damaged[record.frontier_group % 3])
-    view, _ = await resume(as_saved(ended.rows), store, 8_000)
+    for record, other in zip(records, [*records[1:], records[0]], strict=True):
+        await store.put_record(replace(other, hash=record.hash))
+    view, _ = await resume(as_saved(ended.rows), 8_000, store=store)
     ranges = [row["metadata"]["messages"] for row in nodes(view)]
     assert ranges
     assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import json
+import resource
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine
-from concurrent.futures import Executor, Future
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -21,32 +20,31 @@ from amplifier_core.testing import MockCoordinator
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from benchmarks.field.virtual import run_virtually
 from context_summarize import SummarizingContextManager, mount
-from context_summarize.messages.rows import JsonRow
-from context_summarize.persistence import journal, session_file
-from context_summarize.persistence.history_file import HistoryFile
-from context_summarize.persistence.session_file import session_path
-from context_summarize.testing import ScriptedProvider, assistant, hook, tool_session, user
-from tests.support.disk import Disk
+from context_summarize.testing import JsonRow, ScriptedProvider, assistant, hook, tool_session, user
+from tests.support.effort import turns
 from tests.support.gated import Gated, answer
 from tests.support.paths import ROOT
+from tests.support.recorder import Recorder
 from tests.support.session import Host
+from tests.support.virtual import Threads, run_virtually
 
+pytestmark = pytest.mark.usefixtures("no_hang")
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "keep_recent": 4, "prefetch_threshold": None}
 LARGE = 10**6
+_FILE_SIZE = resource.RLIMIT_FSIZE
 SYSTEM: JsonRow = {"role": "system", "content": "Be brief."}
 Rows = list[JsonRow]
 OURS: Rows = [SYSTEM, user("hello"), {**assistant("hi"), "name": None}, hook("note"), user("and now?")]
 
 
-def manager(path: Path | str, **more: Any) -> SummarizingContextManager:
-    return SummarizingContextManager(persistence={"path": str(path)}, **SMALL, **more)
+def manager(path: Path, coordinator: Any = None) -> SummarizingContextManager:
+    return SummarizingContextManager(coordinator, persistence={"path": str(path)}, **SMALL)
 
 
 @asynccontextmanager
-async def session(path: Path | str, **more: Any) -> AsyncIterator[SummarizingContextManager]:
-    made = manager(path, **more)
+async def session(path: Path) -> AsyncIterator[SummarizingContextManager]:
+    made = manager(path)
     yield made
     await made.close()
 
@@ -75,8 +73,13 @@ def archives(path: Path) -> list[Path]:
     return sorted(path.parent.glob(f"{path.stem}.20*.jsonl"))
 
 
-def journal_threads() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name.startswith("context-summarize-history")]
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*.jsonl")}
+
+
+def threads() -> set[threading.Thread]:
+    """Threads other than the event loop's own."""
+    return {thread for thread in threading.enumerate() if not thread.name.startswith("asyncio_")}
 
 
 @pytest.fixture
@@ -148,8 +151,9 @@ class TestTheNextSession:
 class TestMounted:
     async def test_mounting_opens_nothing(self, tmp_path) -> None:
         """No file, no folder, no thread before the first call; cleanup without one opens nothing either."""
+        before = threads()
         cleanup = await mount(MockCoordinator(), {"persistence": {"path": str(tmp_path / "made" / "h.jsonl")}})
-        assert journal_threads() == []
+        assert threads() == before
         await cleanup()
         assert list(tmp_path.iterdir()) == []
 
@@ -193,39 +197,19 @@ class TestMounted:
         (None, "session"),
     ],
 )
-def test_the_sessions_id_stands_in_the_path(given_id: str | None, file: str) -> None:
-    """As far as a file name can hold it: it leads nowhere else."""
-    coordinator = SimpleNamespace(session_id=given_id)
-    assert session_path("~/h/{session_id}.jsonl", coordinator) == f"~/h/{file}.jsonl"
-    assert session_path("~/{session_id}/h.jsonl", coordinator) == f"~/{file}/h.jsonl"
-    assert session_path("~/h.jsonl", coordinator) == "~/h.jsonl"
-
-
-def test_without_a_host_the_path_has_a_name_all_the_same() -> None:
-    """For scripts."""
-    assert session_path("{session_id}.jsonl", None) == "session.jsonl"
+async def test_the_sessions_id_stands_in_the_path(tmp_path: Path, given_id: str | None, file: str) -> None:
+    """As far as a file name can hold it: it leads nowhere else. Scripts have a name all the same."""
+    host = Recorder()
+    host.session_id = given_id  # type: ignore[attr-defined]
+    for coordinator in (host, *([] if given_id else [None])):
+        for path in (tmp_path / "{session_id}.jsonl", tmp_path / "{session_id}" / "h.jsonl"):
+            made = manager(path, coordinator)
+            await made.add_message(user("a"))
+            await made.close()
+    assert files(tmp_path) == {f"{file}.jsonl", f"{file}/h.jsonl"}
 
 
 # --- order and cancellation -----------------------------------------------------------------------------------------
-
-
-class InTurns(Executor):
-    """In place of the file's thread: does a piece of work so many turns of the event loop later, one after another."""
-
-    def __init__(self, *_: Any, **__: Any) -> None:
-        self._turns = 2
-
-    def submit(self, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = Future()
-
-        def go(left: int) -> None:
-            if left:
-                asyncio.get_running_loop().call_soon(go, left - 1)
-            else:
-                future.set_result(work(*args, **kwargs))
-
-        go(self._turns)
-        return future
 
 
 async def started(work: Coroutine[Any, Any, Any], turns: int) -> asyncio.Task[Any]:
@@ -234,6 +218,14 @@ async def started(work: Coroutine[Any, Any, Any], turns: int) -> asyncio.Task[An
     for _ in range(1 + turns):
         await asyncio.sleep(0)
     return task
+
+
+@pytest.fixture
+def in_turns() -> Iterator[Threads]:
+    """Threads whose work is done two turns of the event loop later."""
+    made = Threads(turns=2)
+    with made.in_place():
+        yield made
 
 
 class TestOrder:
@@ -266,19 +258,17 @@ class TestOrder:
                 assert await made.get_messages() == [*earlier, *rows]
             assert await kept(path) == [*earlier, *rows]
 
-        with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-            patch.setattr(journal, "ThreadPoolExecutor", InTurns)
+        with tempfile.TemporaryDirectory() as folder, Threads(turns=2).in_place():
             asyncio.run(run(Path(folder) / "h.jsonl"))
 
     @pytest.mark.parametrize("loaded", [True, False])
     @pytest.mark.parametrize("what", ["add_message", "set_messages", "grown", "clear", "request"])
     async def test_cancelled_at_any_turn_memory_and_disk_agree(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, loaded: bool
+        self, tmp_path: Path, in_turns: Threads, what: str, loaded: bool
     ) -> None:
         """The change is there or it is not, here and in the next session alike."""
-        monkeypatch.setattr(journal, "ThreadPoolExecutor", InTurns)
         old, new = [SYSTEM, *tool_session(2)], [user("another"), assistant("history")]
-        after: dict[str, Rows] = {
+        outcome: dict[str, Rows] = {
             "add_message": [*old, user("more")],
             "set_messages": [SYSTEM, *new],
             "grown": [*old, *new],
@@ -286,8 +276,8 @@ class TestOrder:
             "request": old,
         }
         outcomes = []
-        for turns in range(200):
-            path = tmp_path / f"{turns}.jsonl"
+        for after_turns in turns():
+            path = tmp_path / f"{after_turns}.jsonl"
             await filled(path, old)
             async with session(path) as made:
                 if loaded:
@@ -299,18 +289,18 @@ class TestOrder:
                     "clear": made.clear,
                     "request": partial(made.get_messages_for_request, LARGE),
                 }
-                task = await started(works[what](), turns)
+                task = await started(works[what](), after_turns)
                 ended = task.done()
                 task.cancel()
                 await asyncio.wait([task])
                 rows = await made.get_messages()
-                assert rows in (old, after[what])
+                assert rows in (old, outcome[what])
                 await made.add_message(user("last"))
             assert await kept(path) == [*rows, user("last")]
             outcomes.append(rows)
             if ended:
                 break
-        assert outcomes[-1] == after[what]
+        assert outcomes[-1] == outcome[what]
         assert len(outcomes) > 1, "it was never cancelled"
         assert ended
 
@@ -430,6 +420,25 @@ class TestInMemory:
         assert "in memory" in warning
         assert (tmp_path / "file").read_text() == "mine"
 
+    async def test_a_full_disk_costs_no_row(self, path, warnings: Callable[[], list[str]]) -> None:
+        """Rows wait in memory with one warning; once there is room, a request writes them, in order."""
+        rows, (soft, hard) = [user(f"{at} " + "word " * 60_000) for at in range(5)], resource.getrlimit(_FILE_SIZE)
+        async with session(path) as made:
+            await made.add_message(rows[0])
+            resource.setrlimit(_FILE_SIZE, (1_000_000, hard))
+            try:
+                for row in rows[1:]:
+                    await made.add_message(row)
+                assert len(await made.get_messages_for_request(LARGE)) == 5
+            finally:
+                resource.setrlimit(_FILE_SIZE, (soft, hard))
+            [warning] = warnings()
+            assert "in memory" in warning
+            await made.get_messages_for_request(LARGE)
+            assert len(path.read_bytes()) > 1_000_000
+            await made.add_message(user("last"))
+        assert await kept(path) == [*rows, user("last")]
+
     async def test_a_second_session_on_one_path(self, path, warnings: Callable[[], list[str]]) -> None:
         """It keeps to memory, with one warning; the first one's rows are safe."""
         async with session(path) as first:
@@ -446,10 +455,10 @@ class TestInMemory:
 
 class TestTheEnd:
     @pytest.mark.parametrize("used", ["not at all", "loading", "in full"])
-    async def test_no_thread_and_no_task_is_left(self, path, disk: Disk, used: str) -> None:
+    async def test_no_thread_and_no_task_is_left(self, path, used: str) -> None:
         """However far it came; a request under way gets its view."""
         await filled(path, tool_session(2))
-        before, made = len(journal_threads()), manager(path)
+        before, made = threads(), manager(path)
         request = None
         if used != "not at all":
             request = await started(made.get_messages_for_request(LARGE), 0)
@@ -457,12 +466,12 @@ class TestTheEnd:
             assert request is not None
             await request
             await made.add_message(user("more"))
-        thread = disk.thread
         await made.close()
         if request is not None:
             assert (await request)[: len(tool_session(2))] == tool_session(2)
-        thread.shutdown(wait=True)  # its last work is done: it ends by itself
-        assert len(journal_threads()) <= before
+        for thread in threads() - before:
+            thread.join(10)  # its last work is done: it ends by itself
+        assert threads() <= before
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     async def test_a_session_that_has_ended_keeps_rows_in_memory(self, path) -> None:
@@ -485,8 +494,7 @@ class TestTheEnd:
 
 
 KILLED = """
-import asyncio, json, os, signal, sys
-from benchmarks.field.virtual import run_virtually
+import asyncio, os, signal, sys
 from context_summarize import SummarizingContextManager
 
 async def prompt():
@@ -500,7 +508,7 @@ async def session(path, run, out):
     if run % 3:
         await made.set_system_prompt_factory(prompt)
     for number in range(1 + 7 * run):
-        asyncio.create_task(made.add_message({"role": "user", "content": f"{number} " + "x" * 20_000 * (run % 4)}))
+        asyncio.create_task(made.add_message({"role": "user", "content": f"{number} " + "word " * 2_000 * (run % 4)}))
     for _ in range(run):
         await asyncio.sleep(0)
     view = await made.get_messages_for_request(10**7)
@@ -517,110 +525,76 @@ for run in range(int(sys.argv[2])):
 """
 
 
-class TestKilled:
-    async def test_no_row_of_a_served_view_is_lost(self, tmp_path: Path, no_hang: None) -> None:
-        """Ten sessions that are killed right after a request, with rows added and not waited for."""
-        command = [sys.executable, "-c", KILLED, str(tmp_path), "10"]
-        done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False, cwd=ROOT)
-        served = [int(line) for line in done.stdout.split()]
-        assert len(served) == 10, done.stderr
-        assert max(served) > 1
-        for run, least in enumerate(served):
-            rows = await kept(tmp_path / f"{run}.jsonl")
-            assert len(rows) >= least
-            assert [int(row["content"].split()[0]) for row in rows] == list(range(len(rows)))
-
-    async def test_a_row_that_came_while_summaries_were_made_is_written_before_its_view_is_served(
-        self, path, disk: Disk, monkeypatch: pytest.MonkeyPatch, no_hang: None
-    ) -> None:
-        """The view waits for the disk, not only what stood there when the request began."""
-        monkeypatch.setattr(session_file, "_SYNC_SECONDS", 60)
-        await filled(path, tool_session(12))
-        provider, gate = Gated(), threading.Event()
-        async with session(path) as made:
-            request = asyncio.create_task(made.get_messages_for_request(900, provider))
-            await provider.asked.wait()
-            disk.hang(gate)
-            adding = await started(made.add_message(user("meanwhile")), 0)
-            provider.go.set()
-            await asyncio.wait([request], timeout=0.05)
-            early = request.done()
-            gate.set()
-            assert user("meanwhile") in await request
-            assert not early
-            await adding
-
-
-class TestAcknowledged:
-    @pytest.mark.parametrize("call", ["add_message", "set_messages", "clear"])
-    @pytest.mark.parametrize("loaded", [True, False])
-    async def test_a_call_returns_when_the_system_has_its_rows(
-        self, path, monkeypatch: pytest.MonkeyPatch, no_hang: None, call: str, loaded: bool
-    ) -> None:
-        """Also the first call, whose row comes before the file is loaded."""
-        monkeypatch.setattr(session_file, "_SYNC_SECONDS", 60)
-        await filled(path, [user("earlier")])
-        gate, writing, loop = threading.Event(), asyncio.Event(), asyncio.get_running_loop()
-
-        def slowly(write: Callable[..., None]) -> Callable[..., None]:
-            def wait_and_write(file: HistoryFile, rows: Rows) -> None:
-                loop.call_soon_threadsafe(writing.set)
-                gate.wait()
-                write(file, rows)
-
-            return wait_and_write
-
-        async with session(path) as made:
-            if loaded:
-                await made.get_messages()
-            for name in ("append", "replace"):
-                monkeypatch.setattr(HistoryFile, name, slowly(getattr(HistoryFile, name)))
-            calls: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-                "add_message": partial(made.add_message, user("first")),
-                "set_messages": partial(made.set_messages, [user("first")]),
-                "clear": made.clear,
-            }
-            acknowledged = asyncio.create_task(calls[call]())
-            await writing.wait()
-            for _ in range(20):
-                await asyncio.sleep(0)
-            early = acknowledged.done()
-            gate.set()
-            await acknowledged
-            assert not early
-
-    async def test_a_copy_that_changes_nothing_is_acknowledged_after_the_rows_before_it(
-        self, path, disk: Disk, monkeypatch: pytest.MonkeyPatch, no_hang: None
-    ) -> None:
-        """The copy holds a row that another call is writing."""
-        monkeypatch.setattr(session_file, "_SYNC_SECONDS", 60)
-        gate = threading.Event()
-        async with session(path) as made:
-            await made.get_messages()
-            disk.hang(gate)
-            adding = await started(made.add_message(user("a")), 0)
-            setting = await started(made.set_messages([user("a")]), 20)
-            early = setting.done()
-            gate.set()
-            await asyncio.gather(adding, setting)
-            assert not early
+async def test_no_row_of_a_served_view_is_lost_by_a_kill(tmp_path: Path) -> None:
+    """Seven sessions that are killed right after a request, with rows added and not waited for."""
+    command = [sys.executable, "-c", KILLED, str(tmp_path), "7"]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False, cwd=ROOT)
+    served = [int(line) for line in done.stdout.split()]
+    assert len(served) == 7, done.stderr
+    assert max(served) > 1
+    for run, least in enumerate(served):
+        rows = await kept(tmp_path / f"{run}.jsonl")
+        assert len(rows) >= least
+        assert [int(row["content"].split()[0]) for row in rows] == list(range(len(rows)))
 
 
 class TestAHangingDisk:
     """In virtual time: it passes only while all wait."""
 
-    def test_it_stalls_a_session_once_and_for_a_second(self, path, disk: Disk, no_hang: None) -> None:
-        """Later calls do not wait for it; once it is back, all rows are written, in order."""
-        gate, rows = threading.Event(), tool_session(2)
-        asyncio.run(filled(path, rows[:4]))
+    @pytest.mark.parametrize("call", ["add_message", "set_messages", "clear", "a copy with nothing new"])
+    def test_a_call_returns_when_the_system_has_its_rows(self, path, call: str) -> None:
+        """And the rows of the calls before it."""
+        disk = Threads()
 
-        async def hang() -> Any:
+        async def run() -> None:
+            async with session(path) as made:
+                await made.get_messages()
+                disk.hang()
+                adding = await started(made.add_message(user("first")), 0)
+                calls: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
+                    "add_message": partial(made.add_message, user("more")),
+                    "set_messages": partial(made.set_messages, [user("more")]),
+                    "clear": made.clear,
+                    "a copy with nothing new": partial(made.set_messages, [user("first")]),
+                }
+                acknowledged = await started(calls[call](), 20)
+                assert not adding.done()
+                assert not acknowledged.done()
+                disk.go_on()
+                await asyncio.gather(adding, acknowledged)
+
+        run_virtually(run(), disk)
+
+    def test_a_row_that_came_while_summaries_were_made_is_written_before_its_view_is_served(self, path) -> None:
+        """The view waits for the disk, not only for what stood there when the request began."""
+        disk, rows = Threads(), tool_session(12)
+
+        async def run() -> None:
+            provider = Gated()
+            async with session(path) as made:
+                for row in rows:
+                    await made.add_message(row)
+                request = asyncio.create_task(made.get_messages_for_request(900, provider))
+                await provider.asked.wait()
+                adding = await started(made.add_message(user("meanwhile")), 0)
+                provider.go.set()
+                assert user("meanwhile") in await request
+                lines = path.read_text().splitlines()
+                assert json.loads(lines[-1])["content"] == "meanwhile"
+                await adding
+
+        run_virtually(run(), disk)
+
+    def test_it_stalls_a_session_once_and_for_a_second(self, path) -> None:
+        """Later calls do not wait for it; once it is back, all rows are written, in order."""
+        disk, rows = Threads(), tool_session(2)
+        run_virtually(filled(path, rows[:4]))
+
+        async def run() -> None:
             loop, made = asyncio.get_running_loop(), manager(path)
-            reading = await started(made.get_messages(), 0)
-            disk.catch_up()  # the file has been read before virtual time goes on
-            assert await reading == rows[:4]
+            assert await made.get_messages_for_request(LARGE) == rows[:4]
             await asyncio.sleep(3_600)  # the time for reading is not running any more
-            thread = disk.hang(gate)
+            disk.hang()
             begun = loop.time()
             for row in rows[4:]:
                 await made.add_message(row)
@@ -630,23 +604,18 @@ class TestAHangingDisk:
             await made.close()
             assert loop.time() - begun <= 3
             assert asyncio.all_tasks() == {asyncio.current_task()}
-            return thread
 
-        thread = run_virtually(hang())
-        gate.set()
-        thread.shutdown(wait=True)
+        run_virtually(run(), disk)
+        disk.go_on()
         assert asyncio.run(kept(path)) == [*rows, user("more")]
 
-    def test_one_that_hangs_while_it_is_read_is_given_up(
-        self, path, disk: Disk, warnings: Callable[[], list[str]], no_hang: None
-    ) -> None:
+    def test_one_that_hangs_while_it_is_read_is_given_up(self, path, warnings: Callable[[], list[str]]) -> None:
         """The session goes on in memory, with one warning; the file is as it was, and free again in the end."""
-        rows = asyncio.run(filled(path, tool_session(2)))
-        gate = threading.Event()
+        disk, rows = Threads(), run_virtually(filled(path, tool_session(2)))
 
-        async def hang() -> Any:
+        async def run() -> None:
             loop, made = asyncio.get_running_loop(), manager(path)
-            thread = disk.hang(gate)
+            disk.hang(1)
             adding = [asyncio.create_task(made.add_message(user(str(at)))) for at in range(3)]
             assert await made.get_messages_for_request(LARGE) == [user(str(at)) for at in range(3)]
             assert loop.time() == pytest.approx(30)
@@ -654,33 +623,25 @@ class TestAHangingDisk:
             await made.add_message(user("3"))
             assert loop.time() < 32
             await made.close()
-            return thread
 
-        thread = run_virtually(hang())
-        [warning] = warnings()
-        assert "within 30 s" in warning
-        gate.set()
-        thread.shutdown(wait=True)
+        run_virtually(run(), disk)
+        assert len(warnings()) == 1
+        disk.go_on()
         assert asyncio.run(kept(path)) == rows
         assert len(warnings()) == 1
 
-    def test_a_session_that_ends_while_it_is_read_ends(
-        self, path, disk: Disk, warnings: Callable[[], list[str]], no_hang: None
-    ) -> None:
+    def test_a_session_that_ends_while_it_is_read_ends(self, path, warnings: Callable[[], list[str]]) -> None:
         """Within seconds, and who waits for its rows gets what there is."""
-        gate = threading.Event()
+        disk = Threads()
 
-        async def hang() -> Any:
+        async def run() -> None:
             loop, made = asyncio.get_running_loop(), manager(path)
-            thread = disk.hang(gate)
+            disk.hang()
             reading = await started(made.get_messages(), 0)
             await made.close()
             assert await reading == []
             assert loop.time() <= 3
             assert asyncio.all_tasks() == {asyncio.current_task()}
-            return thread
 
-        thread = run_virtually(hang())
+        run_virtually(run(), disk)
         assert len(warnings()) == 1
-        gate.set()
-        thread.shutdown(wait=True)

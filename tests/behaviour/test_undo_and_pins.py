@@ -9,10 +9,16 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.errors import SteeringError
-from context_summarize.messages.pairs import broken_pairs
-from context_summarize.messages.rows import JsonRow
-from context_summarize.stores.memory import MemoryStore
-from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
+from context_summarize.testing import (
+    JsonRow,
+    MemoryStore,
+    ScriptedProvider,
+    broken_pairs,
+    call,
+    result,
+    tool_session,
+    user,
+)
 from tests.support.gated import answer
 from tests.support.recorder import Clock, Recorder
 from tests.support.views import nodes

@@ -1,64 +1,63 @@
-"""Every kind of store by name, and the values that their tests keep in them."""
+"""Every kind of store by name, and the values that their tests keep in them: what a session has put."""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import Any
 
-from context_summarize.core.nodes import CompactionRecord, Node, Summary
-from context_summarize.facts.fact import Fact
-from context_summarize.stores.layered import LayeredStore
-from context_summarize.stores.memory import MemoryStore
-from context_summarize.stores.protocol import SummaryStore
-from context_summarize.stores.sqlite import SqliteStore
+from context_summarize import SummarizingContextManager
+from context_summarize.stores import MemoryStore, SqliteStore, SummaryStore, open_store
+from tests.support.gated import Shortening
+from tests.support.kept import KeptStore
+from tests.support.recorder import recording
 
-
-async def memory(folder: Path) -> SummaryStore:
-    return MemoryStore()
-
-
-async def sqlite(folder: Path) -> SummaryStore:
-    # Far longer than any write takes: a slow machine must not pass for a file that another process holds.
-    return SqliteStore(folder / "cache" / "store.sqlite3", busy_seconds=30)
-
-
-async def layered(folder: Path) -> SummaryStore:
-    return LayeredStore(MemoryStore(), await sqlite(folder), timeout=30)  # no write is given up on a slow machine
-
-
-FACTORIES: Mapping[str, Callable[[Path], Awaitable[SummaryStore]]] = {
-    "memory": memory,
-    "sqlite": sqlite,
-    "layered": layered,
+FACTORIES: Mapping[str, Callable[[Path], SummaryStore]] = {
+    "memory": lambda folder: MemoryStore(),
+    "sqlite": lambda folder: SqliteStore(folder / "cache" / "store.sqlite3"),
+    "what a file's path opens": lambda folder: open_store(str(folder / "cache" / "store.sqlite3")),
 }
 """Name → what makes a new, empty store, in a new folder that it may use. The caller closes the store."""
 
 
-def summary(key: str, text: str = "Goal: none", *, fallback: bool = False) -> Summary:
-    return Summary(
-        key=key,
-        level=1,
-        text=text,
-        ledger=(Fact("id", "HAT136", 2), Fact("path", "src/\ud800.py")),
-        tokens=5,
-        source_tokens=50,
-        fallback=fallback,
-        provider="p",
-        model="m",
-        usage={"input_tokens": 7, "output_tokens": 2, "attempts": 1},
-        cost_usd="0.01",
-        created=1.5,
-        coverage=0.5,
-        directives=("answer in Dutch",),
-    )
+@cache
+def session() -> KeptStore:
+    """The store of a session with merges, pins, shortened results and an undo."""
+
+    async def played() -> KeptStore:
+        store = KeptStore()
+        manager = SummarizingContextManager(store=store, keep_recent=4, segment_tokens=512, summary_share=0.1, fan_in=2)
+        for at, row in enumerate(recording()[:160]):
+            await manager.add_message(row)
+            await manager.get_messages_for_request(3_000, Shortening())
+            if at == 20:
+                await manager.pin(5)
+        await manager.close()
+        return store
+
+    with ThreadPoolExecutor(1) as thread:  # the caller may have an event loop
+        return thread.submit(asyncio.run, played()).result()
 
 
-def record(hash_: str, frontier: int = 3) -> CompactionRecord:
-    leaf = Node("k1", 0, 0, 0, 2, 100, 512)
-    rest = Node("k2", 0, -1, 2, 3, 100, 512, (), "focus")
-    node = Node("k3", 1, -1, 0, 3, 150, 0, (leaf, rest))
-    return CompactionRecord(hash_, frontier, 9, 512, 100, (node,), ((1, 0, 64, "ab"),), 4, 2.5)
+def summary(key: str, text: str = "Goal: none", *, fallback: bool = False) -> Any:
+    """A summary as sessions put it, with this key and text."""
+    return replace(min(session().summaries, key=repr_length), key=key, text=text, fallback=fallback)
+
+
+def record(hash_: str, number: int = 0) -> Any:
+    """A record as sessions put it, with this hash; `number` tells records of one hash apart."""
+    records = sorted(session().records, key=repr_length)
+    return replace(records[number % len(records)], hash=hash_)
+
+
+def repr_length(value: object) -> int:
+    """The more a value holds, the longer."""
+    return len(repr(value))
 
 
 def keys(count: int, seed: str = "") -> list[str]:

@@ -3,43 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from context_summarize.stores import codec as codec
-from context_summarize.stores.protocol import SummaryStore
-from tests.contracts.factories import FACTORIES, keys, record, summary
+from context_summarize.stores import SummaryStore
+from tests.contracts.factories import FACTORIES, keys, record, session, summary
 
 
 @pytest.fixture(params=FACTORIES)
 async def store(request: pytest.FixtureRequest, tmp_path: Path, no_hang: None) -> AsyncIterator[SummaryStore]:
-    made = await FACTORIES[request.param](tmp_path)
+    made = FACTORIES[request.param](tmp_path)
     yield made
     await made.close()
 
 
 class TestSummaries:
     async def test_what_is_put_is_got_back_whole(self, store: SummaryStore) -> None:
-        """Every field survives, also those that are empty."""
-        bare = replace(
-            summary("b"),
-            text="",
-            ledger=(),
-            directives=(),
-            usage={},
-            provider=None,
-            model=None,
-            cost_usd=None,
-            created=0.0,
-        )
-        await store.put(summary("a"))
-        await store.put(bare)
-        assert await store.get(["a"]) == {"a": summary("a")}
-        assert await store.get(["b"]) == {"b": bare}
+        """Every summary of a session, field for field."""
+        made = {summary.key: summary for summary in [*session().summaries, summary("a"), summary("b", "")]}
+        for each in made.values():
+            await store.put(each)
+        assert await store.get([*made]) == made
 
     async def test_only_what_is_there_is_got(self, store: SummaryStore) -> None:
         """Missing keys are no error; asking for nothing gives nothing; asking twice for one gives it once."""
@@ -88,12 +74,12 @@ class TestSummaries:
 
 class TestRecords:
     async def test_a_record_is_found_whole(self, store: SummaryStore) -> None:
-        """Trees of nodes, shortened rows and what may be absent."""
-        bare = replace(record("bare"), nodes=(), shortened=(), newest_user=None)
-        await store.put_record(record("d"))
-        await store.put_record(bare)
-        assert await store.find_records(["d"]) == [record("d")]
-        assert await store.find_records(["bare"]) == [bare]
+        """Every record of a session, field for field."""
+        made = {record.hash: record for record in session().records}
+        assert len(made) > 3
+        for each in made.values():
+            await store.put_record(each)
+        assert [await store.find_records([hash_]) for hash_ in made] == [[each] for each in made.values()]
 
     async def test_records_are_found_in_the_order_of_their_hashes(self, store: SummaryStore) -> None:
         """The asker names the longest history first."""
@@ -111,12 +97,12 @@ class TestRecords:
         assert await store.find_records(["d"]) == [record("d", 4)]
 
     async def test_records_are_found_among_those_of_a_long_history(self, store: SummaryStore) -> None:
-        """Ten thousand running hashes, the longest history first: the records come in the same order."""
+        """Ten thousand running hashes, the longest history first: the longest record comes first."""
         hashes = keys(10_000)
         for index in (9_000, 4_000, 10):
-            await store.put_record(record(hashes[index], index))
+            await store.put_record(record(hashes[index]))
         found = await store.find_records(hashes[::-1])
-        assert [each.frontier_group for each in found] == [9_000, 4_000, 10]
+        assert found[0] == record(hashes[9_000])
 
     async def test_summaries_and_records_are_apart(self, store: SummaryStore) -> None:
         """A key of the one is no hash of the other, not even when they are equal."""
@@ -133,44 +119,6 @@ class TestRecords:
         assert await store.is_empty()
         await store.put_record(record("d"))
         assert not await store.is_empty()
-
-
-class OtherFormats:
-    """For stores that outlive the process, and may be shared by several releases."""
-
-    async def test_an_entry_of_another_format_is_not_there_and_stays(
-        self, store: SummaryStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """Without a warning, and the release that has put it finds it again."""
-        for version in (codec.FORMAT + 1, codec.FORMAT - 2):
-            name = f"of {version}"
-            with monkeypatch.context() as other:
-                other.setattr(codec, "FORMAT", version)
-                await store.put(summary(name))
-                await store.put_record(record(name))
-            await store.put(summary("ours"))
-            await store.put_record(record("ours"))
-            for _ in range(2):
-                assert await store.get([name, "ours"]) == {"ours": summary("ours")}
-                assert await store.find_records([name, "ours"]) == [record("ours")]
-            with monkeypatch.context() as other:
-                other.setattr(codec, "FORMAT", version)
-                assert await store.get([name]) == {name: summary(name)}
-                assert await store.find_records([name]) == [record(name)]
-        assert [line for line in caplog.records if line.levelno > logging.DEBUG] == []
-
-    async def test_a_put_replaces_an_entry_of_another_format(
-        self, store: SummaryStore, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """The key is what counts."""
-        with monkeypatch.context() as other:
-            other.setattr(codec, "FORMAT", codec.FORMAT + 1)
-            await store.put(summary("a", "theirs"))
-            await store.put_record(record("d", 4))
-        await store.put(summary("a", "ours"))
-        await store.put_record(record("d", 5))
-        assert await store.get(["a"]) == {"a": summary("a", "ours")}
-        assert await store.find_records(["d"]) == [record("d", 5)]
 
 
 class TestUse:

@@ -6,10 +6,27 @@ from typing import Any
 
 from amplifier_core.message_models import Message
 
-from context_summarize.messages.pairs import broken_pairs
-from context_summarize.tokens.measure import measure
+from context_summarize.testing import broken_pairs, measure
+from tests.support.views import nodes, size
 
 Rows = list[dict[str, Any]]
+
+
+def marks_of(row: dict[str, Any]) -> dict[str, Any]:
+    """The row's metadata; empty where it has none."""
+    found = row.get("metadata")
+    return found if isinstance(found, dict) else {}
+
+
+def saved(rows: Rows) -> Rows:
+    """The rows that hosts save, and that a summariser may see: none of the system, of hooks or of the moment."""
+    return [
+        row
+        for row in rows
+        if row["role"] not in ("system", "developer")
+        and not row.get("ephemeral")
+        and marks_of(row).get("source") != "hook"
+    ]
 
 
 def check_shape(view: Rows) -> None:
@@ -19,19 +36,28 @@ def check_shape(view: Rows) -> None:
         Message(**row)
 
 
-def check_opening(view: Rows, history: Rows, boundaries: int) -> None:
-    """Rule 6: the conversation opens with a user message, if the history does or a boundary has been made."""
+def check_tiles(view: Rows) -> None:
+    """Rule 6: the summaries stand for all messages from the first one on, each once and in order."""
+    next_message = 1
+    for row in nodes(view):
+        first, last = row["metadata"]["messages"]
+        assert first == next_message <= last
+        next_message = last + 1
+
+
+def check_opening(view: Rows, history: Rows, compactions: int) -> None:
+    """Rule 6: the conversation opens with a user message, if the history does or a compaction has been made."""
     body = [row for row in view if row["role"] not in ("system", "developer")]
     told = [row for row in history if row["role"] not in ("system", "developer")]
     starts = bool(told) and _is_user_message(told[0])
-    if body and (starts or boundaries):
+    if body and (starts or compactions):
         assert _is_user_message(body[0]), body[0]
 
 
 def _is_user_message(row: dict[str, Any]) -> bool:
     content = row.get("content")
     holds = isinstance(content, list) and any(isinstance(b, dict) and b.get("type") == "tool_result" for b in content)
-    return row["role"] == "user" and (row.get("metadata") or {}).get("source") != "hook" and not holds
+    return row["role"] == "user" and marks_of(row).get("source") != "hook" and not holds
 
 
 def check_order(view: Rows, history: Rows) -> None:
@@ -51,18 +77,16 @@ def _plain(row: dict[str, Any]) -> str | None:
     return "" if content is None else content if isinstance(content, str) else None
 
 
-def view_tokens(view: Rows, count: Any) -> int:
-    """Tokens of a view, measured from what was handed out."""
-    return sum(measure(row, count) for row in view)
+def check_fits(view: Rows, budget: int, tokens: int | None = None) -> None:
+    """Rule 7: within the budget, or as small as the rules allow: no row left that could be shortened.
 
-
-def check_fits(view: Rows, budget: int, count: Any) -> None:
-    """Rule 7: within the budget, or as small as the rules allow: no row left that could be shortened."""
-    if view_tokens(view, count) <= budget:
+    `tokens` is the size of the view as a provider counts it, where it has told; by default it is measured.
+    """
+    if (size(view) if tokens is None else tokens) <= budget:
         return
     for row in view:
-        marks = row.get("metadata") or {}
+        marks = marks_of(row)
         ours = marks.get("source") in ("context-summarize", "hook") or marks.get("ephemeral") or row.get("ephemeral")
         if row["role"] in ("system", "developer") and not ours:
             continue
-        assert measure(row, count) <= 120, ("could still be shortened", measure(row, count), row)
+        assert measure(row) <= 120, ("could still be shortened", measure(row), row)

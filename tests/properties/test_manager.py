@@ -13,18 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from context_summarize.core.large_rows import LARGE_SEGMENTS
-from context_summarize.providers.offline import OfflineProvider
-from context_summarize.session.snapshot import SummaryNode
 from context_summarize.testing import ScriptedProvider
-from context_summarize.tokens.counter import TokenCounter
-from context_summarize.transcript.rows import parse_rendered
-from tests.properties.rules import check_fits, check_opening, check_order, check_shape
+from tests.properties.rules import check_fits, check_opening, check_order, check_shape, check_tiles
 from tests.properties.strategies import histories
 from tests.support.effort import EXAMPLES
+from tests.support.gated import Shortening
 from tests.support.recorder import Recorder
+from tests.support.transcripts import transcript
 
-COUNT = TokenCounter().count
 slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
@@ -46,7 +42,7 @@ def test_every_view_of_every_history_keeps_the_rules(
 
     async def run() -> None:
         recorder = Recorder()
-        provider = OfflineProvider(COUNT)
+        provider = Shortening()
         manager = SummarizingContextManager(recorder, keep_recent=keep, summary_role=role, **SMALL)
 
         async def prompt() -> str:
@@ -66,12 +62,13 @@ def test_every_view_of_every_history_keeps_the_rules(
             view = await manager.get_messages_for_request(budget, provider)
             made = recorder.count("context:compaction")
             check_shape(view)
+            check_tiles(view)
             check_order(view, rows[: at + 1])
             check_opening(view, rows[: at + 1], made)
             if made > boundaries:
                 fired.append(served)
             if sum(1 for when in fired if served - when < 10) < 2:
-                check_fits(view, budget, COUNT)  # else a floor, which may fire twice in ten requests
+                check_fits(view, budget)  # else a floor, which may fire twice in ten requests
             served += 1
             assert recorder.count("context:pre_compact") == recorder.count("context:post_compact") >= made
             if made == boundaries:
@@ -96,7 +93,7 @@ def test_a_summary_is_asked_for_once_per_key(rows: list[dict[str, Any]], budget:
     """Rule 10: whatever boundaries come and go, and however many ask at once, a key is summarised once."""
 
     async def run() -> None:
-        provider = OfflineProvider(COUNT)
+        provider = Shortening()
         recorder = Recorder()
         manager = SummarizingContextManager(recorder, keep_recent=2, **SMALL)
         for row in rows:
@@ -112,7 +109,7 @@ def test_a_summary_is_asked_for_once_per_key(rows: list[dict[str, Any]], budget:
     asyncio.run(run())
 
 
-def leaves(nodes: Sequence[SummaryNode]) -> list[SummaryNode]:
+def leaves(nodes: Sequence[Any]) -> list[Any]:
     """The summaries of segments below these, oldest first."""
     return [leaf for node in nodes for leaf in (leaves(node.children) if node.children else [node])]
 
@@ -153,23 +150,24 @@ def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[d
         await manager.compact()
         seen = await manager.snapshot(await manager.get_messages_for_request(10**6, provider))
         await manager.close()
-        asked = [str(request.messages[1].content) for request in provider.requests if not is_merge(request)]
+        asked = [request for request in provider.requests if not is_merge(request)]
         # Segments that say the same have one key, and are asked for once.
-        segments: dict[str, SummaryNode] = {}
+        segments: dict[str, Any] = {}
         for leaf in leaves(seen.nodes):
             segments.setdefault(leaf.key, leaf)
-        for leaf, text in zip(segments.values(), asked, strict=True):
-            shown = parse_rendered(text.partition("\n")[2].rpartition("\n")[0])
+        for leaf, request in zip(segments.values(), asked, strict=True):
+            shown = transcript(request)
             told = seen.messages[leaf.first - 1 : leaf.last]
-            assert [row.number for row in shown] == list(range(1, len(told) + 1))
-            assert [(row.role, row.name) for row in shown] == [(row.role, row.name) for row in told]
-            for row, whole in zip(shown, told, strict=True):
-                if row.text != whole.text:
-                    is_large = len(whole.text.encode()) > LARGE_SEGMENTS * 4 * SMALL["segment_tokens"]
-                    assert is_large or row.role == "tool" or "result of" in whole.text
-                    assert row.text[:10] == whole.text[:10]
+            assert [header for header, _ in shown] == [
+                f"#{number} {row.role}{f' {row.name}' if row.name else ''}" for number, row in enumerate(told, 1)
+            ]
+            for (_, said), whole in zip(shown, told, strict=True):
+                if said != whole.text:
+                    is_large = len(whole.text.encode()) > 10 * 4 * SMALL["segment_tokens"]
+                    assert is_large or whole.role == "tool" or "result of" in whole.text
+                    assert said[:10] == whole.text[:10]
                     assert len(whole.text.encode()) > 100
-                    assert re.search(r"\d+ characters left out", row.text)
+                    assert re.search(r"\d+ characters left out", said)
         assert not any(row.text == "hooked" for row in seen.messages)
 
     asyncio.run(run())

@@ -9,8 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages.pairs import broken_pairs
-from context_summarize.testing import ScriptedProvider, assistant, call, result, user
+from context_summarize.testing import ScriptedProvider, assistant, broken_pairs, call, result, user
 
 SIZES = st.integers(0, 17).flatmap(lambda power: st.integers(2**power // 2, 2**power))
 """Characters, each order of magnitude as often as another."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 LONG = os.environ.get("CONTEXT_SUMMARIZE_LONG") == "1"
 """True in CI: every property runs over many examples, and rows and sessions have their full size."""
 
-EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "100" if LONG else "50"))
+EXAMPLES = int(os.environ.get("CONTEXT_SUMMARIZE_EXAMPLES", "100" if LONG else "25"))
 """Histories that each property of the whole manager runs over."""
 
 RUNS = int(os.environ.get("CONTEXT_SUMMARIZE_RUNS", "80" if LONG else "25"))
@@ -24,8 +24,8 @@ def full(long: int, short: int) -> int:
 
 
 def turns(most: int = 2_000) -> Iterator[int]:
-    """Turns of the event loop after which a test cancels: the first, then every fourth in CI, every ninth elsewhere."""
-    return iter([*range(full(30, 10)), *range(full(30, 10), most, full(4, 9))])
+    """Turns of the event loop after which a test cancels: the first, then every fourth in CI, every 40th elsewhere."""
+    return iter([*range(full(30, 6)), *range(full(30, 6), most, full(4, 40))])
 
 
 HUGE = full(500_000, 100_000)

@@ -1,8 +1,9 @@
-"""A provider that answers when the test lets it, and the summary that tests have it answer with."""
+"""Providers for tests: one that answers when it is let, one that is mended, one that shortens what it is shown."""
 
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 from amplifier_core.message_models import ChatRequest
@@ -13,6 +14,16 @@ from context_summarize.testing import ScriptedProvider
 def answer(request: ChatRequest) -> str:
     """A summary that differs from part to part and is the same for the same part: it names the fence."""
     return f"Goal: look up orders. Part {str(request.messages[1].content).split()[2]}."
+
+
+def question(request: ChatRequest) -> str:
+    """What the provider was shown, whole."""
+    return "\n".join(str(message.content) for message in request.messages)
+
+
+def questions(provider: ScriptedProvider) -> list[str]:
+    """What a provider was shown, call by call: equal texts are equal keys."""
+    return list(map(question, provider.requests))
 
 
 class Gated(ScriptedProvider):
@@ -43,3 +54,18 @@ class Down(ScriptedProvider):
         if self._error is not None:
             raise self._error
         return answer(request)
+
+
+def shortened(request: ChatRequest) -> str:
+    """A summary of about the length that was asked for: words of the transcript, none twice."""
+    asked = re.search(r"at most (\d+) words", str(request.messages[0].content))
+    words = sorted(set(re.findall(r"\w+", str(request.messages[1].content))))
+    room = min(int(asked[1]) if asked else 100, len(words) * 2 // 3)
+    return f"{answer(request)} State: {' '.join(words[:room])}."
+
+
+class Shortening(ScriptedProvider):
+    """Answers with words of what it is shown, about as many as were asked for."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(then=shortened, **{"context_window": 40_000, "max_output_tokens": 4_000, **settings})

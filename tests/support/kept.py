@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from context_summarize.core.nodes import CompactionRecord, Summary
-from context_summarize.stores.memory import MemoryStore
+from context_summarize.testing import MemoryStore
 
 
 class KeptStore(MemoryStore):
@@ -13,18 +13,18 @@ class KeptStore(MemoryStore):
 
     def __init__(self) -> None:
         super().__init__()
-        self.summaries: list[Summary] = []
-        self.records: list[CompactionRecord] = []
+        self.summaries: list[Any] = []
+        self.records: list[Any] = []
 
-    async def put(self, summary: Summary) -> None:
+    async def put(self, summary: Any) -> None:
         self.summaries.append(summary)
         await super().put(summary)
 
-    async def put_record(self, record: CompactionRecord) -> None:
+    async def put_record(self, record: Any) -> None:
         self.records.append(record)
         await super().put_record(record)
 
-    async def take(self, *, summaries: Iterable[Summary] = (), records: Iterable[CompactionRecord] = ()) -> None:
+    async def take(self, *, summaries: Iterable[Any] = (), records: Iterable[Any] = ()) -> None:
         """Put all of these."""
         for summary in summaries:
             await self.put(summary)

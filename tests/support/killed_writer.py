@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import user
+from context_summarize.testing import JsonRow, user
 
 Call: TypeAlias = Literal["append", "replace", "grow", "clear", "resume", "request"]
 _APPENDS: list[Call] = ["append"] * 8

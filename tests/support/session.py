@@ -23,9 +23,7 @@ from amplifier_core.message_models import (
 )
 
 from context_summarize.events import ALL_EVENTS
-from context_summarize.messages.pairs import broken_pairs
-from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import ScriptedProvider, text_response
+from context_summarize.testing import JsonRow, ScriptedProvider, broken_pairs, text_response
 
 Mount = Callable[[Any, dict[str, Any]], Awaitable[Any]]
 
@@ -244,7 +242,7 @@ class Host:
     async def settle(self) -> None:
         """Until what was begun ahead of need has ended, so that its events have been heard."""
         async with asyncio.timeout(30):
-            while left := [task for task in asyncio.all_tasks() if task.get_name().startswith("context-summarize:")]:
+            while left := asyncio.all_tasks() - {asyncio.current_task()}:
                 await asyncio.wait(left)
 
     async def end(self) -> None:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from context_summarize.messages.rows import JsonRow
-from context_summarize.tokens.counter import TokenCounter
-from context_summarize.tokens.measure import measure
-
-COUNT = TokenCounter().count
+from context_summarize.testing import JsonRow, measure
 
 
 def size(view: list[JsonRow]) -> int:
     """Tokens of all its rows."""
-    return sum(measure(row, COUNT) for row in view)
+    return sum(map(measure, view))
 
 
 def nodes(view: list[JsonRow]) -> list[JsonRow]:

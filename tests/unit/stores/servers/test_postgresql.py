@@ -46,10 +46,6 @@ class TestRecordsInPostgresql(RecordsOnAServer):
     pass
 
 
-class TestOtherFormatsInPostgresql(contract.OtherFormats):
-    pass
-
-
 class TestUseOfPostgresql(contract.TestUse):
     pass
 

@@ -22,10 +22,6 @@ class TestRecordsInRedis(RecordsOnAServer):
     pass
 
 
-class TestOtherFormatsInRedis(contract.OtherFormats):
-    pass
-
-
 class TestUseOfRedis(contract.TestUse):
     pass
 

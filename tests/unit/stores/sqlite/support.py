@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from context_summarize.stores.sqlite import SqliteStore
-from tests.contracts.factories import record, summary
+from tests.unit.stores.values import record, summary
 
 HOUR = 3_600.0
 DAY = 24 * HOUR

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from context_summarize.stores.sqlite import SqliteStore
 from context_summarize.stores.sqlite_entries import MOST_RECORDS, StoreStatistics
-from tests.contracts.factories import record, summary
 from tests.unit.stores.sqlite.support import DAY, HOUR, Clock, content, database
+from tests.unit.stores.values import record, summary
 
 
 class TestBounds:

@@ -14,8 +14,8 @@ import pytest
 
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores.sqlite import SqliteStore
-from tests.contracts.factories import record, summary
 from tests.unit.stores.sqlite.support import Clock, content, database, files, fill
+from tests.unit.stores.values import record, summary
 
 _NOBODY = 65_534
 KEYS = [f"key-{index}" for index in range(450)]

@@ -13,13 +13,8 @@ import pytest
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores.sqlite import SqliteStore, default_path
 from context_summarize.stores.sqlite_entries import StoreStatistics
-from tests.contracts import test_stores as contract
-from tests.contracts.factories import record, summary
 from tests.unit.stores.sqlite.support import CALLS, Clock, content, database, files
-
-
-class TestOtherFormatsInAFile(contract.OtherFormats):
-    pass
+from tests.unit.stores.values import record, summary
 
 
 class TestOpening:

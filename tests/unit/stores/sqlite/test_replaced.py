@@ -11,8 +11,8 @@ import pytest
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.sqlite import SqliteStore
-from tests.contracts.factories import record, summary
 from tests.unit.stores.sqlite.support import HOUR, Clock, database, files
+from tests.unit.stores.values import record, summary
 
 
 def delete(path: Path, *, all_of_it: bool) -> None:

@@ -12,8 +12,8 @@ from context_summarize.errors import StoreUnavailable
 from context_summarize.stores.codec import FORMAT
 from context_summarize.stores.sqlite import SqliteStore
 from context_summarize.stores.sqlite_file import SCHEMA_VERSION
-from tests.contracts.factories import record, summary
 from tests.unit.stores.sqlite.support import CALLS, connected_with, content, database, every_call, files, fill
+from tests.unit.stores.values import record, summary
 
 
 class TestTrouble:

@@ -1,0 +1,115 @@
+"""Virtual time, and threads in the hands of a test: nothing is waited for in real seconds, and nothing overtakes."""
+
+from __future__ import annotations
+
+import asyncio
+import selectors
+import sys
+from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Any, TypeVar
+
+import pytest
+
+T = TypeVar("T")
+
+
+class _Jump(selectors.DefaultSelector):
+    """Asks what is ready and never waits for a timer: the clock is put forward instead."""
+
+    def __init__(self, pass_time: Callable[[float], None]) -> None:
+        super().__init__()
+        self._pass_time = pass_time
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        if timeout is None:
+            return super().select(None)  # no timer is set: only a thread can wake the loop
+        ready = super().select(0)
+        if not ready and timeout > 0:
+            self._pass_time(timeout)
+        return ready
+
+
+class VirtualLoop(asyncio.SelectorEventLoop):
+    """An event loop whose clock jumps to the next timer when nothing else is left to do."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+        super().__init__(_Jump(self.pass_time))
+
+    def time(self) -> float:
+        """Virtual seconds since the start."""
+        return self._seconds
+
+    def pass_time(self, seconds: float) -> None:
+        """Put the clock forward."""
+        self._seconds += seconds
+
+
+class Threads:
+    """Stand in place of the threads of every pool: the event loop does their work, in the order in which it comes.
+
+    Args:
+        turns: of the event loop, before a piece of work is done; 0: at once.
+    """
+
+    def __init__(self, turns: int = 0) -> None:
+        self._turns = turns
+        self._held: list[Callable[[], None]] = []
+        self._to_hold = 0
+
+    @contextmanager
+    def in_place(self) -> Iterator[None]:
+        """As long as this lasts, no pool begins a thread."""
+
+        def submit(pool: ThreadPoolExecutor, work: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+            return self._submit(partial(work, *args, **kwargs))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(ThreadPoolExecutor, "submit", submit)
+            yield
+
+    def hang(self, pieces: int = sys.maxsize) -> None:
+        """The next pieces of work are taken and not done, as by a disk that hangs."""
+        self._to_hold = pieces
+
+    def go_on(self) -> None:
+        """Do what was held, and hold nothing any more."""
+        held, self._held, self._to_hold = self._held, [], 0
+        for job in held:
+            job()
+
+    def _submit(self, work: Callable[[], Any]) -> Future[Any]:
+        future: Future[Any] = Future()
+
+        def job(turns: int = 0) -> None:
+            if turns:
+                asyncio.get_running_loop().call_soon(job, turns - 1)
+            else:
+                _do(work, future)
+
+        if self._to_hold:
+            self._to_hold -= 1
+            self._held.append(job)
+        else:
+            job(self._turns)
+        return future
+
+
+def _do(work: Callable[[], Any], future: Future[Any]) -> None:
+    try:
+        result = work()
+    except Exception as error:  # noqa: BLE001 - whoever awaits the future gets it
+        future.set_exception(error)
+    else:
+        with suppress(RuntimeError):  # its loop has ended: nobody is told
+            asyncio.get_running_loop()
+            future.set_result(result)
+
+
+def run_virtually(main: Coroutine[Any, Any, T], threads: Threads | None = None) -> T:
+    """What `asyncio.run` does, in virtual time."""
+    with (threads or Threads()).in_place(), asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        return runner.run(main)
