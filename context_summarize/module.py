@@ -11,7 +11,7 @@ from context_summarize.events import ALL_EVENTS
 from context_summarize.recall import context_tool
 from context_summarize.recall import tool as recall_tool
 from context_summarize.session.manager import SummarizingContextManager
-from context_summarize.stores.open import open_store
+from context_summarize.stores import open_store
 
 logger = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from context_summarize.session.host import request_budget
 from context_summarize.session.limits import own_limits
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.snapshot import SummaryNode, take_snapshot, view_entries
-from context_summarize.stores.memory import MemoryStore
+from context_summarize.stores import MemoryStore
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.tokens.counter import loaded_counter
 from context_summarize.tokens.measure import Count, measure

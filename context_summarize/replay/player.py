@@ -20,7 +20,7 @@ from context_summarize.replay.result import CompactionLine, ReplayResult
 from context_summarize.replay.views import ViewRecorder
 from context_summarize.session.host import Window, provider_window, request_budget
 from context_summarize.session.manager import SummarizingContextManager
-from context_summarize.stores.memory import MemoryStore
+from context_summarize.stores import MemoryStore
 from context_summarize.tokens.counter import loaded_counter
 
 _PRIVATE = ("cache", "persistence")

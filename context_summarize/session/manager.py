@@ -26,8 +26,7 @@ from context_summarize.session.limits import Wanted, patience
 from context_summarize.session.parts import Parts, build_parts
 from context_summarize.session.snapshot import Snapshot, take_snapshot
 from context_summarize.session.statistics import Statistics, take_statistics
-from context_summarize.stores.layered import LayeredStore
-from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores import SummaryStore
 
 _MANY = 1_000
 """Rows above which an import into an empty history is taken in slices."""
@@ -250,11 +249,9 @@ class SummarizingContextManager(HostFace):
         return take_statistics(len(chat.history), tokens, budget, chat.view, self._parts.services.totals)
 
     async def prepare(self) -> None:
-        """All modules are mounted: look for the tool `recall`, and import what the store needs. Connects to nothing."""
+        """All modules are mounted: look for the tool `recall`."""
         if not len(self.conversation.history):
             self._requests.begin(self._parts.new_conversation())
-        if isinstance(self._parts.services.store, LayeredStore):
-            await self._parts.services.store.prepare()
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""

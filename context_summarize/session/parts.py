@@ -22,9 +22,7 @@ from context_summarize.session.limits import Host, LimitsReader
 from context_summarize.session.on_demand import OnDemand
 from context_summarize.session.operations import Operations
 from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.stores.memory import MemoryStore
-from context_summarize.stores.open import open_store
-from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores import MemoryStore, SummaryStore, open_store
 from context_summarize.summaries.maker import SummaryMaker
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.services import Services

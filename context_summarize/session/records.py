@@ -15,7 +15,7 @@ from context_summarize.core.keys import SCHEMA_VERSION
 from context_summarize.core.nodes import CompactionRecord, SessionMarks, leaves_of, regular_frontier
 from context_summarize.core.view_state import ViewState
 from context_summarize.session.conversation import Conversation, Steered
-from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores import SummaryStore
 from context_summarize.summaries.prompts import PromptSet
 
 

@@ -10,7 +10,7 @@ from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary, with_children
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.session.conversation import Conversation
-from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores import SummaryStore
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow
 

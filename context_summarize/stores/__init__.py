@@ -1,9 +1,19 @@
 """Where summaries are kept: memory, a file, a server, memory over either."""
 
+from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.memory import MemoryStore
-from context_summarize.stores.open import open_store
+from context_summarize.stores.open import open_file, open_store
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.stores.shared import SharedStore
-from context_summarize.stores.sqlite import SqliteStore
+from context_summarize.stores.sqlite import SqliteStore, StoreStats
 
-__all__ = ["MemoryStore", "SharedStore", "SqliteStore", "SummaryStore", "open_store"]
+__all__ = [
+    "LayeredStore",
+    "MemoryStore",
+    "SharedStore",
+    "SqliteStore",
+    "StoreStats",
+    "SummaryStore",
+    "open_file",
+    "open_store",
+]

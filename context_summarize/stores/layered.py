@@ -3,47 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeVar
 
 from context_summarize.core.nodes import CompactionRecord, Summary
-from context_summarize.stores.guard import StoreGuard
+from context_summarize.errors import StoreUnavailable
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.protocol import SummaryStore
 
 logger = logging.getLogger(__name__)
-
 T = TypeVar("T")
 
-Entry: TypeAlias = Summary | CompactionRecord
-
-MAX_UNWRITTEN = 512
-"""Most entries that wait to be written. Beyond it the oldest is not written: it stays in memory only."""
+_RETRY_SECONDS = 30.0
 
 
 class LayeredStore:
     """Reads from memory first, then from the persistent store; writes to both.
 
-    A failure of the persistent store never raises here. When it fails, or takes longer than `timeout`, the log gets one
-    warning and memory serves alone: the store is not asked for `retry_after` seconds, then one call tries again. The
-    next warning comes only after the store has worked again. The sum of all waiting is bounded too: `timeout` seconds
-    at once, and a tenth of the time that passes after that. So many slow answers within one request do not add up.
-
-    A put returns when its entry is written or the time for waiting is up. The newest 512 unwritten entries are kept and
-    written when the store works again; one warning then names the number of the others. A caller that is cancelled does
-    not cancel the write. An entry that a working store refuses twice is not tried again: it stays in memory.
-
-    Args:
-        memory: holds every entry that was read or put.
-        persistent: any store. The log shows the texts of its errors: they must hold no secret.
-        name: what the log calls it; it must hold no secret.
-        timeout: seconds that one call, and all calls of one request together, may wait for it.
-        retry_after: seconds without calls after a failure.
-        clock: seconds, for `retry_after`; replaced in tests.
+    When the persistent store fails, or does not answer within `timeout` seconds, the log gets one warning, and memory
+    serves alone for 30 s. Then the next call tries the store again. Once it works, what it has missed is written.
+    `name` is what the log calls it: it must hold no secret. What waits to be written is a tenth of the history, which
+    is in memory anyway.
     """
 
     def __init__(
@@ -53,163 +37,93 @@ class LayeredStore:
         *,
         name: str = "the persistent store",
         timeout: float = 1.0,
-        retry_after: float = 30.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._memory = memory
-        self._persistent = persistent
-        self._timeout = timeout
-        self._guard = StoreGuard(name, timeout, retry_after, clock, self._start_writer)
-        self._unwritten: OrderedDict[tuple[type[Entry], str], Entry] = OrderedDict()
-        self._name = name
-        self._dropped = 0
-        """Entries that did not fit among the unwritten ones, since the log has named their number."""
-        self._refused: Entry | None = None
-        """The entry that a working store refused last."""
+        self._memory, self._persistent = memory, persistent
+        self._name, self._timeout, self._clock = name, timeout, clock
+        self._retry_at = 0.0
+        self._is_told = False
+        """True from the warning until an entry is written again: a file may be readable and its disk full."""
+        self._unwritten: dict[tuple[str, str], Callable[[], Awaitable[None]]] = {}
+        """What still has to be written, the oldest first: kind and key → the call that does it."""
         self._writer: asyncio.Task[None] | None = None
-
-    async def prepare(self) -> None:
-        """Let the persistent store import its client, where it has one."""
-        prepare = getattr(self._persistent, "prepare", None)
-        if prepare is not None:
-            await prepare()
-
-    # --- reads ------------------------------------------------------------------------------------------------------
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """The stored summaries among `keys`. Those read from the persistent store are kept in memory."""
         found = await self._memory.get(keys)
-        missing = [key for key in keys if key not in found]
-        if not missing:
-            return found
-
-        async def read() -> dict[str, Summary]:
-            more = await self._persistent.get(missing)
+        if missing := [key for key in keys if key not in found]:
+            more: dict[str, Summary] = await self._ask(partial(self._persistent.get, missing), {})
             for summary in more.values():
                 await self._memory.put(summary)
-            return more
-
-        return {**found, **await self._read(read, {})}
+            found |= more
+        return found
 
     async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
-        """The records with one of these running hashes, in the order given; a record in memory comes first.
-
-        The persistent store is asked only for the hashes before the first one in memory: they stand for longer
-        histories, and records of shorter ones are not needed then.
-        """
-        held = {record.hash: record for record in await self._memory.find_records(hashes)}
-        first = next((at for at, hash_ in enumerate(hashes) if hash_ in held), len(hashes))
-
-        async def read() -> list[CompactionRecord]:
-            found = await self._persistent.find_records(hashes[:first])
-            for record in found:
-                await self._memory.put_record(record)
-            return found
-
-        if first:
-            more: list[CompactionRecord] = await self._read(read, [])
-            held |= {record.hash: record for record in more}
-        return [held[hash_] for hash_ in dict.fromkeys(hashes) if hash_ in held]
+        """The records with one of these running hashes, in the order given, down to the first ones in memory."""
+        held = await self._memory.find_records(hashes)
+        longer = hashes[: hashes.index(held[0].hash)] if held else hashes
+        found: list[CompactionRecord] = await self._ask(partial(self._persistent.find_records, longer), [])
+        return found + held
 
     async def is_empty(self) -> bool:
-        """True while neither store has a record of a compaction.
-
-        A persistent store that is away counts as empty, until it may be tried again. Then the answer is False without
-        asking it: looking for a record is the better trial, because some stores answer this question without a server.
-        """
-        if not await self._memory.is_empty():
-            return False
-        if not self._guard.working:
-            return not self._guard.may_ask()
-        return await self._guard.ask(self._persistent.is_empty, True)
-
-    async def _read(self, call: Callable[[], Coroutine[Any, Any, T]], otherwise: T) -> T:
-        if self._guard.working:
-            return await self._guard.ask(call, otherwise)
-        await self._write_out()  # a waiting entry is the trial
-        return await self._guard.ask(call, otherwise)
-
-    # --- writes -----------------------------------------------------------------------------------------------------
+        """True while neither store has a record of a compaction, as far as can be known."""
+        return await self._memory.is_empty() and await self._ask(self._persistent.is_empty, True)
 
     async def put(self, summary: Summary) -> None:
-        """Keep one summary.
-
-        Raises:
-            ValueError: it is a fallback summary.
-        """
+        """Keep one summary. Raises `ValueError` if it is a fallback summary."""
         await self._memory.put(summary)
-        await self._write(summary.key, summary)
+        await self._write(("summary", summary.key), partial(self._persistent.put, summary))
 
     async def put_record(self, record: CompactionRecord) -> None:
         """Keep one record."""
         await self._memory.put_record(record)
-        await self._write(record.hash, record)
-
-    async def _write(self, key: str, entry: Entry) -> None:
-        self._unwritten[type(entry), key] = entry
-        self._unwritten.move_to_end((type(entry), key))
-        if len(self._unwritten) > MAX_UNWRITTEN:
-            self._unwritten.popitem(last=False)
-            self._dropped += 1
-        await self._write_out()
-
-    async def _write_out(self) -> None:
-        """Write the waiting entries, and wait for that as long as waiting is allowed."""
-        self._start_writer()
-        if self._writer is not None and self._guard.may_ask():
-            await self._guard.wait(self._writer)
-
-    def _start_writer(self) -> None:
-        if self._unwritten and self._guard.may_ask() and (self._writer is None or self._writer.done()):
-            self._writer = self._guard.start(self._drain())
-
-    async def _drain(self) -> None:
-        while self._unwritten and self._guard.may_ask():
-            name, entry = next(iter(self._unwritten.items()))
-            worked = self._guard.working
-            written = await self._guard.attempt(partial(self._persist, entry), False)
-            if self._unwritten.get(name) is not entry:
-                continue  # a newer entry of the same key has replaced it
-            if written or (worked and entry is self._refused):
-                del self._unwritten[name]
-            else:
-                self._unwritten.move_to_end(name)  # the next trial uses another entry
-                self._refused = entry if worked else self._refused
-                return
-        if not self._unwritten:
-            self._tell_dropped()
-
-    def _tell_dropped(self) -> None:
-        if self._dropped:
-            logger.warning(
-                "%s: %d summaries and records came faster than they could be written; they are in memory only, "
-                "and the newest %d are kept for the store",
-                self._name,
-                self._dropped,
-                MAX_UNWRITTEN,
-            )
-            self._dropped = 0
-
-    async def _persist(self, entry: Entry) -> bool:
-        if isinstance(entry, Summary):
-            await self._persistent.put(entry)
-        else:
-            await self._persistent.put_record(entry)
-        return True
+        await self._write(("record", record.hash), partial(self._persistent.put_record, record))
 
     async def close(self) -> None:
-        """Write the waiting entries and close the persistent store, within `timeout` seconds in all.
+        """Try once more to write what is missing, and close the persistent store; each takes at most `timeout`."""
+        self._retry_at = 0.0
+        await asyncio.wait({writer := self._start_writer()}, timeout=self._timeout)
+        writer.cancel()
+        with contextlib.suppress(Exception):  # it is not used any more
+            async with asyncio.timeout(self._timeout):
+                await self._persistent.close()
 
-        Entries that cannot be written wait for the next use; the end of the process loses them.
-        """
-        self._guard.try_now()  # the last chance for waiting entries
-        self._start_writer()
-        if self._writer is not None:
-            await asyncio.wait({self._writer}, timeout=self._timeout / 2)
-            self._writer.cancel()
-        self._tell_dropped()
-        await self._guard.end(self._timeout / 4)
+    async def _ask(self, call: Callable[[], Awaitable[T]], otherwise: T) -> T:
+        """The persistent store's answer; `otherwise` where it is left alone, fails or takes too long."""
+        if self._clock() < self._retry_at:
+            return otherwise
         try:
-            await self._guard.bounded(self._persistent.close, self._timeout / 4)
-        except Exception as error:  # noqa: BLE001 - it is not used any more
-            logger.debug("the store cannot be closed: %s", error)
+            async with asyncio.timeout(self._timeout):
+                answer = await call()
+        except Exception as error:  # noqa: BLE001 - memory serves instead, whatever the store raises; it is logged
+            if not self._is_told:
+                # The text of a foreign error may hold a secret.
+                seen = error if isinstance(error, StoreUnavailable) else f"{self._name}: {type(error).__name__}"
+                logger.warning("%s; summaries are kept in memory, and it is tried again every half minute", seen)
+            self._is_told, self._retry_at = True, self._clock() + _RETRY_SECONDS
+            return otherwise
+        if self._unwritten:
+            self._start_writer()
+        return answer
+
+    async def _write(self, name: tuple[str, str], call: Callable[[], Awaitable[None]]) -> None:
+        self._unwritten[name] = call
+        await asyncio.wait({self._start_writer()}, timeout=self._timeout)
+
+    def _start_writer(self) -> asyncio.Task[None]:
+        """The one task that writes, in order. A caller that is cancelled does not cancel it."""
+        if self._writer is None or self._writer.done():
+            self._writer = asyncio.create_task(self._write_out())
+        return self._writer
+
+    async def _write_out(self) -> None:
+        while self._unwritten:
+            name, call = next(iter(self._unwritten.items()))
+            del self._unwritten[name]
+            await self._ask(call, None)
+            if self._clock() < self._retry_at:
+                self._unwritten.setdefault(name, call)  # behind the others, so that no single one holds them up
+                return
+            if self._is_told:
+                self._is_told = False
+                logger.info("%s works again", self._name)

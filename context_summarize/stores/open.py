@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import logging
+import os
+from contextlib import suppress
 from pathlib import Path
 
-from context_summarize.errors import StoreUnavailable
-from context_summarize.stores.address import is_shared_address
+from context_summarize.errors import ConfigError
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.stores.shared import SharedStore
-from context_summarize.stores.sqlite import SqliteStore, default_path, earlier_path
+from context_summarize.stores.sqlite import SqliteStore
 
-logger = logging.getLogger(__name__)
-
-MEMORY = "memory"
-_BUSY_SECONDS = 0.5
-"""How long a write waits for another process; less than a layered store waits for any call."""
+_ENDINGS = (".db", ".sqlite", ".sqlite3")
 
 
 def open_store(cache: str | None) -> SummaryStore:
@@ -27,40 +23,31 @@ def open_store(cache: str | None) -> SummaryStore:
         cache: `memory`, a file, or an address such as `redis://…`; None = a file in the user's Amplifier folder.
 
     Raises:
-        ConfigError: an address with an unsupported scheme, or one that cannot be read.
+        ConfigError: it is none of these, or an address that cannot be used.
     """
-    if cache == MEMORY:
+    if cache == "memory":
         return MemoryStore()
-    if cache is not None and is_shared_address(cache):
+    if cache is not None and "://" in cache:
         shared = SharedStore(cache)
         return LayeredStore(MemoryStore(), shared, name=shared.name)
-    try:
-        store = open_file(cache, busy_seconds=_BUSY_SECONDS)
-    except StoreUnavailable as error:
-        logger.warning("summaries are kept in memory: %s", error)
-        return MemoryStore()
-    return LayeredStore(MemoryStore(), store, name=str(store.path))
+    file = open_file(cache)
+    return LayeredStore(MemoryStore(), file, name=str(file.path))
 
 
-def open_file(cache: str | None, *, busy_seconds: float = 2.0) -> SqliteStore:
-    """The store in the file that a `cache` setting names; a file at the default's earlier place is taken over.
+def open_file(cache: str | None) -> SqliteStore:
+    """The store in the file that a `cache` setting names.
 
     Raises:
-        StoreUnavailable: there is no home folder to put it into.
+        ConfigError: it names no file.
     """
-    earlier = earlier_path() if cache is None else None
-    return SqliteStore(cache_path(cache), busy_seconds=busy_seconds, earlier=earlier)
-
-
-def cache_path(cache: str | None) -> Path:
-    """The file that a `cache` setting names.
-
-    Raises:
-        StoreUnavailable: there is no home folder to put it into.
-    """
-    if cache is None:
-        return default_path()
-    try:
-        return Path(cache).expanduser()
-    except RuntimeError:
-        raise StoreUnavailable(f"{cache} names a home folder that cannot be found; name the file in full") from None
+    # Beside `cache/` in the user's folder, which `amplifier update --force` and `amplifier reset` clear.
+    name = cache or f"{os.environ.get('AMPLIFIER_HOME') or '~/.amplifier'}/context-summarize/summaries.db"
+    if "://" in name or not ("/" in name or os.sep in name or name.endswith(_ENDINGS)):
+        raise ConfigError(
+            f"cache: {name.partition('://')[0]!r} is no file; use memory to keep summaries in memory only, a path "
+            f"(with a folder, as in ./name, or ending in {', '.join(_ENDINGS)}), or an address (redis://…)"
+        )
+    path = Path(name)
+    with suppress(RuntimeError):  # no home folder is known: the first use says so
+        path = path.expanduser()
+    return SqliteStore(path)

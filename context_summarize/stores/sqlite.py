@@ -1,71 +1,69 @@
-"""`SqliteStore`: summaries and records in a file of the user, read and written by one thread."""
+"""`SqliteStore`: summaries and records in a file of the user, which several processes may use at once."""
 
 from __future__ import annotations
 
 import asyncio
-import logging
+import contextlib
 import os
+import sqlite3
+import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.errors import StoreUnavailable
-from context_summarize.stores.sqlite_entries import DAY, Entries, StoreStatistics
-from context_summarize.stores.sqlite_file import SqliteFile
-from context_summarize.stores.sqlite_listing import Listing
-
-logger = logging.getLogger(__name__)
+from context_summarize.stores.codec import TextStore
 
 T = TypeVar("T")
 
+_OURS = (0x63747873, 2)  # SQLite's application id ("ctxs") and user version: no other file is taken for one of ours
+_NEW = (0, 0, 0)
+_IDENTITY = """SELECT application_id, user_version, (SELECT count(*) FROM sqlite_master)
+    FROM pragma_application_id, pragma_user_version"""
+_SCHEMA = f"""BEGIN IMMEDIATE;
+    CREATE TABLE IF NOT EXISTS entries (
+        kind TEXT, key TEXT, written REAL, used REAL, entry BLOB, PRIMARY KEY (kind, key)
+    );
+    CREATE INDEX IF NOT EXISTS entries_used ON entries (used);
+    PRAGMA application_id = {_OURS[0]};
+    PRAGMA user_version = {_OURS[1]};
+    COMMIT;"""
+_BYTES_IN_USE = """SELECT (page_count - freelist_count) * page_size
+    FROM pragma_page_count, pragma_freelist_count, pragma_page_size"""
+_EVICT = """DELETE FROM entries WHERE rowid IN (
+    SELECT rowid FROM entries ORDER BY used LIMIT 1 + (SELECT count(*) FROM entries) / 16)"""
 
-def default_path() -> Path:
-    """`context-summarize/summaries.sqlite3` in the user's Amplifier folder: `AMPLIFIER_HOME`, else `~/.amplifier`.
-
-    `amplifier update --force` and `amplifier reset` clear `cache/` there, and leave this folder alone.
-
-    Raises:
-        StoreUnavailable: the user has no home folder.
-    """
-    return _amplifier_folder() / "context-summarize" / "summaries.sqlite3"
-
-
-def earlier_path() -> Path:
-    """Where earlier releases kept the same file.
-
-    Raises:
-        StoreUnavailable: the user has no home folder.
-    """
-    return _amplifier_folder() / "cache" / "context-summarize.sqlite3"
-
-
-def _amplifier_folder() -> Path:
-    try:
-        return Path(os.environ.get("AMPLIFIER_HOME") or "~/.amplifier").expanduser()
-    except RuntimeError as error:
-        raise StoreUnavailable(
-            f"no folder for the summary store: {error}; set AMPLIFIER_HOME or HOME, or name a file in `cache`"
-        ) from None
+_DAY = 86_400.0
+_CREATING = threading.Lock()  # closing a new file lets go of the locks that other connections of the process have on it
 
 
-class SqliteStore:
-    """A store in a file that several processes may share, bounded in bytes and age.
+@dataclass(frozen=True, slots=True)
+class StoreStats:
+    """What a file holds; zeros and None where there is none. Bytes are those of the write-ahead log too."""
 
-    The first call opens the file; the first put creates it where it does not exist. A thread of the store does all
-    work, one call after the other, so that the event loop never waits for the disk. When a caller is cancelled, its
-    call is done or not done, but never half done. Every method raises `StoreUnavailable` where the file cannot be read
-    or written; the next call opens it again.
+    path: Path
+    bytes: int
+    entries: int
+    oldest: float | None
+    """When the oldest entry was written, in seconds since the epoch."""
+    newest: float | None
+
+
+class SqliteStore(TextStore):
+    """A store in a file, which the first put creates. Entries that nobody has used for 90 days are deleted.
+
+    A thread of the store does all work, one call after the other, so that the event loop never waits for the disk.
+    Every method raises `StoreUnavailable` where the file cannot be read or written; the next call opens it again. A
+    file that is damaged, or comes from another program or version, stays as it is.
 
     Args:
         path: the file; its folder is made when it does not exist.
         max_bytes: bound of the file's pages in use; the least recently used entries go first.
-        max_age_days: entries that nobody has used for so long are deleted.
         busy_seconds: how long a call waits for another process that holds the file.
         now: seconds since the epoch.
-        earlier: where earlier releases kept the file; the first use takes over what is there.
     """
 
     def __init__(
@@ -73,71 +71,119 @@ class SqliteStore:
         path: Path,
         *,
         max_bytes: int = 256 * 1024 * 1024,
-        max_age_days: float = 90.0,
-        busy_seconds: float = 2.0,
+        busy_seconds: float = 0.5,
         now: Callable[[], float] = time.time,
-        earlier: Path | None = None,
     ) -> None:
         self.path = path
-        self._max_bytes = max_bytes
-        self._max_age = max_age_days * DAY
-        self._busy_seconds = busy_seconds
-        self._now = now
-        self._earlier = earlier
-        self._open: tuple[ThreadPoolExecutor, Entries] | None = None
-
-    async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
-        """The stored summaries among `keys`."""
-        return await self._run(lambda entries: entries.summaries(keys))
-
-    async def put(self, summary: Summary) -> None:
-        """Keep one summary; an entry of the same key is replaced.
-
-        Raises:
-            ValueError: it is a fallback summary.
-        """
-        if summary.fallback:
-            raise ValueError(f"a fallback summary is never stored, got one for key {summary.key[:12]}")
-        await self._run(lambda entries: entries.put_summary(summary))
-
-    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
-        """The records with one of these running hashes, in the order given; the first `MOST_RECORDS` of them."""
-        return await self._run(lambda entries: entries.find(hashes))
-
-    async def put_record(self, record: CompactionRecord) -> None:
-        """Keep one record; an earlier one of the same hash is replaced."""
-        await self._run(lambda entries: entries.put_record(record))
+        self._max_bytes, self._busy_seconds, self._now = max_bytes, busy_seconds, now
+        self._thread: ThreadPoolExecutor | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._inode = 0
 
     async def is_empty(self) -> bool:
         """True while there is no record of a compaction."""
-        return await self._run(lambda entries: entries.is_empty())
+        return not await self._run(lambda: self._rows("SELECT 1 FROM entries WHERE kind = 'record' LIMIT 1"))
 
-    async def statistics(self) -> StoreStatistics:
-        """What the file holds; zeros where there is no file."""
-        return await self._run(lambda entries: entries.statistics())
-
-    async def listing(self) -> Listing:
-        """What the file holds, by session; nothing where there is no file."""
-        return await self._run(lambda entries: entries.listing())
+    async def stats(self) -> StoreStats:
+        """What the file holds."""
+        rows = await self._run(lambda: self._rows("SELECT count(*), min(written), max(written) FROM entries"))
+        files = (self.path, self.path.with_name(f"{self.path.name}-wal"))
+        size = sum(file.stat().st_size for file in files if file.exists())
+        return StoreStats(self.path, size, *(rows[0] if rows else (0, None, None)))
 
     async def clear(self) -> int:
         """Remove every entry and give the space back to the disk. Returns the number of entries removed."""
-        return await self._run(lambda entries: entries.clear())
+        return await self._run(lambda: self._clear() if self.path.exists() else 0)
 
     async def close(self) -> None:
-        """Finish the calls under way, close the file and end the thread. A later call opens it again."""
-        if self._open is None:
-            return
-        executor, entries = self._open
-        self._open = None
-        done = executor.submit(entries.run, Entries.close)
-        executor.shutdown(wait=False)  # submitted work is still done
-        await asyncio.shield(asyncio.wrap_future(done))
+        """Finish the calls under way and close the file. A later call opens it again."""
+        if self._thread is not None:
+            await self._run(self._close)
 
-    async def _run(self, work: Callable[[Entries], T]) -> T:
-        if self._open is None:
-            file = SqliteFile(self.path, self._busy_seconds, self._earlier)
-            entries = Entries(file, self._max_bytes, self._max_age, self._now)
-            self._open = ThreadPoolExecutor(1, "context-summarize-store"), entries
-        executor, entries = self._open
-        return await asyncio.wrap_future(executor.submit(entries.run, work))
+    async def _read(self, name: str, keys: Sequence[str]) -> dict[str, bytes]:
+        return await self._run(lambda: self._load(name, keys))
+
+    async def _write(self, name: str, key: str, text: str) -> None:
+        await self._run(lambda: self._save(name, key, text))
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        if self._thread is None:
+            self._thread = ThreadPoolExecutor(1, "context-summarize-store")
+        try:
+            return await asyncio.wrap_future(self._thread.submit(work))
+        except (sqlite3.Error, OSError) as error:
+            self._thread.submit(self._close)  # the next call opens it anew, so that a remedy works at once
+            remedy = "check that file, folder and disk can be written, or name another file in `cache`"
+            raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
+
+    # --- on the store's thread --------------------------------------------------------------------------------------
+
+    def _rows(self, sql: str, *values: object) -> list[Any]:
+        """The rows of a query; none where there is no file: reading does not create it."""
+        return self._connected().execute(sql, values).fetchall() if self.path.exists() else []
+
+    def _load(self, name: str, keys: Sequence[str]) -> dict[str, bytes]:
+        chosen, now = f"kind = ? AND key IN ({', '.join('?' * len(keys))})", self._now()
+        rows = self._rows(f"SELECT key, entry, used < ? FROM entries WHERE {chosen}", now - _DAY, name, *keys)
+        if any(is_stale for _, _, is_stale in rows):
+            # A file that may only be read serves all the same.
+            with contextlib.suppress(sqlite3.OperationalError), self._connected() as connection:
+                connection.execute(f"UPDATE entries SET used = ? WHERE {chosen}", (now, name, *keys))
+        return {key: entry for key, entry, _ in rows}
+
+    def _save(self, name: str, key: str, text: str) -> None:
+        now = self._now()
+        with self._connected() as connection:  # one transaction
+            row = (name, key, now, now, text.encode())
+            connection.execute("INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?)", row)
+            connection.execute("DELETE FROM entries WHERE used < ?", (now - 90 * _DAY,))
+            while connection.execute(_BYTES_IN_USE).fetchone()[0] > self._max_bytes:
+                if not connection.execute(_EVICT).rowcount:
+                    break
+
+    def _clear(self) -> int:
+        with self._connected() as connection:
+            removed = connection.execute("DELETE FROM entries").rowcount
+        connection.execute("VACUUM")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # the file itself shrinks only now
+        return removed
+
+    def _connected(self) -> sqlite3.Connection:
+        if self._connection and not (self.path.exists() and self.path.stat().st_ino == self._inode):
+            self._close()  # deleted or replaced
+        if not self._connection:
+            with _CREATING:
+                self._connection = self._connect()
+            self._inode = self.path.stat().st_ino
+        return self._connection
+
+    def _connect(self) -> sqlite3.Connection:
+        path = self.path.resolve()
+        if str(self.path).startswith("~"):
+            raise StoreUnavailable(f"summary store {self.path}: no home folder is known; set HOME or AMPLIFIER_HOME")
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with contextlib.suppress(FileExistsError):  # SQLite would make it readable for all
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+        connection = sqlite3.connect(path, timeout=self._busy_seconds, isolation_level="IMMEDIATE")
+        try:
+            identity = connection.execute(_IDENTITY).fetchone()
+            if identity == _NEW:
+                connection.executescript(_SCHEMA)
+            elif identity[:2] != _OURS:
+                what = "the file comes from another program or version, and stays as it is"
+                raise StoreUnavailable(f"summary store {self.path}: {what}; name another file in `cache`")
+            # It fails while another process opens the file, which then does the same.
+            with contextlib.suppress(sqlite3.OperationalError):
+                connection.execute("PRAGMA journal_mode = WAL")
+            # A killed process loses nothing, because the system holds its pages. A power cut may lose the last
+            # summaries, which can be made again; it does not damage the file.
+            connection.execute("PRAGMA synchronous = NORMAL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection:
+            connection.close()

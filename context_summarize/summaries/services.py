@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from context_summarize.config import Config
 from context_summarize.events import Outbox
-from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores import SummaryStore
 from context_summarize.summaries.prompts import PromptSet
 from context_summarize.summaries.usage import Totals
 from context_summarize.tokens.measure import Count

@@ -1,214 +1,256 @@
-"""Memory over a persistent store: where an entry is read from, and where it is kept."""
+"""Memory over a persistent store: what is kept where, and what a store that fails or hangs costs."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import logging
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_summarize.core.nodes import Summary
-from tests.unit.stores.shaky import HANGS, make, record, settle, summary, time, timeless, warnings_of
+from context_summarize.core.nodes import CompactionRecord, Summary
+from context_summarize.stores import LayeredStore, MemoryStore
+from tests.contracts.factories import record, summary
+from tests.support.recorder import Clock
+
+HANG = 0.02
+"""Timeout in seconds where the store never answers."""
+
+
+class Shaky:
+    """A store that works, fails or hangs when it is told to, and counts its calls."""
+
+    def __init__(self) -> None:
+        self.kept = MemoryStore()
+        self.calls: list[str] = []
+        self.error: Exception | None = None
+        self.gate = asyncio.Event()
+        self.refuses: set[str] = set()
+        self.works()
+
+    def works(self) -> None:
+        self.error = None
+        self.gate.set()
+
+    def fails(self) -> None:
+        self.error = OSError("refused for user:hunter2")
+
+    def hangs(self) -> None:
+        self.gate.clear()
+
+    async def _called(self, name: str, *keys: str) -> None:
+        self.calls.append(" ".join((name, *keys)))
+        await self.gate.wait()
+        if self.error is not None or self.refuses & {*keys}:
+            raise self.error or OSError("too large for me")
+
+    async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
+        await self._called("get", *keys)
+        return await self.kept.get(keys)
+
+    async def put(self, summary: Summary) -> None:
+        await self._called("put", summary.key)
+        await self.kept.put(summary)
+
+    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
+        await self._called("find", *hashes)
+        return await self.kept.find_records(hashes)
+
+    async def put_record(self, record: CompactionRecord) -> None:
+        await self._called("put record", record.hash)
+        await self.kept.put_record(record)
+
+    async def is_empty(self) -> bool:
+        await self._called("is empty")
+        return await self.kept.is_empty()
+
+    async def close(self) -> None:
+        await self._called("close")
+
+
+def make(timeout: float = 30) -> tuple[LayeredStore, Shaky, Clock]:
+    shaky, clock = Shaky(), Clock()
+    return LayeredStore(MemoryStore(), shaky, name="the shaky store", timeout=timeout, clock=clock), shaky, clock
+
+
+def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [line.levelname for line in caplog.records if line.name.startswith("context_summarize.stores")]
+
+
+@pytest.fixture(autouse=True)
+def all_levels(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "context_summarize.stores")
 
 
 class TestBothLayers:
-    @timeless
-    async def test_what_is_put_is_in_both(self) -> None:
-        """Summaries and records."""
+    async def test_what_is_put_is_in_both_and_read_from_memory(self) -> None:
+        """The persistent store hears of what is missing only, and only once."""
         store, shaky, _ = make()
         await store.put(summary("a"))
         await store.put_record(record("d"))
         assert await shaky.kept.get(["a"]) == {"a": summary("a")}
         assert await shaky.kept.find_records(["d"]) == [record("d")]
-
-    @timeless
-    async def test_what_is_in_memory_is_not_asked_for(self) -> None:
-        """The persistent store hears of what is missing only."""
-        store, shaky, _ = make()
-        await store.put(summary("a"))
-        await store.put_record(record("d"))
-        shaky.calls.clear()
-        assert await store.get(["a"]) == {"a": summary("a")}
-        assert await store.find_records(["d", "e"]) == [record("d")]
-        assert not await store.is_empty()
-        assert await store.get([]) == {}
-        assert await store.find_records([]) == []
-        assert shaky.calls == []
-
-    @timeless
-    async def test_what_the_persistent_store_has_is_read_once(self) -> None:
-        """Then memory has it."""
-        store, shaky, _ = make()
-        await shaky.kept.put(summary("a"))
-        await shaky.kept.put_record(record("d"))
-        for _ in range(2):
-            assert await store.get(["a"]) == {"a": summary("a")}
-            assert await store.find_records(["d"]) == [record("d")]
-        assert shaky.calls == ["get", "find d"]
-
-    @timeless
-    async def test_memory_and_the_persistent_store_answer_together(self) -> None:
-        """A part from each."""
-        store, shaky, _ = make()
-        await store.put(summary("a"))
         await shaky.kept.put(summary("b"))
-        assert await store.get(["a", "b", "c"]) == {"a": summary("a"), "b": summary("b")}
+        shaky.calls.clear()
+        for _ in range(2):
+            assert await store.get(["a", "b"]) == {"a": summary("a"), "b": summary("b")}
+        assert not await store.is_empty()
+        assert shaky.calls == ["get b"]
 
-    @timeless
     async def test_only_longer_histories_than_memory_knows_are_asked_for(self) -> None:
         """The first record is the one that is adopted; memory's wins over an older one of the same hash."""
         store, shaky, _ = make()
         await store.put_record(record("d2", 7))
-        for hash_ in ("d1", "d2", "d3"):
+        for hash_ in ("d1", "d2"):
             await shaky.kept.put_record(record(hash_))
         shaky.calls.clear()
-        assert await store.find_records(["d0", "d1", "d2", "d3", "d1"]) == [record("d1"), record("d2", 7)]
+        assert await store.find_records(["d0", "d1", "d2", "d3"]) == [record("d1"), record("d2", 7)]
         assert shaky.calls == ["find d0 d1"]
 
-    @timeless
-    async def test_it_is_empty_when_both_are(self) -> None:
-        """A record on either side is something to look for."""
-        store, shaky, _ = make()
-        assert await store.is_empty()
-        await shaky.kept.put_record(record("d"))
-        assert not await store.is_empty()
 
-    @timeless
-    async def test_a_store_that_may_be_back_is_not_called_empty(self, caplog: pytest.LogCaptureFixture) -> None:
-        """The look for a record that follows is the trial: a store on a server need not ask it to say "not empty"."""
+class TestTrouble:
+    async def test_a_store_that_fails_is_left_alone_for_half_a_minute(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Memory serves, with one warning that names the store and nothing that may be a secret."""
         store, shaky, clock = make()
-        await shaky.kept.put_record(record("d"))
-        shaky.error = OSError("nobody there")
-        for _ in range(3):
+        await store.put(summary("a"))
+        shaky.fails()
+        shaky.calls.clear()
+        for _ in range(2):
+            assert await store.get(["a", "b"]) == {"a": summary("a")}
             assert await store.find_records(["d"]) == []
             assert await store.is_empty()
-            shaky.calls.clear()
-            clock.time += 31
-            assert not await store.is_empty()
-            assert shaky.calls == []
-        shaky.error = None
-        assert await store.find_records(["d"]) == [record("d")]
-        assert len(warnings_of(caplog)) == 1
+            clock.time += 29.9 / 2
+        assert shaky.calls == ["get b"]
+        clock.time += 0.2
+        assert await store.get(["b"]) == {}
+        assert shaky.calls == ["get b"] * 2
+        [warning] = caplog.messages
+        assert warning.startswith("the shaky store: OSError; summaries are kept in memory")
+        assert "hunter2" not in warning
 
-    @timeless
-    async def test_a_fallback_summary_reaches_neither(self) -> None:
-        """The error is the caller's, not the store's: nothing is paused."""
+    async def test_a_store_that_hangs_costs_one_timeout(self, caplog: pytest.LogCaptureFixture, no_hang: None) -> None:
+        """Twenty requests at once wait together, and the calls that follow do not wait at all."""
+        store, shaky, _ = make(timeout=HANG)
+        shaky.hangs()
+
+        async def request(key: str) -> None:
+            assert await store.get([f"no {key}"]) == {}
+            await store.put(summary(key))
+            assert await store.get([key]) == {key: summary(key)}
+            assert await store.find_records(["d"]) == []
+
+        await asyncio.gather(*(request(str(at)) for at in range(20)))
+        assert len(shaky.calls) == 20
+        assert levels(caplog) == ["WARNING"]
+
+    @pytest.mark.parametrize("first", ["put", "get"])
+    async def test_what_was_put_while_it_was_away_is_written_when_it_is_back(
+        self, caplog: pytest.LogCaptureFixture, first: str
+    ) -> None:
+        """By the first call that succeeds, the newest text of each key; a second outage has a warning of its own."""
+        store, shaky, clock = make()
+        for text in ("one", "two"):
+            shaky.fails()
+            await store.put(summary("a", "old"))
+            await store.put(summary("a", text))
+            await store.put_record(record("d"))
+            shaky.works()
+            clock.time += 31
+            await (store.put(summary("b")) if first == "put" else store.get(["x"]))
+            await store.put(summary("c"))  # a put waits for those before it
+            assert (await shaky.kept.get(["a"]))["a"].text == text
+            assert await shaky.kept.find_records(["d"]) == [record("d")]
+        assert levels(caplog) == ["WARNING", "INFO"] * 2
+
+    async def test_a_store_that_can_only_be_read_warns_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        """A full disk: that reading works is no news while an entry waits to be written."""
+        store, shaky, clock = make()
+        for at in range(20):
+            shaky.refuses.add(f"k{at}")
+            await store.put(summary(f"k{at}"))
+            await store.get(["x"])
+            clock.time += 31
+        assert levels(caplog) == ["WARNING"]
+
+    async def test_one_entry_that_is_refused_holds_up_no_other(self) -> None:
+        """It goes behind them."""
+        store, shaky, clock = make()
+        shaky.refuses = {"large"}
+        for key in ("large", "a", "b"):
+            await store.put(summary(key))
+        for _ in range(3):
+            clock.time += 31
+            await store.get(["x"])
+            await store.put(summary("c"))
+        assert (await shaky.kept.get(["a", "b", "c"])).keys() == {"a", "b", "c"}
+
+    async def test_a_put_that_is_cancelled_is_written_all_the_same(self) -> None:
+        """Whoever is cancelled, the entry was handed over."""
         store, shaky, _ = make()
-        with pytest.raises(ValueError, match="a fallback summary is never stored"):
-            await store.put(replace(summary("a"), fallback=True))
-        assert await store.get(["a"]) == {}
-        assert shaky.calls == ["get"]
+        shaky.hangs()
+        put = asyncio.create_task(store.put(summary("a")))
+        for _ in range(3):
+            await asyncio.sleep(0)
+        put.cancel()
+        await asyncio.wait({put})
+        shaky.works()
+        await store.put(summary("b"))
+        assert (await shaky.kept.get(["a", "b"])).keys() == {"a", "b"}
 
 
 class TestClose:
-    @timeless
-    async def test_close_waits_for_what_is_being_written(self) -> None:
-        """Then it closes, and leaves no task."""
-        store, shaky, _ = make(timeout=1.0)
-        before = asyncio.all_tasks()
-        shaky.seconds = 0.2
-        put = asyncio.create_task(store.put(summary("a")))
-        await settle()
-        put.cancel()
-        await store.close()
-        assert await shaky.kept.get(["a"]) == {"a": summary("a")}
-        assert shaky.closed == 1
-        assert asyncio.all_tasks() - before <= {put}
-
-    @timeless
     async def test_close_tries_once_more_to_write_what_could_not_be(self) -> None:
-        """It is the last chance, so the pause does not count."""
+        """It is the last chance, so the pause does not count; then the store is closed."""
         store, shaky, _ = make()
-        shaky.error = OSError("nobody there")
+        shaky.fails()
         await store.put(summary("a"))
-        shaky.error = None
+        shaky.works()
         await store.close()
         assert await shaky.kept.get(["a"]) == {"a": summary("a")}
+        assert shaky.calls[-1] == "close"
 
-    @timeless
-    async def test_close_is_bounded(self, caplog: pytest.LogCaptureFixture) -> None:
-        """By the timeout, with a store that hangs in everything; and no task is left."""
-        store, shaky, _ = make(timeout=1.0)
+    @pytest.mark.parametrize("trouble", ["hangs", "fails"])
+    async def test_trouble_does_not_hold_up_the_end(self, trouble: str, no_hang: None) -> None:
+        """With an entry that cannot be written; no task is left."""
         before = asyncio.all_tasks()
-        shaky.seconds = HANGS
-        get, put = asyncio.create_task(store.get(["a"])), asyncio.create_task(store.put(summary("b")))
-        await settle()
-        await store.close()
-        await settle()
-        assert time() < 1.0
-        assert get.done()
-        assert put.done()
-        assert asyncio.all_tasks() == before
-
-    @timeless
-    async def test_a_store_that_cannot_be_closed_is_let_go_of(self) -> None:
-        """Nobody can do anything about it."""
-        store, shaky, _ = make()
-        shaky.error = OSError("nobody there")
-        await store.close()
-        await store.close()
-        assert shaky.closed == 2
-
-    @timeless
-    async def test_a_closed_store_may_be_used_again(self) -> None:
-        """Memory is as before."""
-        store, shaky, _ = make()
+        store, shaky, _ = make(timeout=HANG)
+        getattr(shaky, trouble)()
         await store.put(summary("a"))
         await store.close()
-        await store.put(summary("b"))
-        assert (await store.get(["a", "b"])).keys() == {"a", "b"}
-        assert (await shaky.kept.get(["a", "b"])).keys() == {"a", "b"}
+        await asyncio.sleep(0)
+        assert asyncio.all_tasks() == before
 
 
 STEPS = st.lists(
     st.one_of(
-        st.tuples(st.just("put"), st.sampled_from("abc"), st.integers(0, 3)),
-        st.tuples(st.just("get"), st.sampled_from("abc"), st.just(0)),
-        st.tuples(st.just("fail"), st.just(""), st.just(0)),
-        st.tuples(st.just("hang"), st.just(""), st.just(0)),
-        st.tuples(st.just("slow"), st.just(""), st.just(0)),
-        st.tuples(st.just("mend"), st.just(""), st.just(0)),
+        st.tuples(st.sampled_from(["put", "get"]), st.sampled_from("abc"), st.integers(0, 3)),
+        st.tuples(st.sampled_from(["fails", "works", "close"]), st.just(""), st.just(0)),
         st.tuples(st.just("later"), st.just(""), st.sampled_from([1, 31])),
-        st.tuples(st.just("close"), st.just(""), st.just(0)),
     ),
     max_size=40,
 )
 
 
 @given(STEPS)
-def test_whatever_happens_what_was_put_is_got_and_arrives_in_the_end(steps: list[tuple[str, str, int]]) -> None:
-    """An outage loses no entry, keeps the order of writes and delays a call by a second at most; all is written."""
-
-    @timeless
-    async def run() -> None:
-        store, shaky, clock = make(timeout=1.0)
-        model: dict[str, Summary] = {}
-        for step, key, number in steps:
-            start = time()
-            if step == "put":
-                model[key] = summary(key, f"text {number}")
-                await store.put(model[key])
-            elif step == "get":
-                assert await store.get([key]) == ({key: model[key]} if key in model else {})
-            elif step == "fail":
-                shaky.error = OSError("nobody there")
-            elif step in ("hang", "slow"):
-                shaky.seconds = HANGS if step == "hang" else 0.7
-            elif step == "mend":
-                shaky.error, shaky.seconds = None, 0.0
-            elif step == "later":
-                clock.time += number
-            else:
-                await store.close()
-            assert time() - start <= 1.0 + 1e-9
-        shaky.error, shaky.seconds = None, 0.0
-        await asyncio.sleep(2)
-        for _ in range(2):
-            clock.time += 31
-            await store.get(["x"])
-        await store.close()
-        assert await shaky.kept.get(list("abc")) == model
-
-    run()
+async def test_whatever_happens_what_was_put_is_got_and_arrives_in_the_end(steps: list[tuple[str, str, Any]]) -> None:
+    """An outage loses no entry and keeps the order of writes."""
+    store, shaky, clock = make()
+    model: dict[str, Summary] = {}
+    for step, key, number in steps:
+        if step == "put":
+            model[key] = summary(key, f"text {number}")
+            await store.put(model[key])
+        elif step == "get":
+            assert await store.get([key]) == ({key: model[key]} if key in model else {})
+        elif step == "later":
+            clock.time += number
+        elif step == "close":
+            await store.close()
+        else:
+            getattr(shaky, step)()
+    shaky.works()
+    await store.close()
+    assert await shaky.kept.get(list("abc")) == model

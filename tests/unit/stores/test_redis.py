@@ -1,0 +1,205 @@
+"""The store on Redis, against a real server: the contract, what the server holds, and a server that is away."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+from redis.asyncio import Redis
+
+from context_summarize import SummarizingContextManager
+from context_summarize.errors import StoreUnavailable
+from context_summarize.stores import LayeredStore, MemoryStore, SharedStore, SummaryStore
+from context_summarize.testing import ScriptedProvider, tool_session
+from tests.contracts import test_stores as contract
+from tests.contracts.factories import keys, record, summary
+from tests.contracts.servers import RecordsOnAServer, SummariesOnAServer
+from tests.support.recorder import Clock
+from tests.support.redis_server import RedisServer, free_port, redis_server
+
+PASSWORD = "hunter2-and-more"
+HANG = 0.3
+"""Timeout in seconds where the server hangs; far more than one that works takes."""
+
+
+@pytest.fixture
+def server(tmp_path: Path, no_hang: None) -> Iterator[RedisServer]:
+    with redis_server(tmp_path) as running:
+        yield running
+
+
+@pytest.fixture
+async def store(server: RedisServer) -> AsyncIterator[SummaryStore]:
+    """What the contract is run with."""
+    made = SharedStore(server.address)
+    yield made
+    await made.close()
+
+
+def layered(address: str, clock: Clock, timeout: float = 30) -> LayeredStore:
+    shared = SharedStore(address)
+    return LayeredStore(MemoryStore(), shared, name=shared.name, timeout=timeout, clock=clock)
+
+
+def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [line.levelname for line in caplog.records if line.name == "context_summarize.stores.layered"]
+
+
+async def held(server: RedisServer) -> set[str]:
+    """The keys of the summaries that another machine finds."""
+    async with Redis.from_url(server.address, decode_responses=True) as client:
+        return {str(key).rpartition("::")[2] for key in await client.keys("context_summarize_summary::*")}
+
+
+class TestSummariesInRedis(SummariesOnAServer):
+    pass
+
+
+class TestRecordsInRedis(RecordsOnAServer):
+    pass
+
+
+class TestUseOfRedis(contract.TestUse):
+    pass
+
+
+async def test_entries_are_seen_by_others_and_go_after_ninety_days(server: RedisServer) -> None:
+    """Another process or machine finds them; the server counts down."""
+    first, second = SharedStore(server.address), SharedStore(server.address.replace("redis://", "Valkey://"))
+    assert await second.get(["a"]) == {}
+    await first.put(summary("a"))
+    await first.put_record(record("d"))
+    assert await second.get(["a"]) == {"a": summary("a")}
+    assert await second.find_records(["d"]) == [record("d")]
+    async with Redis.from_url(server.address) as client:
+        lives = [await client.ttl(key) for key in await client.keys("*")]
+    assert [90 * 86_400 - life < 3_600 for life in lives] == [True, True]
+    await first.close()
+    await second.close()
+
+
+async def test_a_long_history_is_looked_up_in_few_requests(server: RedisServer, store: SharedStore) -> None:
+    """Ten thousand hashes in twenty requests."""
+    assert await store.find_records(keys(10_000)) == []
+    async with Redis.from_url(server.address) as client:
+        commands = await client.info("commandstats")
+    assert commands["cmdstat_mget"]["calls"] == 20
+    assert "cmdstat_get" not in commands
+
+
+@pytest.mark.parametrize("damage", ["no JSON", "{}", '{"value": {"entry": 5}}', '{"value": {"entry": "{}"}}', None])
+async def test_an_entry_that_cannot_be_read_counts_as_missing(
+    server: RedisServer, store: SharedStore, damage: str | None
+) -> None:
+    """The others are read with the same call, and the next put replaces it."""
+    for key in ("a", "b"):
+        await store.put(summary(key))
+    async with Redis.from_url(server.address, decode_responses=True) as client:
+        name = "context_summarize_summary::a"
+        whole = str(await client.get(name))
+        assert await client.set(name, whole.replace("level", "height") if damage is None else damage, xx=True)
+    assert await store.get(["a", "b"]) == {"b": summary("b")}
+    await store.put(summary("a"))
+    assert (await store.get(["a"])).keys() == {"a"}
+
+
+async def test_a_password_with_special_characters_is_understood(tmp_path: Path, no_hang: None) -> None:
+    """Percent-encoded, as addresses are."""
+    with redis_server(tmp_path, password="p@ss/w:rd") as server:
+        store = SharedStore(f"redis://:p%40ss%2Fw%3Ard@127.0.0.1:{server.port}/0")
+        await store.put(summary("a"))
+        assert (await store.get(["a"])).keys() == {"a"}
+        await store.close()
+
+
+async def test_a_server_that_is_away_is_used_when_it_is_there(
+    tmp_path: Path, no_hang: None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """At the start and in mid-session: memory meanwhile, one warning each, and what was put meanwhile arrives."""
+    caplog.set_level(logging.INFO, "context_summarize.stores")
+    clock = Clock()
+    with redis_server(tmp_path, started=False) as server:
+        store = layered(server.address, clock)
+        for name in ("a", "b"):
+            await store.put(summary(name))
+            assert (await store.get([name, "x"])).keys() == {name}
+            server.start()
+            clock.time += 31
+            await store.put(summary(f"after {name}"))
+            assert await held(server) == {name, f"after {name}"}
+            server.kill()
+        await store.close()
+    assert levels(caplog) == ["WARNING", "INFO"] * 2
+
+
+async def test_a_server_that_was_restarted_between_two_calls_is_no_trouble(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A dropped connection is opened again at once."""
+    store = layered(server.address, Clock())
+    await store.put(summary("a"))
+    server.kill()
+    server.start()
+    await store.put(summary("b"))
+    assert await held(server) == {"b"}
+    assert levels(caplog) == []
+    await store.close()
+
+
+async def test_a_session_serves_every_request_whatever_the_server_does(
+    server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The server hangs, dies and returns in mid-session; then a new session adopts the compaction without a call."""
+    caplog.set_level(logging.INFO, "context_summarize.stores")
+    settings = {"keep_recent": 4, "segment_tokens": 64, "summary_tokens": 32, "prefetch_threshold": None}
+    provider, clock, rows = ScriptedProvider(then="Goal: look up orders."), Clock(), tool_session(40)
+    context = SummarizingContextManager(config=settings, store=layered(server.address, clock, HANG))
+    trouble = {8: server.freeze, 16: server.kill, 24: server.start}
+    for at in range(40):
+        if at in trouble:
+            trouble[at]()
+            clock.time += 31
+        for row in rows[4 * at : 4 * at + 4]:
+            await context.add_message(row)
+        view = await context.get_messages_for_request(token_budget=1_500, provider=provider)
+        assert view[-1]["content"] == rows[4 * at + 3]["content"]
+    assert await context.get_messages() == rows
+    assert levels(caplog) == ["WARNING", "INFO"]
+    await context.close()
+
+    asked = provider.calls
+    again = SummarizingContextManager(config=settings, store=layered(server.address, clock))
+    await again.set_messages(rows)
+    assert await again.get_messages_for_request(token_budget=1_500, provider=provider) == view
+    assert provider.calls == asked > 0
+    await again.close()
+
+
+@pytest.mark.parametrize("trouble", ["wrong password", "unknown host", "unknown option", "no port", "postgresql"])
+async def test_an_address_that_leads_nowhere_is_told_without_its_password(
+    trouble: str, server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Memory serves, with one warning; no line of the log, of any library, holds the password."""
+    caplog.set_level(logging.DEBUG)
+    address = {
+        "wrong password": f"redis://user:{PASSWORD}@127.0.0.1:{server.port}/0",
+        "unknown host": f"redis://user:{PASSWORD}@no-such-host.invalid/0",
+        "unknown option": f"redis://127.0.0.1:{server.port}/0?pasword={PASSWORD}",
+        "no port": f"redis://user:{PASSWORD}@127.0.0.1:none/0",
+        "postgresql": f"postgresql://user:{PASSWORD}@127.0.0.1:{free_port()}/x",
+    }[trouble]
+    shared = SharedStore(address)
+    with pytest.raises(StoreUnavailable) as raised:
+        await shared.get(["a"])
+    assert PASSWORD not in str(raised.value)
+    store = LayeredStore(MemoryStore(), shared, name=shared.name)
+    for name in "abc":
+        await store.put(summary(name))
+    assert (await store.get(["a", "x"])).keys() == {"a"}
+    await store.close()
+    assert levels(caplog) == ["WARNING"]
+    assert f"{shared.name}: " in caplog.text
+    assert PASSWORD not in caplog.text
+    assert all(PASSWORD not in repr(vars(line)) for line in caplog.records)

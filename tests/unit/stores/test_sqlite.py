@@ -1,0 +1,337 @@
+"""The store in a file: when it is made, its bounds, several processes, and every kind of trouble."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from context_summarize.errors import StoreUnavailable
+from context_summarize.stores import SqliteStore, StoreStats
+from tests.contracts.factories import record, summary
+from tests.support.recorder import Clock
+
+HOUR = 3_600.0
+DAY = 24 * HOUR
+
+CALLS: dict[str, Callable[[SqliteStore], Awaitable[Any]]] = {
+    "get": lambda store: store.get(["a"]),
+    "put": lambda store: store.put(summary("a")),
+    "find_records": lambda store: store.find_records(["d"]),
+    "put_record": lambda store: store.put_record(record("d")),
+    "is_empty": lambda store: store.is_empty(),
+    "stats": lambda store: store.stats(),
+    "clear": lambda store: store.clear(),
+}
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "cache" / "store.db"
+
+
+@pytest.fixture
+async def store(path: Path, clock: Clock, no_hang: None) -> AsyncIterator[SqliteStore]:
+    made = SqliteStore(path, now=clock, busy_seconds=0.05)
+    yield made
+    await made.close()
+
+
+@contextlib.contextmanager
+def database(path: Path) -> Iterator[sqlite3.Connection]:
+    """The file as another program sees it; every statement is committed at once."""
+    path.parent.mkdir(exist_ok=True)
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None, timeout=0)) as connection:
+        yield connection
+
+
+def content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
+def fill(path: Path, data: bytes | bytearray) -> None:
+    """A file of this content and nothing beside it."""
+    path.parent.mkdir(exist_ok=True)
+    remove(path, "", "-wal", "-shm")
+    path.write_bytes(data)
+
+
+def remove(path: Path, *ends: str) -> None:
+    for end in ends:
+        path.with_name(path.name + end).unlink(missing_ok=True)
+
+
+class TestOpening:
+    async def test_nothing_is_opened_before_something_is_kept(self, store: SqliteStore, path: Path) -> None:
+        """Neither the making of a store nor reading leaves a file or a folder behind."""
+        before = threading.active_count()
+        assert SqliteStore(path).path == path
+        assert threading.active_count() == before
+        assert await store.get(["a"]) == {}
+        assert await store.find_records(["d"]) == []
+        assert await store.is_empty()
+        assert await store.clear() == 0
+        assert await store.stats() == StoreStats(path, 0, 0, None, None)
+        assert not path.parent.exists()
+        await store.put(summary("a"))
+        assert content(path)
+
+    async def test_the_event_loop_goes_on_while_the_file_is_waited_for(self, path: Path, no_hang: None) -> None:
+        """The wait ends when this very loop releases the file."""
+        store = SqliteStore(path, busy_seconds=50)
+        await store.put(summary("a"))
+        with database(path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            put = asyncio.create_task(store.put(summary("b")))
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert not put.done()
+            other.execute("COMMIT")
+            await put
+        assert (await store.get(["b"])).keys() == {"b"}
+        await store.close()
+
+    @pytest.mark.parametrize("ends", [("", "-wal", "-shm"), ("",)])
+    async def test_a_file_that_was_deleted_or_replaced_is_let_go_of(
+        self, store: SqliteStore, path: Path, ends: tuple[str, ...]
+    ) -> None:
+        """The next put makes it anew; one that somebody else has made is opened."""
+        await store.put(summary("a"))
+        remove(path, *ends)
+        assert await store.get(["a"]) == {}
+        await store.put(summary("b"))
+        other = SqliteStore(path)
+        assert (await other.get(["a", "b"])).keys() == {"b"}
+        remove(path, "", "-wal", "-shm")
+        await other.put(summary("c"))
+        await other.close()
+        assert (await store.get(["a", "b", "c"])).keys() == {"c"}
+
+
+class TestBounds:
+    async def test_the_least_recently_used_go_first(self, path: Path, clock: Clock) -> None:
+        """The bound is in bytes on disk, reading counts as use, and a record goes like a summary."""
+        store = SqliteStore(path, max_bytes=400_000, now=clock)
+        keys = [f"k{index:02}" for index in range(45)]
+        await store.put_record(record("old"))
+        for key in keys[:30]:
+            clock.time += HOUR
+            await store.put(summary(key, "x" * 10_000))
+        await store.get(keys[:5])
+        for key in keys[30:]:
+            clock.time += 1
+            await store.put(summary(key, "x" * 10_000))
+        kept = sorted(await store.get(keys))
+        assert kept[:5] == keys[:5]
+        assert kept[5:] == keys[-len(kept[5:]) :]
+        assert 25 < len(kept) < 40
+        assert await store.is_empty()
+        await store.close()
+        assert len(content(path)) <= 430_000
+
+    async def test_entries_that_nobody_used_for_long_go(self, store: SqliteStore, clock: Clock) -> None:
+        """A session that is resumed after months pays again; one in use keeps all, however old."""
+        await store.put(summary("forgotten"))
+        await store.put_record(record("forgotten"))
+        await store.put(summary("used"))
+        clock.time += 80 * DAY
+        await store.get(["used"])
+        clock.time += 11 * DAY
+        await store.put(summary("new"))
+        assert (await store.get(["forgotten", "used", "new"])).keys() == {"used", "new"}
+        assert await store.is_empty()
+
+    async def test_the_file_tells_what_it_holds_and_is_cleared(
+        self, store: SqliteStore, path: Path, clock: Clock
+    ) -> None:
+        """The space is given back, nothing of the texts is left on the disk, and the store goes on."""
+        start = clock.time
+        for index in range(50):
+            await store.put(summary(f"k{index}", "secret plans " * 1_000))
+            clock.time += 1
+        await store.put_record(record("d"))
+        size = sum(path.with_name(path.name + end).stat().st_size for end in ("", "-wal"))
+        assert await store.stats() == StoreStats(path, size, 51, start, start + 50)
+        assert await store.clear() == 51
+        assert await store.is_empty()
+        assert (await store.stats()).bytes < 50_000
+        assert b"secret plans" not in b"".join(file.read_bytes() for file in path.parent.iterdir())
+        await store.put(summary("a"))
+        assert (await store.get(["a"])).keys() == {"a"}
+
+
+class TestTrouble:
+    @pytest.mark.parametrize("kind", ["history", "other program", "other version"])
+    async def test_what_is_no_such_store_is_unavailable_and_left_as_it_is(
+        self, store: SqliteStore, path: Path, kind: str
+    ) -> None:
+        """A file of the user that was named by mistake; the error names it and never advises to delete it."""
+        if kind == "history":
+            fill(path, b'{"role": "user", "content": "hello"}\n' * 100)
+        else:
+            if kind == "other version":
+                await store.put(summary("a"))
+                await store.close()
+            with database(path) as other:
+                other.execute("CREATE TABLE theirs (value)")
+                other.execute("PRAGMA user_version = 1")
+        before = content(path)
+        for call in CALLS.values():
+            with pytest.raises(StoreUnavailable, match=r"store\.db: .*name another file in `cache`") as raised:
+                await call(store)
+            assert "delete" not in str(raised.value)
+        await store.close()
+        assert content(path) == before
+
+    async def test_damage_anywhere_in_the_file_gives_one_error_or_fewer_entries(
+        self, store: SqliteStore, path: Path
+    ) -> None:
+        """Never another exception, and never a value that is none."""
+        keys = [f"k{index}" for index in range(40)]
+        for key in keys:
+            await store.put(summary(key, f"text of {key}" * 20))
+            await store.put_record(record(key))
+        await store.close()
+        whole, choice = content(path), random.Random(7)
+        trouble = 0
+        for length in (1, 4, 64, 4_096, 20_000) * 4:
+            damaged = bytearray(whole)
+            at = choice.randrange(len(whole))
+            damaged[at : at + length] = choice.randbytes(length)
+            fill(path, damaged[: len(whole)])
+            for call in (lambda store: store.get(keys), lambda store: store.find_records(keys), *CALLS.values()):
+                try:
+                    await call(store)
+                except StoreUnavailable:
+                    trouble += 1
+            await store.close()
+        assert trouble > 0
+
+    @pytest.mark.parametrize(
+        "damage",
+        ["'{}'", "x'ff00fe'", "''", "5", "NULL", "substr(entry, 1, 40)", "replace(entry, 'level', 'height')", "'[[[['"],
+    )
+    async def test_a_damaged_entry_counts_as_missing(self, store: SqliteStore, path: Path, damage: str) -> None:
+        """Its neighbours are read, and it can be made again."""
+        for key in ("a", "b"):
+            await store.put(summary(key))
+            await store.put_record(record(key))
+        with database(path) as other:
+            other.execute(f"UPDATE entries SET entry = {damage} WHERE key = 'a'")
+        assert await store.get(["a", "b"]) == {"b": summary("b")}
+        assert await store.find_records(["a", "b"]) == [record("b")]
+        await store.put(summary("a"))
+        assert (await store.get(["a"])).keys() == {"a"}
+
+    async def test_a_file_that_another_process_writes_can_be_read(
+        self, store: SqliteStore, path: Path, clock: Clock
+    ) -> None:
+        """A put says that it is locked, and works once the other has finished."""
+        await store.put(summary("a"))
+        clock.time += 2 * DAY  # reading would note that it was used
+        with database(path) as other:
+            other.execute("BEGIN IMMEDIATE")
+            assert (await store.get(["a"])).keys() == {"a"}
+            with pytest.raises(StoreUnavailable, match="locked"):
+                await store.put(summary("b"))
+            other.execute("COMMIT")
+        await store.put(summary("b"))
+        assert (await store.get(["a", "b"])).keys() == {"a", "b"}
+
+    @pytest.mark.parametrize(
+        ("pragma", "error"), [("max_page_count = 10", "disk is full"), ("query_only = ON", "readonly")]
+    )
+    async def test_a_disk_that_takes_nothing_leaves_what_was_kept(
+        self, path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch, pragma: str, error: str
+    ) -> None:
+        """Full, or to be read only: the entries are read, and a put says why it fails."""
+        await store.put(summary("a"))
+        await store.close()
+        connect = sqlite3.connect
+
+        def connected(*args: Any, **settings: Any) -> sqlite3.Connection:
+            made: sqlite3.Connection = connect(*args, **settings)
+            made.execute(f"PRAGMA {pragma}")
+            return made
+
+        monkeypatch.setattr(sqlite3, "connect", connected)
+        with pytest.raises(StoreUnavailable, match=error):
+            await store.put(summary("b", "x" * 200_000))
+        assert (await store.get(["a", "b"])).keys() == {"a"}
+
+
+WRITE = """
+import asyncio, sys
+from pathlib import Path
+from context_summarize.core.nodes import CompactionRecord, Summary
+from context_summarize.stores import SqliteStore
+
+async def write(path, name, count):
+    store = SqliteStore(Path(path), busy_seconds=50)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for index in range(int(count)):
+        key = f"{name}-{index}"
+        await store.put(Summary(key, 0, key + "x" * (index * 997 % 20_000), (), 1, 2))
+        await store.put_record(CompactionRecord(key, 1, 1, 512, 100, ()))
+        print(key, flush=True)
+    await store.close()
+
+asyncio.run(write(*sys.argv[1:]))
+"""
+"""Keeps entries and prints the key of each once it is kept."""
+
+
+class Writer:
+    """A process that waits for its start and then writes to a file."""
+
+    def __init__(self, path: Path, name: str, count: int) -> None:
+        command = [sys.executable, "-c", WRITE, str(path), name, str(count)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self.line() == "ready\n"
+
+    def start(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline()
+
+
+async def test_several_processes_make_and_fill_one_file_and_one_of_them_is_killed(path: Path, no_hang: None) -> None:
+    """They start at the same moment, on a file that is not there; nothing that was told is lost."""
+    killed, *others = [Writer(path, name, count) for name, count in (("a", 1_000_000), ("b", 60), ("c", 60))]
+    for writer in (killed, *others):
+        writer.start()
+    told = [killed.line() for _ in range(7)]
+    killed.process.send_signal(signal.SIGKILL)
+    rest, _ = killed.process.communicate()
+    keys = "".join([*told, rest]).rpartition("\n")[0].split()  # the last line may be torn
+    for writer in others:
+        keys += writer.process.communicate()[0].split()
+        assert writer.process.returncode == 0
+    assert len(keys) >= 7 + 120
+    store = SqliteStore(path)
+    found = await store.get(keys)
+    assert [found[key].text.partition("x")[0] for key in keys] == keys
+    assert [bool(await store.find_records([key])) for key in keys] == [True] * len(keys)
+    await store.close()
+    with database(path) as other:
+        assert other.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
