@@ -173,7 +173,9 @@ class Config:
     """Seconds that the provider's prompt cache lives: a longer pause allows an early compaction; none = off."""
     retry_attempts: Annotated[int, Field(ge=1), "must be a whole number of 1 or more, got {!r}; use 1 for no retry"] = 3
     """Attempts for one summary when the provider's error is retryable."""
-    cache: _Name = None
+    cache: Annotated[
+        _Filled | None, "must be memory, a file or an address, got {!r}; use memory to keep summaries in memory only"
+    ] = None
     """`memory`, a file, or a store's address; none = a file in the user's Amplifier folder."""
     persistence: Annotated[Mapping[str, Any] | None, PlainValidator(_check_persistence)] = None
     """`{path: …}` keeps the history in a file; none = memory."""

@@ -152,8 +152,7 @@ class SqliteStore(TextStore):
         if self._connection and not (self.path.exists() and self.path.stat().st_ino == self._inode):
             self._close()  # deleted or replaced
         if not self._connection:
-            with _CREATING:
-                self._connection = self._connect()
+            self._connection = self._connect()
             self._inode = self.path.stat().st_ino
         return self._connection
 
@@ -161,10 +160,11 @@ class SqliteStore(TextStore):
         path = self.path.resolve()
         if str(self.path).startswith("~"):
             raise StoreUnavailable(f"summary store {self.path}: no home folder is known; set HOME or AMPLIFIER_HOME")
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with contextlib.suppress(FileExistsError):  # SQLite would make it readable for all
-            os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
-        connection = sqlite3.connect(path, timeout=self._busy_seconds, isolation_level="IMMEDIATE")
+        with _CREATING:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with contextlib.suppress(FileExistsError):  # SQLite would make it readable for all
+                os.close(os.open(path, os.O_CREAT | os.O_EXCL, 0o600))
+            connection = sqlite3.connect(path, timeout=self._busy_seconds, isolation_level="IMMEDIATE")
         try:
             identity = connection.execute(_IDENTITY).fetchone()
             if identity == _NEW:

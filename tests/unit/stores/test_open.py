@@ -91,6 +91,8 @@ class TestOpenStore:
         coordinator = MockCoordinator()
         with pytest.raises(ConfigError, match=rf"cache: '{cache}' is no file; use memory .*\./name.*\.db.*redis://"):
             await mount(coordinator, {"cache": cache})
+        with pytest.raises(ConfigError, match="got False; use memory"):  # what YAML makes of `off`
+            await mount(coordinator, {"cache": False})
         assert coordinator.mount_history == []
         assert files(tmp_path) == []
 
