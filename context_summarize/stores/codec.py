@@ -60,13 +60,11 @@ class TextStore(ABC):
     async def _find(self, kind: type[EntryT], name: str, keys: Sequence[str], most: int) -> list[EntryT]:
         found: list[EntryT] = []
         wanted = list(dict.fromkeys(keys))
-        for start in range(0, len(wanted), _BATCH):
-            batch = wanted[start : start + _BATCH]
+        while wanted and len(found) < most:
+            batch, wanted = wanted[:_BATCH], wanted[_BATCH:]
             texts = await self._read(name, batch)
             entries = (decode(kind, texts[key]) for key in batch if key in texts)
             found += islice((entry for entry in entries if entry is not None), most - len(found))
-            if len(found) == most:
-                break
         return found
 
     @abstractmethod

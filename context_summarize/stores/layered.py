@@ -26,8 +26,7 @@ class LayeredStore:
 
     When the persistent store fails, or does not answer within `timeout` seconds, the log gets one warning, and memory
     serves alone for 30 s. Then the next call tries the store again. Once it works, what it has missed is written.
-    `name` is what the log calls it: it must hold no secret. What waits to be written is a tenth of the history, which
-    is in memory anyway.
+    `name` is what the log calls it: it must hold no secret.
     """
 
     def __init__(
@@ -45,7 +44,7 @@ class LayeredStore:
         self._is_told = False
         """True from the warning until an entry is written again: a file may be readable and its disk full."""
         self._unwritten: dict[tuple[str, str], Callable[[], Awaitable[None]]] = {}
-        """What still has to be written, the oldest first: kind and key → the call that does it."""
+        """What still has to be written, the oldest first. It is small beside the history, which is in memory too."""
         self._writer: asyncio.Task[None] | None = None
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:

@@ -42,14 +42,15 @@ _CREATING = threading.Lock()  # closing a new file lets go of the locks that oth
 
 @dataclass(frozen=True, slots=True)
 class StoreStats:
-    """What a file holds; zeros and None where there is none. Bytes are those of the write-ahead log too."""
+    """What a file holds; zeros and None where there is none."""
 
     path: Path
     bytes: int
+    """Its size on the disk, with the write-ahead log."""
     entries: int
     oldest: float | None
-    """When the oldest entry was written, in seconds since the epoch."""
     newest: float | None
+    """When the oldest and the newest entry were written, in seconds since the epoch."""
 
 
 class SqliteStore(TextStore):
