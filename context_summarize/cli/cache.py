@@ -13,7 +13,8 @@ import click
 
 from context_summarize.cli.options import json_option
 from context_summarize.cli.terminal import Refused, facts, guarded, plain, print_json, printing, sentence
-from context_summarize.stores import SqliteStore, StoreStats, open_file
+from context_summarize.stores import SqliteStore, open_file
+from context_summarize.stores.sqlite import StoreStats
 from context_summarize.transcript.wording import counted
 
 T = TypeVar("T")

@@ -5,15 +5,6 @@ from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.open import open_file, open_store
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.stores.shared import SharedStore
-from context_summarize.stores.sqlite import SqliteStore, StoreStats
+from context_summarize.stores.sqlite import SqliteStore
 
-__all__ = [
-    "LayeredStore",
-    "MemoryStore",
-    "SharedStore",
-    "SqliteStore",
-    "StoreStats",
-    "SummaryStore",
-    "open_file",
-    "open_store",
-]
+__all__ = ["LayeredStore", "MemoryStore", "SharedStore", "SqliteStore", "SummaryStore", "open_file", "open_store"]

@@ -7,7 +7,6 @@ import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from functools import partial
 from typing import TypeVar
 
 from context_summarize.core.nodes import CompactionRecord, Summary
@@ -51,32 +50,30 @@ class LayeredStore:
         """The stored summaries among `keys`. Those read from the persistent store are kept in memory."""
         found = await self._memory.get(keys)
         if missing := [key for key in keys if key not in found]:
-            more: dict[str, Summary] = await self._ask(partial(self._persistent.get, missing), {})
-            for summary in more.values():
+            for summary in (await self._ask(lambda: self._persistent.get(missing)) or {}).values():
                 await self._memory.put(summary)
-            found |= more
+                found[summary.key] = summary
         return found
 
     async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
         """The records with one of these running hashes, in the order given, down to the first ones in memory."""
         held = await self._memory.find_records(hashes)
         longer = hashes[: hashes.index(held[0].hash)] if held else hashes
-        found: list[CompactionRecord] = await self._ask(partial(self._persistent.find_records, longer), [])
-        return found + held
+        return [*(await self._ask(lambda: self._persistent.find_records(longer)) or []), *held]
 
     async def is_empty(self) -> bool:
         """True while neither store has a record of a compaction, as far as can be known."""
-        return await self._memory.is_empty() and await self._ask(self._persistent.is_empty, True)
+        return await self._memory.is_empty() and await self._ask(self._persistent.is_empty) is not False
 
     async def put(self, summary: Summary) -> None:
         """Keep one summary. Raises `ValueError` if it is a fallback summary."""
         await self._memory.put(summary)
-        await self._write(("summary", summary.key), partial(self._persistent.put, summary))
+        await self._write(("summary", summary.key), lambda: self._persistent.put(summary))
 
     async def put_record(self, record: CompactionRecord) -> None:
         """Keep one record."""
         await self._memory.put_record(record)
-        await self._write(("record", record.hash), partial(self._persistent.put_record, record))
+        await self._write(("record", record.hash), lambda: self._persistent.put_record(record))
 
     async def close(self) -> None:
         """Try once more to write what is missing, and close the persistent store; each takes at most `timeout`."""
@@ -87,10 +84,10 @@ class LayeredStore:
             async with asyncio.timeout(self._timeout):
                 await self._persistent.close()
 
-    async def _ask(self, call: Callable[[], Awaitable[T]], otherwise: T) -> T:
-        """The persistent store's answer; `otherwise` where it is left alone, fails or takes too long."""
+    async def _ask(self, call: Callable[[], Awaitable[T]]) -> T | None:
+        """The persistent store's answer; None where it is left alone, fails or takes too long."""
         if self._clock() < self._retry_at:
-            return otherwise
+            return None
         try:
             async with asyncio.timeout(self._timeout):
                 answer = await call()
@@ -100,7 +97,7 @@ class LayeredStore:
                 seen = error if isinstance(error, StoreUnavailable) else f"{self._name}: {type(error).__name__}"
                 logger.warning("%s; summaries are kept in memory, and it is tried again every half minute", seen)
             self._is_told, self._retry_at = True, self._clock() + _RETRY_SECONDS
-            return otherwise
+            return None
         if self._unwritten:
             self._start_writer()
         return answer
@@ -119,7 +116,7 @@ class LayeredStore:
         while self._unwritten:
             name, call = next(iter(self._unwritten.items()))
             del self._unwritten[name]
-            await self._ask(call, None)
+            await self._ask(call)
             if self._clock() < self._retry_at:
                 self._unwritten.setdefault(name, call)  # behind the others, so that no single one holds them up
                 return

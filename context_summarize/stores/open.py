@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 
 from context_summarize.errors import ConfigError
@@ -47,7 +46,4 @@ def open_file(cache: str | None) -> SqliteStore:
             f"cache: {name.partition('://')[0]!r} is no file; use memory to keep summaries in memory only, a path "
             f"(with a folder, as in ./name, or ending in {', '.join(_ENDINGS)}), or an address (redis://…)"
         )
-    path = Path(name)
-    with suppress(RuntimeError):  # no home folder is known: the first use says so
-        path = path.expanduser()
-    return SqliteStore(path)
+    return SqliteStore(Path(os.path.expanduser(name)))  # noqa: PTH111 - it does not raise where no home is known

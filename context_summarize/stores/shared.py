@@ -86,6 +86,5 @@ async def _connect(address: str) -> tuple[BaseStore, Callable[[], Awaitable[None
     from key_value.aio.stores.postgresql import PostgreSQLStore
 
     pool = await asyncpg.create_pool(address, min_size=0, max_size=1)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # its layout may change between versions: this is a cache
+    with warnings.catch_warnings(action="ignore", category=UserWarning):  # its layout may change: this is a cache
         return PostgreSQLStore(pool=pool, table_name="context_summarize"), pool.close

@@ -77,7 +77,7 @@ class SqliteStore(TextStore):
     ) -> None:
         self.path = path
         self._max_bytes, self._busy_seconds, self._now = max_bytes, busy_seconds, now
-        self._thread: ThreadPoolExecutor | None = None
+        self._thread = ThreadPoolExecutor(1, "context-summarize-store")
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
 
@@ -98,8 +98,7 @@ class SqliteStore(TextStore):
 
     async def close(self) -> None:
         """Finish the calls under way and close the file. A later call opens it again."""
-        if self._thread is not None:
-            await self._run(self._close)
+        await self._run(self._close)
 
     async def _read(self, name: str, keys: Sequence[str]) -> dict[str, bytes]:
         return await self._run(lambda: self._load(name, keys))
@@ -108,8 +107,6 @@ class SqliteStore(TextStore):
         await self._run(lambda: self._save(name, key, text))
 
     async def _run(self, work: Callable[[], T]) -> T:
-        if self._thread is None:
-            self._thread = ThreadPoolExecutor(1, "context-summarize-store")
         try:
             return await asyncio.wrap_future(self._thread.submit(work))
         except (sqlite3.Error, OSError) as error:

@@ -11,13 +11,14 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from context_summarize.errors import StoreUnavailable
-from context_summarize.stores import SqliteStore, StoreStats
+from context_summarize.stores import SqliteStore
 from tests.contracts.factories import record, summary
 from tests.support.recorder import Clock
 
@@ -86,7 +87,7 @@ class TestOpening:
         assert await store.find_records(["d"]) == []
         assert await store.is_empty()
         assert await store.clear() == 0
-        assert await store.stats() == StoreStats(path, 0, 0, None, None)
+        assert astuple(await store.stats()) == (path, 0, 0, None, None)
         assert not path.parent.exists()
         await store.put(summary("a"))
         assert content(path)
@@ -166,7 +167,7 @@ class TestBounds:
             clock.time += 1
         await store.put_record(record("d"))
         size = sum(path.with_name(path.name + end).stat().st_size for end in ("", "-wal"))
-        assert await store.stats() == StoreStats(path, size, 51, start, start + 50)
+        assert astuple(await store.stats()) == (path, size, 51, start, start + 50)
         assert await store.clear() == 51
         assert await store.is_empty()
         assert (await store.stats()).bytes < 50_000
@@ -277,6 +278,7 @@ class TestTrouble:
 
 WRITE = """
 import asyncio, sys
+from dataclasses import astuple
 from pathlib import Path
 from context_summarize.core.nodes import CompactionRecord, Summary
 from context_summarize.stores import SqliteStore
