@@ -16,8 +16,7 @@ from context_summarize.stores import LayeredStore, MemoryStore
 from tests.contracts.factories import record, summary
 from tests.support.recorder import Clock
 
-HANG = 0.02
-"""Timeout in seconds where the store never answers."""
+HANG = 0.02  # timeout in seconds where the store never answers
 
 
 class Shaky:

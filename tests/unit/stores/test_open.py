@@ -14,7 +14,7 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import ConfigError, SummarizingContextManager, mount
-from context_summarize.stores import MemoryStore, SqliteStore, open_file, open_store
+from context_summarize.stores import SqliteStore, open_file, open_store
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.contracts.factories import summary
 from tests.support.gated import answer
@@ -67,10 +67,6 @@ async def session(config: dict[str, Any]) -> int:
 
 
 class TestOpenStore:
-    def test_memory_is_memory(self) -> None:
-        """Only the exact word."""
-        assert type(open_store("memory")) is MemoryStore
-
     @pytest.mark.parametrize("cache", ["sums.db", "sums.sqlite", "memory.sqlite3", "./memory", "{folder}/sums"])
     async def test_a_path_is_a_file(self, cache: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """One with a folder, or with the ending of a database."""
@@ -102,13 +98,6 @@ class TestOpenStore:
         with pytest.raises(ConfigError, match=r"cache: .*redis://.*postgresql://.*%2F") as raised:
             await mount(MockCoordinator(), {"cache": cache})
         assert "wo" not in str(raised.value).partition(" is no address")[0]
-
-    @pytest.mark.parametrize("cache", ["memory", "redis://user:word@host:1/0"])
-    def test_a_file_is_asked_for_where_only_a_file_will_do(self, cache: str) -> None:
-        """By the command line; no password is repeated."""
-        with pytest.raises(ConfigError, match="is no file") as raised:
-            open_file(cache)
-        assert "word@" not in str(raised.value)
 
     def test_without_a_word_it_is_the_file_in_the_amplifier_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """`AMPLIFIER_HOME`, else `.amplifier` in the user's home; empty counts as not set."""

@@ -14,14 +14,13 @@ from context_summarize.errors import StoreUnavailable
 from context_summarize.stores import LayeredStore, MemoryStore, SharedStore, SummaryStore
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.contracts import test_stores as contract
-from tests.contracts.factories import keys, record, summary
+from tests.contracts.factories import record, summary
 from tests.contracts.servers import RecordsOnAServer, SummariesOnAServer
 from tests.support.recorder import Clock
 from tests.support.redis_server import RedisServer, free_port, redis_server
 
 PASSWORD = "hunter2-and-more"
-HANG = 0.3
-"""Timeout in seconds where the server hangs; far more than one that works takes."""
+HANG = 0.3  # timeout in seconds where the server hangs; far more than one that works takes
 
 
 @pytest.fixture
@@ -78,31 +77,6 @@ async def test_entries_are_seen_by_others_and_go_after_ninety_days(server: Redis
     assert [90 * 86_400 - life < 3_600 for life in lives] == [True, True]
     await first.close()
     await second.close()
-
-
-async def test_a_long_history_is_looked_up_in_few_requests(server: RedisServer, store: SharedStore) -> None:
-    """Ten thousand hashes in twenty requests."""
-    assert await store.find_records(keys(10_000)) == []
-    async with Redis.from_url(server.address) as client:
-        commands = await client.info("commandstats")
-    assert commands["cmdstat_mget"]["calls"] == 20
-    assert "cmdstat_get" not in commands
-
-
-@pytest.mark.parametrize("damage", ["no JSON", "{}", '{"value": {"entry": 5}}', '{"value": {"entry": "{}"}}', None])
-async def test_an_entry_that_cannot_be_read_counts_as_missing(
-    server: RedisServer, store: SharedStore, damage: str | None
-) -> None:
-    """The others are read with the same call, and the next put replaces it."""
-    for key in ("a", "b"):
-        await store.put(summary(key))
-    async with Redis.from_url(server.address, decode_responses=True) as client:
-        name = "context_summarize_summary::a"
-        whole = str(await client.get(name))
-        assert await client.set(name, whole.replace("level", "height") if damage is None else damage, xx=True)
-    assert await store.get(["a", "b"]) == {"b": summary("b")}
-    await store.put(summary("a"))
-    assert (await store.get(["a"])).keys() == {"a"}
 
 
 async def test_a_password_with_special_characters_is_understood(tmp_path: Path, no_hang: None) -> None:
