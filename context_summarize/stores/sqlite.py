@@ -57,8 +57,8 @@ class SqliteStore(TextStore):
     """A store in a file, which the first put creates. Entries that nobody has used for 90 days are deleted.
 
     A thread of the store does all work, one call after the other, so that the event loop never waits for the disk.
-    Every method raises `StoreUnavailable` where the file cannot be read or written; the next call opens it again. A
-    file that is damaged, or comes from another program or version, stays as it is.
+    Every method raises `StoreUnavailable` where the file cannot be read or written; the next call tries again. A file
+    that is damaged, or comes from another program or version, stays as it is.
 
     Args:
         path: the file; its folder is made when it does not exist.
@@ -110,7 +110,6 @@ class SqliteStore(TextStore):
         try:
             return await asyncio.wrap_future(self._thread.submit(work))
         except (sqlite3.Error, OSError) as error:
-            self._thread.submit(self._close)  # the next call opens it anew, so that a remedy works at once
             remedy = "check that file, folder and disk can be written, or name another file in `cache`"
             raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
 

@@ -98,6 +98,8 @@ class TestOpenStore:
         with pytest.raises(ConfigError, match=r"cache: .*redis://.*postgresql://.*%2F") as raised:
             await mount(MockCoordinator(), {"cache": cache})
         assert "wo" not in str(raised.value).partition(" is no address")[0]
+        with pytest.raises(ConfigError, match="is no file"):
+            open_file(cache)
 
     def test_without_a_word_it_is_the_file_in_the_amplifier_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """`AMPLIFIER_HOME`, else `.amplifier` in the user's home; empty counts as not set."""

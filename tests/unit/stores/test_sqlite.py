@@ -220,7 +220,7 @@ class TestTrouble:
 
     @pytest.mark.parametrize(
         "damage",
-        ["'{}'", "x'ff00fe'", "''", "5", "NULL", "substr(entry, 1, 40)", "replace(entry, 'level', 'height')", "'[[[['"],
+        ["'{}'", "x'ff00fe'", "''", "5", "NULL", "substr(entry, 1, 40)", "'[[[['", "'{\"x\":1,' || substr(entry, 2)"],
     )
     async def test_a_damaged_entry_counts_as_missing(self, store: SqliteStore, path: Path, damage: str) -> None:
         """Its neighbours are read, and it can be made again."""
