@@ -92,8 +92,8 @@ async def _provider(
         Refused: the options do not go together.
     """
     url, model = server["base_url"], server["model"]
-    if any(server.values()) and not (url and model and provider in (None, NAME)):
-        raise Refused("--base-url and --model go together, and without an installed --provider")
+    if (provider == NAME or any(server.values())) and not (url and model and provider in (None, NAME)):
+        raise Refused(f"{NAME} needs both --base-url and --model, and no other --provider")
     if url and model:
         made = make_provider(url, model, context_window=window, max_output_tokens=max_output, key_env=server["key_env"])
         try:

@@ -67,7 +67,8 @@ def write_page(result: ReplayResult, path: Path, title: str) -> None:
     beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         try:
-            beside.write_text(page, "utf-8", newline="\n")
+            with beside.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(page)
             beside.replace(target)
         finally:
             beside.unlink(missing_ok=True)
@@ -129,9 +130,7 @@ def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
     if left_out:
         section.append(element("p", f"The first {left_out:,} are left out of this page.", class_="quiet"))
     rows = zip(message_numbers(result.rows), result.rows, strict=True)
-    messages = [
-        RenderedRow(number, row["role"], row.get("name"), clean(row_text(row))) for number, row in rows if number
-    ]
+    messages = [RenderedRow(number, row["role"], None, clean(row_text(row))) for number, row in rows if number]
     before: Sequence[JsonRow] = ()
     for number, line in enumerate(result.compactions, 1):
         if number > left_out:
