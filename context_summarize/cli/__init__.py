@@ -1,5 +1,32 @@
-"""The command line: one file for each command."""
+"""The command `context-summarize`, for work outside a session. Each subcommand has its own file."""
 
-from context_summarize.cli.main import main
+from __future__ import annotations
+
+import sys
+
+import click
+
+from context_summarize._version import __version__
+from context_summarize.cli.cache import cache_group
+from context_summarize.cli.inspect import inspect_command
+from context_summarize.cli.prompts import prompts_group
+from context_summarize.cli.replay import replay_command
 
 __all__ = ["main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="context-summarize")
+def main() -> None:
+    """Keeps an agent session within its model's window by summarising its older parts.
+
+    This command shows what the module does, outside a session. In a session, Amplifier loads it as the context module
+    "context-summarize".
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a recorded row may hold characters that the terminal cannot show
+
+
+for command in (cache_group, inspect_command, prompts_group, replay_command):
+    main.add_command(command)

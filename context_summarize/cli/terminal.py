@@ -1,4 +1,4 @@
-"""Output for every command: consoles, tables, JSON, log lines, a progress bar, and errors with their exit status."""
+"""Output for every command: tables, JSON, log lines, a progress bar, and errors with their exit status."""
 
 from __future__ import annotations
 
@@ -6,27 +6,23 @@ import json
 import logging
 import os
 import sys
-import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import click
 from rich import box
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 from rich.table import Table
 from rich.text import Text
 
 from context_summarize.errors import ContextSummarizeError
 
-INTERRUPTED = 130
-WIDTH = 100
+_WIDTH = 100
 """Most terminal columns that a sentence uses."""
-_NAME = 20
-"""Characters of a file name beside a progress bar."""
-_WARNINGS = 5
-"""Log lines that are shown. A provider that is down causes the same line for every summary."""
+_LINE = 400
+"""Characters of a log line that are shown."""
 
 
 class Refused(click.ClickException):
@@ -46,16 +42,6 @@ class _Out(Console):
         raise BrokenPipeError
 
 
-def stdout() -> Console:
-    """Where results go."""
-    return _Out(highlight=False)
-
-
-def stderr() -> Console:
-    """Where everything else goes."""
-    return Console(stderr=True, highlight=False)
-
-
 def plain(text: str) -> str:
     """The text without control characters: recorded text must not control the reader's terminal."""
     return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
@@ -66,6 +52,11 @@ def one_line(text: str) -> str:
     return plain(" ".join(text.split()))
 
 
+def told(text: str, colour: str) -> None:
+    """Say something beside the result, on one line of stderr."""
+    click.secho(one_line(text), fg=colour, err=True)
+
+
 @contextmanager
 def guarded() -> Iterator[None]:
     """Turns our errors into one line and exit status 2, and Ctrl-C into one line and exit status 130."""
@@ -73,17 +64,16 @@ def guarded() -> Iterator[None]:
         yield
     except ContextSummarizeError as error:
         raise Refused(str(error)) from error
-    except (KeyboardInterrupt, click.Abort) as error:
-        asked = isinstance(error, click.Abort)  # a prompt leaves the cursor on its line
-        stderr().print("\nInterrupted." if asked else "Interrupted.")
-        click.get_current_context().exit(INTERRUPTED)
+    except KeyboardInterrupt:
+        told("Interrupted.", "red")
+        click.get_current_context().exit(130)
 
 
 @contextmanager
 def printing() -> Iterator[Console]:
     """Prints a result: a closed pipe (`| head`) is not an error, a full disk is one line."""
     try:
-        yield stdout()
+        yield _Out(highlight=False)
         sys.stdout.flush()
     except OSError as error:
         # Buffered output would fail again when the interpreter closes the stream.
@@ -98,90 +88,60 @@ def print_json(value: Any) -> None:
         sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
 
 
-def notes(texts: Iterable[str]) -> None:
-    """Lines on stderr that say what was mended or chosen for the user."""
-    for text in texts:
-        stderr().print(Text(one_line(f"note: {text}"), style="yellow"), soft_wrap=True)
-
-
 @contextmanager
-def working(verb: str, name: str, total: int) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar and log lines on stderr; no bar if stderr is not a terminal."""
-    err = stderr()
-    shown = f"{verb} {plain(name)[:_NAME]}" if err.width >= 80 else verb
-    columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=12),
-        MofNCompleteColumn(),
-        TextColumn("compactions: {task.fields[made]}"),
-        TimeElapsedColumn(),
-    )
-    with _log_lines(err), Progress(*columns, console=err, disable=not err.is_terminal) as bar:
-        task = bar.add_task(shown, total=total, made=0)
-        yield lambda rows, boundaries: bar.update(task, completed=rows, made=boundaries)
+def working(verb: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar, which is told how much is done, and warnings, on stderr; no bar if that is not a terminal."""
+    err, warnings, root = Console(stderr=True), _Warnings(logging.WARNING), logging.getLogger()
+    root.addHandler(warnings)
+    try:
+        with Progress(console=err, disable=not err.is_terminal) as bar:
+            task = bar.add_task(verb, total=total)
+            yield lambda done: bar.update(task, completed=done)
+    finally:
+        root.removeHandler(warnings)
 
 
-class _LogLines(logging.Handler):
-    """Prints the first few warnings, one line each."""
+class _Warnings(logging.Handler):
+    """Prints warnings, one line each, and one of a kind: a provider that is down causes one for every summary."""
 
-    def __init__(self, console: Console) -> None:
-        super().__init__(logging.WARNING)
-        self._console = console
-        self.seen = 0
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._seen: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.seen += 1
-        if self.seen <= _WARNINGS:
-            line = textwrap.shorten(one_line(record.getMessage()), 400)
-            self._console.print(Text(f"{record.levelname.lower()}: {line}", style="yellow"), soft_wrap=True)
-
-
-@contextmanager
-def _log_lines(err: Console) -> Iterator[None]:
-    handler, root = _LogLines(err), logging.getLogger()
-    root.addHandler(handler)
-    try:
-        yield
-    finally:
-        root.removeHandler(handler)
-        if handler.seen > _WARNINGS:
-            err.print(f"({handler.seen - _WARNINGS} more warnings)", style="yellow")
+        if record.msg not in self._seen:
+            self._seen.add(record.msg)
+            told(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
 
 
 def sentence(out: Console, text: str) -> None:
     """A paragraph."""
-    out.print(Text(text), width=min(out.width, WIDTH))
+    out.print(Text(plain(text)), width=min(out.width, _WIDTH))
 
 
 def heading(out: Console, title: str, about: str) -> None:
     """A title, and one paragraph that describes what follows."""
-    out.print()
-    out.print(Text(title, style="bold"))
-    out.print(Text(about, style="dim"), width=min(out.width, WIDTH))
-    out.print()
+    out.print(Text(f"\n{title}", style="bold"))
+    out.print(Text(f"{about}\n", style="dim"), width=min(out.width, _WIDTH))
 
 
-def table() -> Table:
-    """A table with a line below its header."""
-    return Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+def table(titles: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
+    """A table with a line below its header; columns of numbers stand right."""
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    cells = [[f"{cell:,}" if isinstance(cell, int) else plain(str(cell)) for cell in row] for row in rows]
+    for at, title in enumerate(titles):
+        made.add_column(title, justify="right" if any(row[at][:1].isdigit() for row in cells) else "left")
+    for row in cells:
+        made.add_row(*map(Text, row))
+    return made
 
 
-def facts(lines: Sequence[tuple[str, str, str]]) -> Table:
+def facts(lines: Iterable[tuple[str, str, str]]) -> Table:
     """A table of (what, figure, remark), without a header."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
     grid.add_column(justify="right", style="bold", no_wrap=True)
     grid.add_column(style="dim")
     for line in lines:
-        grid.add_row(*map(Text, line))
-    return grid
-
-
-def legend(meanings: Sequence[tuple[str, str]]) -> Table:
-    """The meaning of each column of a table."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(style="dim", no_wrap=True)
-    grid.add_column(style="dim", max_width=WIDTH - 10)
-    for title, meaning in meanings:
-        grid.add_row(title, meaning)
+        grid.add_row(*(Text(plain(cell)) for cell in line))
     return grid

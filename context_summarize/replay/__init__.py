@@ -1,1 +1,28 @@
-"""Plays, checks and inspects a recording, and writes a report page."""
+"""Recorded sessions: reads, plays, checks and inspects them, and shows a replay as a page."""
+
+from context_summarize.replay.chart import chart
+from context_summarize.replay.inspection import Inspection, inspect_rows
+from context_summarize.replay.page import check_page, render_page, write_page
+from context_summarize.replay.player import replay
+from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, figures
+from context_summarize.replay.rows import row_text
+from context_summarize.replay.session_files import Recording, open_recording, read_session
+
+__all__ = [
+    "Check",
+    "Compaction",
+    "Inspection",
+    "Recording",
+    "ReplayResult",
+    "RequestSize",
+    "chart",
+    "check_page",
+    "figures",
+    "inspect_rows",
+    "open_recording",
+    "read_session",
+    "render_page",
+    "replay",
+    "row_text",
+    "write_page",
+]

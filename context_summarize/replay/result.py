@@ -1,22 +1,37 @@
-"""The result of a replay as plain data: compactions, requests, checks and totals."""
+"""The result of a replay as plain data: requests, compactions, checks and totals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from context_summarize.messages.rows import JsonRow
-from context_summarize.replay.views import Views
-from context_summarize.session.snapshot import Snapshot
+
+_FIGURES = (
+    "provider",
+    "window",
+    "budget",
+    "history_tokens",
+    "largest_view",
+    "stable_share",
+    "provider_calls",
+    "failed_calls",
+    "failed_summaries",
+    "provider_input_tokens",
+    "provider_output_tokens",
+    "seconds",
+)
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionLine:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
     """One compaction, from its events."""
 
     row: int
-    """The assistant row, counted from 1, that answers the compacted request."""
+    """The assistant row, counted from 1 over all rows, that answers the compacted request."""
+    message: int | None
+    """The number of that row, as frames and recall count; None for a row without one."""
     before_tokens: int
     after_tokens: int
     segments: int
@@ -24,26 +39,28 @@ class CompactionLine:
     merged: int
     from_cache: int
     """Summaries that needed no provider call."""
-    digests: int
+    fallbacks: int
     """Fallback summaries shown."""
     wait_ms: int
     reason: str
-    message: int | None = None
-    """The number of that assistant row, as frames and recall count; None for a row without one."""
+    made_rows: tuple[JsonRow, ...] = ()
+    """What the module shows in place of older messages from this request on, in the order of the request."""
+
+    @property
+    def why(self) -> str:
+        """The reason in a word or two."""
+        return {"threshold": "filling", "must_fit": "must fit", "manual": "asked"}.get(self.reason, self.reason)
 
 
 @dataclass(frozen=True, slots=True)
-class RequestLine:
+class RequestSize:
     """One request, as an agent would have sent it."""
 
     row: int
     """The assistant row, counted from 1, that answers it."""
     tokens: int
-    rows: int
-    message: int | None = None
-    """The number of that assistant row, as frames and recall count; None for a row without one."""
-    repeated_tokens: int = 0
-    """Of its tokens those at the start that repeat the previous request, and that a prompt cache may hold."""
+    history_tokens: int
+    """Tokens of all messages up to this request."""
 
 
 @dataclass(slots=True)
@@ -53,7 +70,7 @@ class Check:
     name: str
     unit: str
     """What `checked` and `broken` count."""
-    meaning: str = ""
+    meaning: str
     """The promise as a sentence."""
     checked: int = 0
     broken: int = 0
@@ -75,78 +92,48 @@ class Check:
 
 @dataclass(slots=True)
 class ReplayResult:
-    """The result of a replay. Plain data, independent of the manager and of how it is printed."""
+    """A replay. It is independent of the manager and of how it is printed."""
 
     provider: str
+    """The name of the provider that wrote the summaries."""
     budget: int
     """Tokens that one request may hold."""
-    source: str = ""
-    """Name of the recording, such as a file name."""
-    notes: tuple[str, ...] = ()
-    """What was chosen for the user because an option could not be met: a sentence each."""
-    settings: dict[str, Any] = field(default_factory=dict)
-    """Settings that differ from the defaults. A value that may be an address or a path is hidden."""
-    redact: bool | tuple[str, ...] = True
-    """The setting of that name: what a report removes from its texts."""
-    threshold_tokens: int | None = None
-    """Request size at which a compaction runs; None if it runs only when a request does not fit."""
-    target_tokens: int = 0
-    """Request size that a compaction aims at."""
     window: int | None = None
     """Tokens of the context window that gives the budget; None if the budget is set directly."""
-    kept_free: int = 0
-    """Tokens of the window that the answer and the safety margin ask for; 0 if the budget is set directly."""
-    messages: int = 0
+    threshold: int | None = None
+    """Tokens of a request at which a compaction runs; None if it runs only when a request does not fit."""
+    redact: bool | tuple[str, ...] = True
+    """The setting of that name: what a page removes from its texts."""
+    rows: list[JsonRow] = field(default_factory=list)
+    """What was fed."""
     history_tokens: int = 0
-    requests: int = 0
-    largest_view: int = 0
-    """Tokens of the largest view."""
+    requests: list[RequestSize] = field(default_factory=list)
+    compactions: list[Compaction] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    last_view: list[JsonRow] = field(default_factory=list)
     stable_rows: int = 0
-    """Sum over all views: rows that the start of the next view repeats unchanged."""
+    """Sum over all requests: rows at the start that repeat the previous request."""
     compared_rows: int = 0
-    """Sum over all views except the last: rows."""
+    """Sum over all requests except the last: rows."""
     provider_calls: int = 0
     failed_calls: int = 0
-    failed_summaries: int = 0
-    """Summaries that failed after all attempts; fallback summaries replaced them."""
     made_summaries: int = 0
     """Summaries that the provider wrote."""
-    unused_summaries: int = 0
-    """Those of them that no request has shown, alone or merged: they were made ahead of a compaction."""
-    unused_input_tokens: int = 0
-    unused_output_tokens: int = 0
-    """Tokens of the calls for unused summaries, as the provider reported them."""
-    coverage: float | None = None
-    """Share of the exact values of their sources that the summaries shown at the end hold, 0…1, on average; None if
-    there are none. The sources of a merged summary are summaries: `kept_at_end` counts the messages behind them."""
+    failed_summaries: int = 0
+    """Summaries that failed after all attempts; fallback summaries replaced them."""
     provider_input_tokens: int = 0
     provider_output_tokens: int = 0
     seconds: float = 0.0
-    boundaries: list[CompactionLine] = field(default_factory=list)
-    checks: list[Check] = field(default_factory=list)
-    request_lines: list[RequestLine] = field(default_factory=list)
-    last_view: list[JsonRow] = field(default_factory=list)
-    last_sizes: list[int] = field(default_factory=list)
-    """Tokens of each row of `last_view`."""
-    rows: list[JsonRow] = field(default_factory=list)
-    """What was fed."""
-    row_tokens: list[int] = field(default_factory=list)
-    """Tokens of each row of `rows`."""
-    views: Views = field(default_factory=Views)
-    """All views with their rows; in each request the one that was sent."""
-    snapshot: Snapshot | None = None
-    """What the manager holds at the end; None before the end."""
+
+    @property
+    def largest_view(self) -> int:
+        """Tokens of the largest request."""
+        return max((request.tokens for request in self.requests), default=0)
 
     @property
     def stable_share(self) -> float:
         """Share of rows that a provider's prompt cache holds from the previous request, 0…1."""
         return self.stable_rows / self.compared_rows if self.compared_rows else 1.0
-
-    @property
-    def mean_view(self) -> float:
-        """Tokens of a request on average; 0 without requests."""
-        sizes = [line.tokens for line in self.request_lines]
-        return sum(sizes) / len(sizes) if sizes else 0.0
 
     @property
     def no_summary_made(self) -> bool:
@@ -157,3 +144,42 @@ class ReplayResult:
     def failed(self) -> Check | None:
         """The first check that failed."""
         return next((check for check in self.checks if not check.ok), None)
+
+    @property
+    def problem(self) -> str | None:
+        """What went wrong, as a reader of the figures should know first; None if nothing did."""
+        if self.failed is not None:
+            return f"FAILED: {self.failed.name}: {self.failed.first}"
+        if self.no_summary_made:
+            return (
+                f"NO SUMMARIES: {self.provider} was called {self.provider_calls:,} times and wrote none. All summaries "
+                "are fallback summaries, written by code. The warnings above say why."
+            )
+        return None
+
+    def as_data(self) -> dict[str, Any]:
+        """What `--json` prints: every figure, compaction and check, but no row."""
+        data = {name: getattr(self, name) for name in _FIGURES}
+        data |= {"messages": len(self.rows), "requests": len(self.requests), "ok": self.failed is None}
+        made = [asdict(line) for line in self.compactions]
+        data["compactions"] = [{key: value for key, value in line.items() if key != "made_rows"} for line in made]
+        data["checks"] = [{**asdict(check), "ok": check.ok} for check in self.checks]
+        return data
+
+
+def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
+    """What a replay took, as (what, figure, remark)."""
+    largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
+    calls = f"for summaries, {result.failed_calls:,} failed"
+    if result.failed_summaries:
+        every = "every summary failed" if result.no_summary_made else f"{result.failed_summaries:,} summaries failed"
+        calls += f"; {every}, fallback summaries replace them"
+    return [
+        ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),
+        ("Requests", f"{len(result.requests):,}", f"in {result.seconds:.1f} s"),
+        ("Largest request", f"{result.largest_view:,}", largest),
+        ("Rows sent unchanged", f"{result.stable_share:.1%}", "since the previous request, good for a prompt cache"),
+        ("Provider calls", f"{result.provider_calls:,}", calls),
+        ("Provider tokens in", f"{result.provider_input_tokens:,}", "read to summarise"),
+        ("Provider tokens out", f"{result.provider_output_tokens:,}", "written as summaries"),
+    ]

@@ -1,36 +1,13 @@
-"""Lists the prompt sets of the package, checks a set, and copies a set."""
+"""Checks a prompt set, and copies one."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from context_summarize.errors import TemplateError
-from context_summarize.summaries.prompts import available_sets, find_problems, find_set, load_prompts
-
-_ABOUT: Mapping[str, str] = {
-    "brief": "Few headings, few words: short instructions for any model.",
-    "coding": "Programming sessions: branch, files, commands, tests, errors.",
-    "conversation": "Conversations with people: who they are, wishes, promises, open questions.",
-    "default": "Any agent with tools: goal, rules, decisions, artifacts, errors, state.",
-    "small": "Models of a few billion parameters or less: three headings, the shortest instructions.",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class SetInfo:
-    """A prompt set that comes with the package."""
-
-    name: str
-    folder: Path
-    about: str
-    """One sentence; empty for a set that this version does not know."""
-    version: str
-    """From the header of `segment.md`; empty if it gives none."""
-    words: int
-    """Words of the instruction in a request for a summary: the text of `segment.md`."""
+from context_summarize.summaries.prompts import find_problems, find_set, load_prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +18,6 @@ class Problem:
     """`segment.md`, `merge.md` or `frame.md`; empty for a problem of the folder itself."""
     text: str
     """Problem and remedy, with the full path."""
-
-
-def list_sets(*, root: Path | None = None) -> tuple[SetInfo, ...]:
-    """The sets that come with the package, sorted by name; `root` as in `load_prompts`.
-
-    Raises:
-        TemplateError: one of them is damaged.
-    """
-    found = []
-    for name in available_sets(root=root):
-        segment = load_prompts(name, root=root).segment
-        info = SetInfo(name, segment.path.parent, _ABOUT.get(name, ""), segment.version, len(segment.body.split()))
-        found.append(info)
-    return tuple(found)
 
 
 def check_set(name_or_folder: str, *, root: Path | None = None) -> list[Problem]:

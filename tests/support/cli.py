@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from context_summarize.cli.main import main
+from context_summarize.cli import main
 from context_summarize.testing import tool_session
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "airline-desk.jsonl"

@@ -1,290 +1,393 @@
-"""`replay` for machines, as a page, with other prompts, with a server, and on narrow terminals."""
+"""`replay` at the command line: what it prints, for machines and readers, which provider it asks, and how it ends."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
+import re
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
+import respx
+from click.testing import CliRunner, Result
 
-from context_summarize.testing import user
-from tests.support import chat_server
-from tests.support.cli import NARROW, call, plain_terminal, recorded, refusal, store  # noqa: F401
+from context_summarize.cli import main
+from context_summarize.testing import assistant, tool_session, user
+from tests.support.cli import EXAMPLE, NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
 from tests.support.paths import ROOT
 
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
     *("stable_share", "provider_calls", "failed_calls", "failed_summaries", "provider_input_tokens"),
-    "unused_summaries",
-    "provider_output_tokens",
-    *("seconds", "ok", "boundaries", "checks"),
+    *("provider_output_tokens", "seconds", "ok", "compactions", "checks"),
 }
+PROVIDER = """
+from context_summarize.testing import ScriptedProvider
+
+async def mount(coordinator, config):
+    await coordinator.mount("providers", ScriptedProvider(context_window=7_000, max_output_tokens=500), name="fake")
+"""
+SERVER = ["--base-url", "http://127.0.0.1:9/v1", "--model", "local-1", "--config", "retry_attempts=1"]
+"""Nobody listens at port 9: a request that is not mocked fails and goes nowhere."""
 
 
 @pytest.fixture
-def session(tmp_path):
+def session(tmp_path: Path) -> Path:
+    """A recording that needs compactions in a window of 6,000 tokens."""
     return recorded(tmp_path)
 
 
-# --- for machines ---------------------------------------------------------------------------------------------------
+def run(*arguments: object) -> Result:
+    """`replay` with these arguments."""
+    return call("replay", *arguments)
 
 
-def test_json_is_one_object_with_the_keys_that_the_help_names(session):
+def line(told: Result, label: str) -> str:
+    """The line of a figure or a check, with single blanks."""
+    [found] = [" ".join(text.split()) for text in told.stdout.splitlines() if text.startswith(f"{label}  ")]
+    return found.removeprefix(label).strip()
+
+
+# --- what it prints ---------------------------------------------------------------------------------------------------
+
+
+def test_the_example_passes_all_checks_with_many_compactions() -> None:
+    """As `make demo` shows it: within 80 columns, with nothing beside the result."""
+    told = run(EXAMPLE)
+
+    assert (told.exit_code, told.stderr) == (0, "")
+    lines = told.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    row = r" *[\d,]+ +([\d,]+) → ([\d,]+) +\d+ +\d+ +\d+ +\d+ +[\d,]+ ms +(filling|must fit) *"
+    assert len([text for text in lines if re.fullmatch(row, text)]) >= 5
+    assert len(re.findall(r"^\S.*  ok  ", told.stdout, re.MULTILINE)) == 5
+    assert line(told, "Messages").startswith("1,335 120,073 tokens")
+    assert line(told, "Pairs intact") == "ok 642 views each call is followed by its results"
+    assert "a window of 40,000 tokens, 35,000 of them for a request" in " ".join(told.stdout.split())
+    assert "Provider: offline. It is not a model" in told.stdout
+
+
+def test_a_session_without_a_compaction_or_a_request_says_so(tmp_path: Path) -> None:
+    """The window that would show some is left to the reader."""
+    fits = run(store(tmp_path / "short.jsonl", tool_session(2)))
+    silent = run(store(tmp_path / "a.jsonl", [user("x")]), "--show-view")
+
+    assert (fits.exit_code, silent.exit_code) == (0, 0)
+    assert "None. The largest of 4 requests holds " in fits.stdout
+    assert "None. The largest of 0 requests holds 0 tokens." in silent.stdout
+    assert "Last request" not in silent.stdout
+
+
+def test_the_last_view_is_printed_whole(session: Path) -> None:
+    """Every row as the model reads it, however long it is."""
+    told = run(session, *NARROW, "--show-view")
+    rows = json.loads(run(session, *NARROW, "--show-view", "--json").stdout)["last_view"]
+
+    assert len(re.findall(r"^── \d+ (system|user|assistant|tool) ──$", told.stdout, re.MULTILINE)) == len(rows)
+    texts = [row["content"] for row in rows if isinstance(row["content"], str)]
+    assert max(map(len, texts)) > 500
+    assert all(text in told.stdout for text in texts)
+    assert 'call lookup({"order": "ORD00039"})' in told.stdout
+
+
+def test_json_is_one_object_with_the_keys_that_the_help_names(session: Path) -> None:
     """Nothing but the object stands on stdout, and a key that is printed is documented."""
-    told = call("replay", session, *NARROW, "--json")
+    told = run(session, *NARROW, "--json")
 
     assert (told.exit_code, told.stderr) == (0, "")
     data = json.loads(told.stdout)
     assert data.keys() == KEYS
     assert (data["file"], data["messages"], data["window"], data["budget"]) == ("session.jsonl", 160, 6_000, 4_000)
-    assert data["ok"] is True
-    assert len(data["boundaries"]) >= 3
-    assert data["boundaries"][0]["before_tokens"] > data["boundaries"][0]["after_tokens"] > 0
+    assert data["compactions"][0]["before_tokens"] > data["compactions"][0]["after_tokens"] > 0
     assert {check["name"] for check in data["checks"] if check["ok"]} >= {"Pairs intact", "Within budget"}
-    documented = " ".join(call("replay", "--help").stdout.split())
-    assert [key for key in KEYS if f"{key}," not in documented and f"{key} " not in documented] == []
+    documented = set(re.findall(r"\w+", run("--help").stdout))
+    assert documented >= KEYS
 
 
-def test_json_holds_the_last_view_when_it_is_asked_for(session):
-    """The rows are those that an agent would have sent."""
-    data = json.loads(call("replay", session, *NARROW, "--json", "--show-view").stdout)
+def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path: Path) -> None:
+    """In text it is left out; in JSON it is escaped, and the same again when it is read."""
+    text = "[bold]x[/] \x1b]0;title\x07 \x7f \x9b31m é \ud800"
+    path = store(tmp_path / "a\x1b[31m.jsonl", [user(text), assistant("y")])
 
-    assert any(row.get("metadata", {}).get("source") == "context-summarize" for row in data["last_view"])
-
-
-def test_json_of_a_failed_check_says_so_and_ends_with_1(tmp_path):
-    """The object is whole, and stderr holds the line that a reader would have seen."""
-    rows = [{"role": "system", "content": "rule " * 900}, user("a"), {"role": "assistant", "content": "b"}]
-
-    told = call("replay", store(tmp_path / "a.jsonl", rows), "--window", 1_000, "--max-output", 100, "--json")
-
-    assert told.exit_code == 1
-    assert json.loads(told.stdout)["ok"] is False
-    assert [line.split(":")[0] for line in told.stderr.splitlines()][-1] == "FAILED"
-
-
-def test_json_is_ascii_and_does_not_steer_a_terminal(tmp_path):
-    """Recorded text is escaped, and is the same again when it is read."""
-    text = "\x1b]0;title\x07 \x7f \x9b31m é \ud800"
-
-    told = call("replay", store(tmp_path / "a.jsonl", [user(text), user("x"), {"role": "assistant", "content": "y"}]))
-    shown = call("replay", tmp_path / "a.jsonl", "--json", "--show-view").stdout
+    told, data = run(path, "--show-view"), run(path, "--show-view", "--json").stdout
 
     assert told.exit_code == 0, told.output
-    assert all(char == "\n" or " " <= char <= "~" for char in shown)
-    assert json.loads(shown)["last_view"][0]["content"] == text
+    assert "[bold]x[/]" in told.stdout
+    assert all(char.isprintable() or char == "\n" for char in told.output)
+    assert all(char == "\n" or " " <= char <= "~" for char in data)
+    assert json.loads(data)["last_view"][0]["content"] == text
 
 
-# --- a page ---------------------------------------------------------------------------------------------------------
-
-
-def test_html_is_written_beside_what_is_printed(session, tmp_path):
-    """The page goes to the file that is named, and the text to stdout as ever."""
-    page = tmp_path / "report.html"
-
-    told = call("replay", session, *NARROW, "--html", page)
+def test_a_terminal_that_knows_ascii_only_is_no_reason_to_fail(session: Path) -> None:
+    """What it cannot show becomes a question mark."""
+    told = CliRunner(charset="ascii").invoke(main, ["replay", str(session), *NARROW, "--show-view"])
 
     assert told.exit_code == 0, told.output
-    assert "Checks" in told.stdout
-    assert page.read_text("utf-8").lower().startswith("<!doctype html>")
-    assert "session.jsonl" in page.read_text("utf-8")
+    assert "?? 1 " in told.stdout
 
 
-def test_html_into_a_folder_that_is_not_there_is_refused_before_the_replay(tmp_path):
-    """A run of minutes must not end with a wrong path: the recording is not even read."""
-    line = refusal("replay", tmp_path / "none.jsonl", "--html", tmp_path / "no" / "report.html")
+def test_a_progress_bar_appears_on_a_terminal_only(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It stands on stderr, beside the result."""
+    assert run(session, *NARROW).stderr == ""
+    monkeypatch.setenv("FORCE_COLOR", "1")
 
-    assert "report.html cannot be written: there is no folder" in line
-
-
-def test_html_in_the_place_of_a_folder_is_refused_before_the_replay(tmp_path):
-    """The recording is not even read."""
-    line = refusal("replay", tmp_path / "none.jsonl", "--html", tmp_path)
-
-    assert "cannot be written: it is a folder; name a file in it" in line
+    assert "Replaying" in run(session, *NARROW).stderr
 
 
-def test_html_that_cannot_be_written_is_one_line(session, tmp_path):
-    """Here by a name that is too long for the disk."""
-    assert "cannot be written: File name too long" in refusal("replay", session, "--html", tmp_path / ("x" * 300))
+def test_a_file_that_is_still_being_written_is_read_to_its_last_whole_line(session: Path) -> None:
+    """The line that is left out is counted and named."""
+    rows = session.read_text("utf-8").splitlines(keepends=True)
+    session.write_text("".join(rows[:20]) + rows[20][:15], "utf-8")
+
+    told = run(session, *NARROW, "--json")
+
+    assert (told.exit_code, json.loads(told.stdout)["messages"]) == (0, 20)
+    assert told.stderr.startswith(f"note: {session}, line 21 is cut off, ")
+    assert told.stderr.endswith("1 line is left out\n")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is there on Linux alone")
-def test_html_for_which_there_is_no_space_is_one_line(session):
-    """That shows only when the page is written."""
-    assert "cannot be written: No space left" in refusal("replay", session, "--html", "/dev/full")
+def test_a_session_may_come_from_amplifiers_folder_and_through_a_pipe(session: Path) -> None:
+    """By the beginning of its id; what is counted is the same."""
+    folder = Path(os.environ["AMPLIFIER_HOME"]) / "projects" / "work" / "sessions" / "0123-abc"
+    folder.mkdir(parents=True)
+    (folder / "transcript.jsonl").write_bytes(session.read_bytes())
+
+    stored = run("0123", *NARROW, "--json")
+    piped = CliRunner().invoke(main, ["replay", "-", *NARROW, "--json"], input=session.read_bytes())
+
+    named = {json.loads(told.stdout)["file"]: json.loads(told.stdout)["messages"] for told in (stored, piped)}
+    assert named == {"0123-abc": 160, "standard input": 160}
 
 
-# --- prompts --------------------------------------------------------------------------------------------------------
+def test_a_page_is_written_beside_what_is_printed(session: Path, tmp_path: Path) -> None:
+    """The page names the recording."""
+    told = run(session, *NARROW, "--html", tmp_path / "report.html")
+
+    assert (told.exit_code, "Checks" in told.stdout) == (0, True)
+    page = (tmp_path / "report.html").read_text("utf-8")
+    assert page.startswith("<!doctype html>")
+    assert "<h1>session.jsonl</h1>" in page
 
 
-def test_prompts_names_a_set_as_the_setting_does(session, tmp_path):
-    """The frame of a copied and changed set is what the view shows."""
+# --- settings and options ---------------------------------------------------------------------------------------------
+
+
+def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
+    """One a time, as often as they are needed."""
+    pairs = ["compaction_strategy=truncate", "max_tokens=3000", "prefetch_threshold=none", 'redact=["a=b"]']
+
+    told = run(session, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
+
+    assert told.exit_code == 0, told.output
+    assert line(told, "Provider calls").startswith("0 ")
+    assert "3,000 of them for a request" in told.stdout
+
+
+def test_a_prompt_set_of_ones_own_frames_what_the_view_shows(session: Path, tmp_path: Path) -> None:
+    """It is a setting as any other."""
     assert call("prompts", "copy", "brief", tmp_path / "mine").exit_code == 0
     frame = tmp_path / "mine" / "frame.md"
     frame.write_text(frame.read_text("utf-8").replace("[", "[A frame of my own. ", 1), "utf-8")
 
-    by_option = call("replay", session, *NARROW, "--show-view", "--prompts", tmp_path / "mine")
-    by_setting = call("replay", session, *NARROW, "--show-view", "--config", f"prompts={tmp_path / 'mine'}")
+    told = run(session, *NARROW, "--show-view", "--config", f"prompts={tmp_path / 'mine'}")
 
-    assert by_option.exit_code == by_setting.exit_code == 0, by_option.output
-    assert "A frame of my own" in " ".join(by_option.stdout.split())
-    assert "A frame of my own" in " ".join(by_setting.stdout.split())
-
-
-@pytest.mark.parametrize("command", ["replay", "inspect"])
-def test_a_set_that_is_not_there_or_named_twice_is_one_line(session, command):
-    """The line names the sets there are, or both options."""
-    assert "available: brief, coding, conversation, default" in refusal(command, session, "--prompts", "nix")
-    twice = refusal(command, session, "--prompts", "brief", "--config", "prompts=coding")
-    assert twice == "Error: --prompts and --config prompts=… both name the prompt set; give only one of them"
-
-
-# --- a server -------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def local_server() -> Iterator[str]:
-    """The base URL of a server in a process of its own."""
-    command = [sys.executable, str(Path(chat_server.__file__))]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
-        assert process.stdout is not None
-        yield f"http://127.0.0.1:{int(process.stdout.readline())}/v1"
-        process.kill()
-
-
-def server_options(base_url: str, *more: object) -> list:
-    options = ["--provider", "openai-compatible", "--base-url", base_url, "--model", chat_server.MODEL]
-    return [*options, "--config", "max_concurrency=1", *more]
-
-
-def test_a_real_server_writes_the_summaries_and_names_its_window(session, local_server):
-    """Window and usage come over a real connection, and its text stands in the last view."""
-    waited_for = ("--config", "prefetch_threshold=none", "--config", "elide_tool_results=none")
-    more = ("--json", "--show-view", "--max-output", 2_000, *waited_for)
-    told = call("replay", session, *server_options(local_server, *more))
-
-    assert told.exit_code == 0, told.output
-    data = json.loads(told.stdout)
-    assert (data["provider"], data["window"]) == (f"openai-compatible ({chat_server.MODEL})", chat_server.WINDOW)
-    answered = data["provider_calls"] - data["failed_calls"]
-    assert answered > 0
-    assert data["provider_input_tokens"] == 900 * answered
-    assert any(chat_server.SUMMARY in str(row["content"]) for row in data["last_view"])
-
-
-def test_a_window_that_is_given_goes_before_the_servers(session, local_server):
-    """`--window` and `--max-output` are taken as they are."""
-    told = call("replay", session, *server_options(local_server, "--json", *NARROW))
-
-    assert (json.loads(told.stdout)["window"], json.loads(told.stdout)["budget"]) == (6_000, 4_000)
-
-
-def test_a_server_that_is_not_there_costs_summaries_and_no_check(session):
-    """Nothing listens at port 9: warnings of one line each, fallback summaries, and every check passes."""
-    patience = ("--config", "retry_attempts=1")
-
-    told = call("replay", session, *server_options("http://127.0.0.1:9/v1", "--json", *NARROW, *patience))
-
-    assert told.exit_code == 3, told.output
-    data = json.loads(told.stdout)
-    assert data["failed_calls"] == data["provider_calls"] > 0
-    assert sum(line["digests"] for line in data["boundaries"]) > 0
-    assert "no connection to http://127.0.0.1:9/v1" in told.stderr
-    *before, last = told.stderr.splitlines()
-    assert all(line.startswith(("warning: ", "error: ", "(")) for line in before)
-    assert last.startswith("NO SUMMARIES: ")
+    assert "[A frame of my own. " in told.stdout
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--provider", "openai-compatible"], "needs --base-url and --model, such as"),
-        (["--provider", "openai-compatible", "--model", "m"], "openai-compatible needs --base-url, such as"),
-        (["--model", "m"], "Error: --model needs --provider openai-compatible"),
-        (["--key-env", "X", "--provider", "provider-x"], "Error: --key-env needs --provider openai-compatible"),
-        (server_options("ftp://x/v1"), "base_url must be an http or https address"),
-        (server_options("http://x/v1", "--key-env", "NO_SUCH_KEY"), "variable NO_SUCH_KEY is not set"),
+        (["--config", "keep_recnt=3"], "unknown setting 'keep_recnt'; did you mean 'keep_recent'?"),
+        (["--config", "keep_recent=-1"], "keep_recent must be a whole number of 0 or more, got -1"),
+        (["--config", "keep_recent=" + "[" * 50_000], "got '[["),
+        (["--config", "keep_recent"], "--config 'keep_recent' has no value; expected KEY=VALUE"),
+        (["--config", "fan_in=4", "--config", "fan_in=5"], "--config gives fan_in twice; keep one of them"),
+        (["--config", "prompts=no-such-set"], "available: brief, coding"),
+        (["--window", "1e99999999"], "'1e99999999' is not a valid integer range"),
+        (["--window", "9" * 5_000], "is not a valid integer range"),
+        (["--window", "0"], "0 is not in the range"),
+        (["--max-output", "9" * 30], "is not in the range"),
+        (["--html", "--json"], "a name is missing before '--json'; a file of that name is ./--json"),
+        (["--html", ""], "a name is missing"),
+        (["--html", "no/report.html"], "no/report.html cannot be written: there is no folder"),
+        (["--provider", "provider-nix"], "no provider module 'provider-nix'"),
+        (["--model", "m"], "needs both --base-url and --model"),
+        (["--provider", "openai-compatible"], "needs both --base-url and --model"),
+        ([*SERVER, "--provider", "provider-x"], "and no other --provider"),
+        (["--base-url", "ftp://x/v1", "--model", "m"], "base_url must be an http or https address"),
+        (["--base-url", "http://[::1", "--model", "m"], "base_url must be an http or https address"),
+        ([*SERVER, "--key-env", "NO_SUCH_KEY"], "variable NO_SUCH_KEY is not set"),
     ],
 )
-def test_options_of_a_server_that_do_not_fit_are_one_line(session, options, says):
-    """Each line says which option is missing, or what is wrong with the one that was given."""
-    assert says in refusal("replay", session, *options)
+def test_options_that_cannot_be_used_are_told_with_a_remedy(
+    session: Path, monkeypatch: pytest.MonkeyPatch, options: list[str], says: str
+) -> None:
+    """Exit status 2, nothing on stdout, no traceback, and no file of an option's name."""
+    monkeypatch.chdir(session.parent)
+
+    told = run(session, *options)
+
+    assert (told.exit_code, told.stdout) == (2, "")
+    assert isinstance(told.exception, SystemExit)
+    assert says in " ".join(told.stderr.split())
+    assert [path.name for path in session.parent.iterdir()] == ["session.jsonl"]
 
 
-def test_without_httpx_the_line_names_a_command_that_works_anywhere(session, monkeypatch):
-    """From a checkout too: the package itself need not be on an index. It asks for what the extra asks for."""
-    monkeypatch.setitem(sys.modules, "httpx", None)
-
-    line = refusal("replay", session, *server_options("http://127.0.0.1:9/v1"))
-
-    assert 'python -m pip install "httpx>=0.27"' in line
-    assert ".venv/bin/python -m pip install '.[openai-compatible]'" in line
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
-    assert extras["openai-compatible"] == ["httpx>=0.27"]
+def test_a_missing_file_and_a_page_that_would_replace_a_session_are_one_line_each(session: Path) -> None:
+    """Also a name of two lines; a page is refused before the work."""
+    assert "none.jsonl cannot be read: No such file" in refusal("replay", session.parent / "none.jsonl")
+    assert "two lines cannot be read" in refusal("replay", session.parent / "two\nlines")
+    before = session.read_bytes()
+    assert "is not replaced: it is no HTML page" in refusal("replay", session, "--html", session)
+    assert session.read_bytes() == before
 
 
-# --- terminals ------------------------------------------------------------------------------------------------------
+# --- providers --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("columns", [60, 70, 80, 120])
-def test_the_table_of_compactions_is_whole_at_any_width(session, monkeypatch, columns):
-    """A narrow terminal shows fewer columns rather than cut figures, and no line is wider than it is."""
-    monkeypatch.setenv("COLUMNS", str(columns))
+@respx.mock(assert_all_called=False)
+def test_a_server_writes_the_summaries(session: Path, respx_mock: respx.MockRouter) -> None:
+    """Its text stands in the last view, and its usage among the figures."""
+    said = "Goal: the user asked for several orders. State: every one of them was found and shipped."
+    choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 900, "completion_tokens": 40, "total_tokens": 940}
+    posts = respx_mock.post("http://127.0.0.1:9/v1/chat/completions")
+    posts.respond(json={"model": "local-1", "choices": [choice], "usage": usage})
 
-    lines = call("replay", session, *NARROW).stdout.splitlines()
+    told = run(session, *SERVER, *NARROW, "--json", "--show-view")
 
-    assert max(map(len, lines)) <= columns
-    [header] = [line for line in lines if "Before → after" in line and "Why" in line]
-    assert "…" not in "".join(lines)
-    assert ("Cached" in header) == (columns > 70)
+    assert told.exit_code == 0, told.output
+    data = json.loads(told.stdout)
+    assert (data["provider"], data["window"]) == ("openai-compatible (local-1)", 6_000)
+    assert data["provider_calls"] == len(posts.calls) > 0
+    assert data["provider_input_tokens"] == 900 * len(posts.calls)
+    assert any(said in str(row["content"]) for row in data["last_view"])
 
 
-def start(command: list) -> subprocess.Popen:
-    """The command in a process of its own, as a shell starts it."""
-    code = "from context_summarize.cli import main; main()"
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+@respx.mock(assert_all_called=False)
+def test_a_server_that_is_down_costs_summaries_and_no_check(session: Path, respx_mock: respx.MockRouter) -> None:
+    """Each kind of warning is one line, and the last one says what it means; exit status 3."""
+    respx_mock.post("http://127.0.0.1:9/v1/chat/completions").mock(side_effect=httpx.ConnectError("refused"))
+
+    told = run(session, *SERVER, *NARROW, "--json")
+
+    assert told.exit_code == 3, told.output
+    data = json.loads(told.stdout)
+    assert (data["ok"], data["failed_calls"]) == (True, data["provider_calls"])
+    assert sum(one["fallbacks"] for one in data["compactions"]) > 0
+    *before, last = told.stderr.splitlines()
+    assert 1 <= len(before) <= 6
+    assert all(text.startswith(("warning: ", "error: ")) for text in before)
+    assert last.startswith("NO SUMMARIES: openai-compatible (local-1) was called ")
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ([], "a window of 7,000 tokens, 5,500 of them for a request"),
+        (["--window", 6_000, "--max-output", 1_500], "requests of at most 3,500 tokens"),
+    ],
+)
+def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_given(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object], says: str
+) -> None:
+    """It is named by its entry point."""
+    told = run(session, "--provider", install(tmp_path, monkeypatch, "windowed", PROVIDER), *options)
+
+    assert told.exit_code == 0, told.output
+    assert says in " ".join(told.stdout.split())
+    assert "Provider: fake." in told.stdout
+    assert not line(told, "Provider calls").startswith("0 ")
+
+
+# --- how it ends ------------------------------------------------------------------------------------------------------
+
+
+def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
+    """In the table, and once more as the last line of stderr."""
+    path = store(tmp_path / "a.jsonl", [{"role": "system", "content": "rule " * 900}, user("a"), assistant("b")])
+
+    told = run(path, "--window", 1_000, "--max-output", 100)
+
+    assert told.exit_code == 1
+    assert line(told, "Within budget") == "FAILED 1 of 1 view no request is too large"
+    assert line(told, "Pairs intact").startswith("ok ")
+    last = told.stderr.splitlines()[-1]
+    assert re.fullmatch(
+        r"FAILED: Within budget: the request before message 2 holds [\d,]+ tokens, the budget is 500", last
+    )
+
+
+def test_the_log_is_left_as_it_was(session: Path) -> None:
+    """A program that calls the command keeps its own handlers."""
+    before = list(logging.getLogger().handlers)
+    run(session)
+
+    assert logging.getLogger().handlers == before
+
+
+def start(*command: object) -> subprocess.Popen[bytes]:
+    """A command in a process of its own, as a shell starts it."""
+    # A test runner may have been started with SIGINT ignored, which children inherit.
+    code = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    code += "from context_summarize.cli import main; main()"
     return subprocess.Popen(
         [sys.executable, "-c", code, *map(str, command)],
-        env=env,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
 
 
-@pytest.mark.parametrize("command", ["replay", "inspect"])
-@pytest.mark.parametrize("form", [[], ["--json"]])
-def test_a_reader_who_stops_listening_is_no_error(session, command, form):
+def test_ctrl_c_while_a_provider_is_asked_ends_with_130_and_one_line(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The provider sends the signal itself when it is asked, and hangs."""
+    source = """
+import asyncio, os, signal
+from context_summarize.testing import ScriptedProvider
+
+class Hanging(ScriptedProvider):
+    async def complete(self, request, **kwargs):
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.Event().wait()
+
+async def mount(coordinator, config):
+    await coordinator.mount("providers", Hanging(context_window=6_000, max_output_tokens=500), name="hanging")
+"""
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with start("replay", session, "--provider", install(tmp_path, monkeypatch, "hanging", source)) as process:
+        out, err = process.communicate(timeout=60)
+
+    assert (process.returncode, out, err) == (130, b"", b"Interrupted.\n")
+
+
+def test_a_reader_who_stops_listening_is_no_error(session: Path) -> None:
     """`| head` closes the pipe: no traceback, and exit status 0."""
-    with start([command, session, *NARROW, *form]) as process:
+    with start("replay", session, *NARROW) as process:
         assert process.stdout is not None
-        assert process.stderr is not None
         process.stdout.close()
-        told = process.stderr.read()
-        status = process.wait(60)
+        assert process.stderr is not None
+        told, status = process.stderr.read(), process.wait(60)
 
     assert (status, told) == (0, b"")
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is there on Linux alone")
-@pytest.mark.parametrize("form", [[], ["--json"]])
-def test_a_disk_that_is_full_is_one_line(session, form):
+def test_a_disk_that_is_full_is_one_line(session: Path) -> None:
     """What cannot be written is told on stderr."""
-    code = "from context_summarize.cli import main; main()"
     with Path("/dev/full").open("w") as full:
+        code = "from context_summarize.cli import main; main()"
         done = subprocess.run(
-            [sys.executable, "-c", code, "inspect", str(session), *NARROW, *form],
+            [sys.executable, "-c", code, "inspect", str(session)],
             stdout=full,
             stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
+            cwd=ROOT,
             check=False,
         )
 
     assert done.returncode == 2
-    assert done.stderr == "Error: the result cannot be written: No space left on device\n"
+    assert done.stderr == b"Error: the result cannot be written: No space left on device\n"

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
-from context_summarize import Config
+from context_summarize import SummarizingContextManager
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text
-from context_summarize.replay.player import Setup, replay
-from context_summarize.replay.result import ReplayResult
 from context_summarize.session.snapshot import Snapshot, SummaryNode, ViewOrigin
 from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
 
 
-async def snapshot_of(rows: list[JsonRow], then: Any = "Goal: done.", **settings: Any) -> tuple[ReplayResult, Snapshot]:
+async def snapshot_of(
+    rows: list[JsonRow], then: Any = "Goal: done.", **settings: Any
+) -> tuple[list[JsonRow], Snapshot]:
+    """The last view of a session, and the snapshot at its end."""
     provider = ScriptedProvider(context_window=8_000, max_output_tokens=1_000, then=then)
-    told = await replay(rows, Setup(provider=provider, name="scripted", config=Config.from_mapping(settings)))
-    assert told.snapshot is not None
-    return told, told.snapshot
+    manager = SummarizingContextManager(**settings)
+    view: list[JsonRow] = []
+    for row in rows:
+        if row["role"] == "assistant":
+            view = await manager.get_messages_for_request(provider=provider)
+            await manager.settle()
+        await manager.add_message(row)
+    seen = await manager.snapshot(view)
+    await manager.close()
+    return view, seen
 
 
 def leaves(node: SummaryNode) -> list[SummaryNode]:
@@ -43,14 +51,14 @@ async def test_the_messages_of_a_tree_are_those_of_the_history_whole_and_in_orde
     session = tool_session(60, size=800)
     rows = [{"role": "system", "content": "be kind"}, *session[:2], hook("a reminder"), *session[2:]]
 
-    told, seen = await snapshot_of(rows)
+    view, seen = await snapshot_of(rows)
 
     assert [message.number for message in seen.messages] == list(range(1, seen.nodes[-1].last + 1))
     for message, row in zip(seen.messages, session, strict=False):
         assert message.role == row["role"]
         if row["role"] != "assistant":
             assert message.text == content_text(row["content"])
-    assert told.last_view[0] == {"role": "system", "content": "be kind"}
+    assert view[0] == {"role": "system", "content": "be kind"}
 
 
 async def test_pins_and_verbatim_rows_are_found_again_and_summaries_are_named_by_key():
@@ -59,16 +67,16 @@ async def test_pins_and_verbatim_rows_are_found_again_and_summaries_are_named_by
     for turn in range(60):
         rows += [user("go on"), call(f"c{turn}", "read"), result(f"c{turn}", "x " * 300, "read"), assistant("done")]
 
-    told, seen = await snapshot_of(rows)
+    view, seen = await snapshot_of(rows)
 
     keys = [origin.key for origin in seen.origins if origin.key]
     assert keys == [node.key for node in seen.nodes]
-    assert len(seen.origins) == len(told.last_view)
+    assert len(seen.origins) == len(view)
     numbers = [origin.row for origin in seen.origins if origin.row]
     assert numbers[:2] == [1, 2]
     assert numbers[-1] == len(rows) - 1
     assert numbers == sorted(set(numbers))
-    for origin, row in zip(seen.origins, told.last_view, strict=True):
+    for origin, row in zip(seen.origins, view, strict=True):
         assert bool(origin.key) != bool(origin.row)
         assert origin.row is None or rows[origin.row - 1]["role"] == row["role"]
         assert origin.whole_tokens is None
@@ -77,7 +85,7 @@ async def test_pins_and_verbatim_rows_are_found_again_and_summaries_are_named_by
 async def test_a_row_made_up_for_a_call_without_a_result_comes_from_nowhere():
     rows = [user("a"), call("1", "read"), user("never mind"), assistant("ok")]
 
-    told, seen = await snapshot_of(rows)
+    view, seen = await snapshot_of(rows)
 
-    assert [row["role"] for row in told.last_view] == ["user", "assistant", "tool", "user"]
+    assert [row["role"] for row in view] == ["user", "assistant", "tool", "user"]
     assert seen.origins == (ViewOrigin(1), ViewOrigin(2), ViewOrigin(), ViewOrigin(3))

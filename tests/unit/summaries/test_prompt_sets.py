@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from context_summarize.config import Config
 from context_summarize.errors import TemplateError
 from context_summarize.messages.rows import JsonRow
-from context_summarize.replay.player import Setup, replay
+from context_summarize.replay import replay
 from context_summarize.summaries.prompt_sets import Problem, check_set, copy_set
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import ScriptedProvider, tool_session
@@ -108,12 +108,12 @@ class TestReplayed:
         provider = ScriptedProvider(then=f"Goal: {name} was asked for. State: done.", context_window=8_000)
         config = Config(prompts=name, keep_recent=4, summary_share=0.02, fan_in=2)
 
-        result = await replay(tool_session(60, size=900), Setup(provider=provider, name="scripted", config=config))
+        result = await replay(tool_session(60, size=900), provider, config=config)
 
         assert result.failed is None
-        assert len(result.boundaries) >= 3
-        assert sum(line.digests for line in result.boundaries) == 0
-        assert sum(line.merged for line in result.boundaries) >= 1
+        assert len(result.compactions) >= 3
+        assert sum(line.fallbacks for line in result.compactions) == 0
+        assert sum(line.merged for line in result.compactions) >= 1
         prompts = load_prompts(name)
         opened = {opening(str(request.messages[0].content)) for request in provider.requests}
         assert opened == {opening(prompts.segment.body), opening(prompts.merge.body.replace("$count", "2"))}

@@ -1,8 +1,0 @@
-// Everything is defined: fill the page.
-
-showHead();
-showChart();
-showCompactions();
-showRequests();
-showTree();
-showSearch();

@@ -1,0 +1,129 @@
+"""The chart of a replay as SVG: tokens of the history and of each request, over the requests of the session."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from xml.etree.ElementTree import Element
+
+from context_summarize.replay.html import element
+from context_summarize.replay.result import ReplayResult
+
+WIDTH, HEIGHT = 880, 330
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 764, 16, 286
+_MOST_BUDGETS = 4
+"""The chart is at most so many budgets high: a longer history leaves it at the top."""
+_POINTS = 1_000
+"""Points of a curve; of more, the lowest and the highest of each run are drawn."""
+_LINE = 15
+"""Pixels from one line of a label to the next."""
+
+Point = tuple[float, float]
+
+
+class _Scale:
+    """Pixels of a point: requests from the left, counted from 1, and tokens from the bottom."""
+
+    def __init__(self, requests: int, most: float) -> None:
+        self._requests = requests
+        self.most = most
+
+    def x(self, request: float) -> float:
+        return _LEFT + (request - 1) / max(1, self._requests - 1) * (_RIGHT - _LEFT)
+
+    def y(self, tokens: float) -> float:
+        return _BOTTOM - tokens / self.most * (_BOTTOM - _TOP)
+
+    def path(self, points: Iterable[Point]) -> str:
+        return "M" + "L".join(f"{self.x(request):.1f},{self.y(tokens):.1f}" for request, tokens in points)
+
+
+def chart(result: ReplayResult) -> Element:
+    """The chart as an SVG element. Its style comes from the classes of its parts."""
+    sizes = [request.tokens for request in result.requests]
+    grown = [request.history_tokens for request in result.requests]
+    highest = max([1, *sizes, *(line.before_tokens for line in result.compactions)])
+    room = max(highest, min(grown[-1] if grown else 0, _MOST_BUDGETS * result.budget), min(result.budget, 2 * highest))
+    scale = _Scale(len(sizes), 1.04 * room)
+    drawn = element(
+        "svg",
+        element("title", "Tokens of the history and of each request"),
+        viewBox=f"0 0 {WIDTH} {HEIGHT}",
+        role="img",
+        class_="chart",
+    )
+    drawn.extend(_grid(scale, len(sizes)))
+    labels: list[tuple[float, str, Sequence[str]]] = []
+    if result.budget <= scale.most:
+        drawn.append(element("path", d=f"M{_LEFT},{scale.y(result.budget):.1f}H{_RIGHT}", class_="budget"))
+        labels.append((scale.y(result.budget), "budget", ("the budget,", f"{result.budget:,} tokens")))
+    if sizes:
+        history = [(at, tokens) for at, tokens in enumerate(grown, 1) if tokens <= scale.most]
+        curve = scale.path(_thinned(_served(result)))
+        drawn.append(element("path", d=scale.path(_thinned(history)), class_="history"))
+        drawn.append(element("path", d=f"{curve}V{_BOTTOM}H{_LEFT}Z", class_="area"))
+        drawn.append(element("path", d=curve, class_="requests"))
+        drawn.extend(_dots(result, scale))
+        top = scale.y(min(result.history_tokens, scale.most))
+        labels.append((top, "history", ("the history,", f"{result.history_tokens:,} tokens")))
+        labels.append((scale.y(sizes[-1]), "requests", ("what the", "model gets")))
+    drawn.extend(_labels(labels))
+    return drawn
+
+
+def _served(result: ReplayResult) -> Iterator[Point]:
+    """(request, tokens): each request that was sent, and before a compaction the request that was due."""
+    due = {line.row: line.before_tokens for line in reversed(result.compactions)}
+    for at, request in enumerate(result.requests, 1):
+        if request.row in due:
+            yield at, due[request.row]
+        yield at, request.tokens
+
+
+def _thinned(points: Iterable[Point]) -> list[Point]:
+    known = list(points)
+    step = -(-2 * len(known) // _POINTS)
+    if step <= 2:
+        return known
+    runs = [range(first, min(first + step, len(known))) for first in range(0, len(known), step)]
+    ends = [{min(run, key=lambda at: known[at][1]), max(run, key=lambda at: known[at][1])} for run in runs]
+    return [known[at] for at in sorted({0, len(known) - 1}.union(*ends))]
+
+
+def _grid(scale: _Scale, requests: int) -> Iterator[Element]:
+    for tokens in range(0, int(scale.most) + 1, _step(scale.most, 6)):
+        y = scale.y(tokens)
+        yield element("path", d=f"M{_LEFT},{y:.1f}H{_RIGHT}", class_="line")
+        yield _text(_LEFT - 8, y + 4, f"{tokens / 1000:g}k" if tokens else "0", text_anchor="end")
+    step = _step(requests, 8)
+    for request in range(step, requests, step):
+        yield _text(scale.x(request), _BOTTOM + 20, f"{request:,}", text_anchor="middle")
+    yield _text(_RIGHT, _BOTTOM + 38, "requests of the session", text_anchor="end")
+
+
+def _step(most: float, lines: int) -> int:
+    """The smallest 1, 2 or 5 times a power of ten that gives at most so many lines."""
+    sizes = (int(factor * 10**power) for power in range(12) for factor in (1, 2, 5))
+    return next(size for size in sizes if most / size <= lines)
+
+
+def _dots(result: ReplayResult, scale: _Scale) -> Iterator[Element]:
+    """A link to each compaction."""
+    requests = {request.row: at for at, request in enumerate(result.requests, 1)}
+    for number, line in enumerate(result.compactions, 1):
+        x, y = f"{scale.x(requests[line.row]):.1f}", f"{scale.y(line.after_tokens):.1f}"
+        told = f"Compaction {number}: {line.before_tokens:,} → {line.after_tokens:,} tokens"
+        yield element("a", element("circle", element("title", told), cx=x, cy=y, r="3"), href=f"#compaction-{number}")
+
+
+def _labels(labels: Iterable[tuple[float, str, Sequence[str]]]) -> Iterator[Element]:
+    """Names beside the ends of the curves, each below the one before."""
+    free = 0.0
+    for wanted, kind, lines in sorted(labels):
+        y = max(wanted, free)
+        free = y + _LINE * len(lines) + 4
+        for at, line in enumerate(lines):
+            yield _text(_RIGHT + 8, y + 4 + _LINE * at, line, class_=f"label-{kind}")
+
+
+def _text(x: float, y: float, words: str, **attributes: str) -> Element:
+    return element("text", words, x=f"{x:.0f}", y=f"{y:.0f}", **attributes)

@@ -1,0 +1,215 @@
+"""Writes a replay as one HTML page that runs nothing and loads nothing: sizes, compactions, and what summaries keep."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+from collections.abc import Callable, Iterator, Sequence
+from importlib.resources import files
+from pathlib import Path
+from xml.etree.ElementTree import Element, tostring
+
+from context_summarize._version import __version__
+from context_summarize.errors import ReportUnwritable
+from context_summarize.facts.extraction import extract_facts, identifiers
+from context_summarize.facts.patterns import holds, one_line
+from context_summarize.messages.rows import JsonRow
+from context_summarize.redaction.redactor import build_redactor
+from context_summarize.replay.chart import chart
+from context_summarize.replay.html import element
+from context_summarize.replay.result import Compaction, ReplayResult, figures
+from context_summarize.replay.rows import message_numbers, row_text
+from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.wording import counted
+
+_COMPACTIONS = 300
+"""The newest so many are shown, so that a browser opens the page of any session."""
+_CHARS, _VALUES = 50_000, 200
+"""Characters of a text, and values of a list, that the page holds; it says how much is left out."""
+_ABOUT_VALUES = (
+    "An exact value is a path, address, id or amount that code finds in the messages themselves. A merged summary is "
+    "measured against all messages behind it. What no row of the request holds is still in the history, and recall "
+    "reads it back."
+)
+
+
+def check_page(path: Path) -> None:
+    """Refuse a page that cannot be written, as far as this is visible before the work, or would replace other data.
+
+    Raises:
+        ReportUnwritable: there is no such folder, or the name is a folder's, a device's, or that of a file of another
+            kind, which may be a session.
+    """
+    try:
+        if not path.absolute().parent.is_dir():
+            raise ReportUnwritable(f"{path} cannot be written: there is no folder {path.absolute().parent}")
+        if path.exists() and not path.is_file():
+            raise ReportUnwritable(f"{path} cannot be written: it is a folder or a device; name a file")
+        start = path.read_bytes()[:200].lstrip().lower() if path.exists() else b""
+    except OSError as error:
+        raise ReportUnwritable(f"{path} cannot be written: {error.strerror or error}") from None
+    if start and not start.startswith((b"<!doctype html", b"<html")):
+        raise ReportUnwritable(f"{path} is not replaced: it is no HTML page, and may be a session; name another file")
+
+
+def write_page(result: ReplayResult, path: Path, title: str) -> None:
+    """Write the page of a replay, in UTF-8. An existing file stays as it is until the whole page is on the disk.
+
+    Args:
+        title: what was replayed, such as the name of a file.
+
+    Raises:
+        ReportUnwritable: the file cannot be written.
+    """
+    page = render_page(result, title)
+    target = path.resolve()
+    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        try:
+            with beside.open("x", encoding="utf-8", newline="\n") as file:
+                file.write(page)
+            beside.replace(target)
+        finally:
+            beside.unlink(missing_ok=True)
+    except OSError as error:
+        raise ReportUnwritable(f"the report {path} cannot be written: {error.strerror or error}") from None
+
+
+def render_page(result: ReplayResult, title: str) -> str:
+    """The page as HTML. Secrets are taken out of its texts as they are taken out of what a summariser reads."""
+    style = (files("context_summarize.replay") / "assets" / "page.css").read_text("utf-8")
+    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    clean = build_redactor(result.redact) or str
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", f"{clean(title)} – replay"),
+        element("style", style),
+    )
+    body = element("main", *_header(result, title, clean), _sizes(result), _compactions(result, clean))
+    page = element("html", head, element("body", body), lang="en")
+    return f"<!doctype html>\n{tostring(page, encoding='unicode', method='html')}\n"
+
+
+def _header(result: ReplayResult, title: str, clean: Callable[[str], str]) -> Iterator[Element]:
+    yield element("p", f"context-summarize {__version__} · replay", class_="quiet")
+    yield element("h1", clean(title))
+    checks = element("ul", class_="checks")
+    for check in result.checks:
+        verdict = check.meaning if check.ok else f"FAILED: {clean(check.first or '')}"
+        checks.append(element("li", element("b", check.name), f" {verdict}", class_="ok" if check.ok else "failed"))
+    yield checks
+    listed = element("dl")
+    for what, figure, remark in [("Provider", clean(result.provider), "writes the summaries"), *figures(result)]:
+        listed.append(element("div", element("dt", what), element("dd", element("b", figure), f" {remark}")))
+    yield listed
+
+
+def _sizes(result: ReplayResult) -> Element:
+    told = "Between two compactions a request only grows at its end. "
+    if result.threshold is not None:
+        told += f"At {result.threshold:,} tokens a compaction replaces its older part with summaries."
+    drawn = element("div", chart(result), class_="wide")
+    return element("section", element("h2", "Size of each request"), element("p", told), drawn)
+
+
+# --- compactions ------------------------------------------------------------------------------------------------------
+
+
+def _compactions(result: ReplayResult, clean: Callable[[str], str]) -> Element:
+    section = element("section", element("h2", "Compactions"), element("p", _ABOUT_VALUES))
+    if not result.compactions:
+        section.append(element("p", "There was none: no request became large enough.", class_="quiet"))
+    left_out = max(0, len(result.compactions) - _COMPACTIONS)
+    if left_out:
+        section.append(element("p", f"The first {left_out:,} are left out of this page.", class_="quiet"))
+    rows = zip(message_numbers(result.rows), result.rows, strict=True)
+    messages = [RenderedRow(number, row["role"], None, clean(row_text(row))) for number, row in rows if number]
+    before: Sequence[JsonRow] = ()
+    for number, line in enumerate(result.compactions, 1):
+        if number > left_out:
+            section.append(_compaction(number, line, before, messages, clean))
+        before = line.made_rows
+    return section
+
+
+def _compaction(
+    number: int,
+    line: Compaction,
+    before: Sequence[JsonRow],
+    messages: Sequence[RenderedRow],
+    clean: Callable[[str], str],
+) -> Element:
+    """One compaction: its figures, and the rows that the module shows since then; `before`: those until then."""
+    where = f"message {line.message:,}" if line.message else f"row {line.row:,}"
+    size = f"{line.before_tokens:,} → {line.after_tokens:,} tokens"
+    opened = element(
+        "details",
+        element("summary", element("b", f"{number} "), f"before {where} ", element("span", size)),
+        class_="compaction",
+        id=f"compaction-{number}",
+    )
+    calls = f"{line.from_cache} from the cache, {counted(line.fallbacks, 'fallback summary', 'fallback summaries')}"
+    told = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {calls}, waited {line.wait_ms:,} ms."
+    opened.append(element("p", f"{told} Why: {line.why}.", class_="quiet"))
+    texts = [clean(row_text(row)) for row in line.made_rows]
+    stay = []
+    for at, row in enumerate(line.made_rows):
+        span = row["metadata"].get("messages")
+        if row in before:
+            stay.append(f"{span[0]:,} to {span[1]:,}" if span else "notes")
+        elif span:
+            others = "\n".join(text for place, text in enumerate(texts) if place != at)
+            opened.append(_summary(row, texts[at], others, messages))
+        else:
+            opened.append(_opened("What code adds to the summaries", _text(texts[at])))
+    if stay:
+        opened.append(element("p", f"Shown as before: {', '.join(stay)}.", class_="quiet"))
+    return opened
+
+
+def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRow]) -> Element:
+    """One summary with the values of its messages; `others`: the texts of the other rows that code or a model made."""
+    first, last = row["metadata"]["messages"]
+    facts = identifiers(extract_facts(messages[first - 1 : last]))
+    values = list(dict.fromkeys(one_line(fact.value) for fact in facts))
+    kept = [value for value in values if holds(one_line(text), value)]
+    missing = [value for value in values if value not in set(kept)]
+    elsewhere = [value for value in missing if holds(others, value)]
+    lost = [value for value in missing if value not in set(elsewhere)]
+    level = row["metadata"].get("level")
+    name = f"Messages {first:,} to {last:,}" + (f", merged (level {level})" if level else "")
+    share = f"{len(kept):,} of {len(values):,} exact values"
+    lists = [("Lost", lost), ("In another row of the request", elsewhere), ("Kept", kept)]
+    return _opened(
+        name,
+        _text(text),
+        *(_values(title, found) for title, found in lists if found),
+        told=[
+            element("meter", value=f"{len(kept)}", max=f"{max(1, len(values))}", aria_label=f"keeps {share}"),
+            element("span", f"keeps {share}"),
+        ],
+    )
+
+
+def _opened(name: str, *inside: Element, told: Sequence[Element] = ()) -> Element:
+    return element("details", element("summary", element("b", f"{name} "), *told), *inside, class_="made")
+
+
+def _text(text: str) -> Element:
+    left_out = len(text) - _CHARS
+    return element("pre", text if left_out <= 0 else f"{text[:_CHARS]} [… {left_out:,} characters are left out]")
+
+
+def _values(name: str, values: Sequence[str]) -> Element:
+    listed = element("ul", *(element("li", value) for value in values[:_VALUES]))
+    more = f", the first {_VALUES}" if len(values) > _VALUES else ""
+    return element(
+        "div", element("h3", f"{name}: {len(values):,}{more}"), listed, class_=f"values {name.split()[0].lower()}"
+    )

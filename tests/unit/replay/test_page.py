@@ -1,0 +1,240 @@
+"""The page of a replay: what it shows, that nothing on it runs or is loaded, and that secrets never reach it."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import resource
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from context_summarize import Config
+from context_summarize.errors import ReportUnwritable
+from context_summarize.replay import ReplayResult, check_page, render_page, replay, write_page
+from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
+
+HOSTILE = [
+    "</script>", "<script>a()</script>", "<!--", "-->", "<img src=x onerror=a()>", "<a href='javascript:a()'>", "]]>",
+    "&lt;", "&#60;script&#62;", '"', "'", "`", "\u2028", "\u202e", "\ud800", "\x00", "<svg/onload=a()>", "</style>",
+    "</title>", "<base href=//x>", "<meta http-equiv=refresh content=0>", "</pre>", "</details>",
+]  # fmt: skip
+KEY = "AKIA" + "Q7X2M5V6K3J7W4T6"
+VOID = {"meta"}
+
+
+class Markup(HTMLParser):
+    """A page as a browser reads it: elements with their attributes, and the texts of each kind of element."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.kinds: set[tuple[str, tuple[str, ...]]] = set()
+        self.values: dict[str, list[str]] = {}
+        """Name of an attribute → its values."""
+        self.texts: dict[str, list[str]] = {}
+        self._open: list[str] = []
+        self.feed(page)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.kinds.add((tag, tuple(sorted(name for name, _ in attrs))))
+        for name, value in attrs:
+            self.values.setdefault(name, []).append(value or "")
+        self.texts.setdefault(tag, []).append("")
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        for tag in self._open:
+            self.texts[tag][-1] += data
+
+    def handle_comment(self, data: str) -> None:
+        self.kinds.add(("<!--", ()))
+
+
+def played(rows: list[Any], answer: str = "Goal: it was done.", **given: Any) -> ReplayResult:
+    """A replay in a window of 4,000 tokens."""
+    provider = ScriptedProvider(context_window=4_000, max_output_tokens=500, then=answer)
+    config = Config.from_mapping({"fan_in": 2, "segment_tokens": 256, **given})
+    return asyncio.run(replay(rows, provider, config=config, name=answer))
+
+
+def session(texts: list[str], turns: int = 12) -> list[Any]:
+    """A session that holds these texts in every place where a text can be."""
+    rows: list[Any] = []
+    for turn in range(turns):
+        text = texts[turn % len(texts)]
+        rows += [
+            user(f"Always look up {turn}. {text}"),
+            call(f"c{turn}", f"read{text}", text=text, path=f"{turn}{text}"),
+            result(f"c{turn}", f"value-{turn:04d} {text} " * 30, f"read{text}"),
+            assistant(f"Done with {turn}. {text}"),
+        ]
+    return rows
+
+
+@pytest.fixture(scope="module")
+def told() -> ReplayResult:
+    """A session with compactions and merged summaries."""
+    return played(tool_session(60, size=400))
+
+
+def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult) -> None:
+    """Each summary once, where it was made; a merged one says so."""
+    page = Markup(render_page(told, "session.jsonl"))
+
+    assert page.texts["h1"] == ["session.jsonl"]
+    assert len(told.compactions) >= 3
+    for number, line in enumerate(told.compactions, 1):
+        assert f"compaction-{number}" in page.values["id"]
+        assert f"#compaction-{number}" in page.values["href"]
+        assert any(f"{line.before_tokens:,} → {line.after_tokens:,} tokens" in text for text in page.texts["summary"])
+    contents = {
+        (row["content"], *row["metadata"]["messages"])
+        for line in told.compactions
+        for row in line.made_rows
+        if "messages" in row["metadata"]
+    }
+    names = [text for text in page.texts["summary"] if text.startswith("Messages")]
+    assert len(names) >= len(contents)
+    assert all(any(text.startswith(f"Messages {first:,} to {last:,}") for text in names) for _, first, last in contents)
+    assert any("merged (level 1)" in text for text in names)
+
+
+def test_each_summary_tells_the_values_that_it_keeps_and_loses() -> None:
+    """What is kept stands in its text, what is lost in no row that stands for older messages."""
+    numbers = " ".join(f"ORD{at:05d}" for at in range(300))
+    rows = [user("Begin."), call("1", "look"), result("1", numbers, "look"), assistant("Done."), *tool_session(20)]
+    page = render_page(played(rows, "Goal: ORD00007 is shipped."), "a")
+
+    seen = set()
+    for compaction in page.split('class="compaction"')[1:]:
+        texts = re.findall(r"<pre>(.*?)</pre>", compaction, re.DOTALL)
+        for summary in compaction.split('class="made"')[1:]:
+            [text, *_] = re.findall(r"<pre>(.*?)</pre>", summary, re.DOTALL)
+            for name, listed in re.findall(r"<h3>(\w+).*?</h3><ul>(.*?)</ul>", summary):
+                values = re.findall(r"<li>(ORD\d+)</li>", listed)
+                seen.add((name, bool(values)))
+                held = [value for value in values if value in ("".join(texts) if name == "Lost" else text)]
+                assert held == (values if name == "Kept" else [])
+    assert seen >= {("Kept", True), ("Lost", True)}
+    assert "<li>ORD00007</li>" in page.split("<h3>Kept")[1].split("</ul>")[0]
+
+
+def test_the_chart_has_the_history_the_requests_and_the_budget(told: ReplayResult) -> None:
+    """In words too, for those who cannot see it."""
+    page = Markup(render_page(told, "session.jsonl"))
+
+    assert {"history", "requests", "area", "budget"} <= set(page.values["class"])
+    assert any(f"{told.budget:,} tokens" in text for text in page.texts["text"])
+    assert any(f"{told.history_tokens:,} tokens" in text for text in page.texts["text"])
+    assert "Tokens of the history and of each request" in page.texts["title"]
+
+
+@pytest.mark.parametrize("rows", [[user("a")], tool_session(2)])
+def test_a_session_without_requests_or_compactions_is_told_in_words(rows: list[Any]) -> None:
+    """The page is whole all the same."""
+    page = Markup(render_page(played(rows), "a"))
+
+    assert any("There was none" in text for text in page.texts["p"])
+
+
+def test_a_broken_check_stands_out_with_its_first_problem() -> None:
+    """The row before the others is too large for any request."""
+    rows = [{"role": "system", "content": "rule " * 5_000}, user("a"), assistant("b")]
+
+    page = Markup(render_page(played(rows), "a"))
+
+    assert "failed" in page.values["class"]
+    assert any("FAILED: the request before message 2 holds" in text for text in page.texts["li"])
+
+
+def test_nothing_runs_and_nothing_is_loaded(told: ReplayResult) -> None:
+    """Also by its own policy, which allows its style alone; links lead into the page."""
+    page = Markup(render_page(told, "session.jsonl"))
+
+    assert {"script", "img", "link", "iframe", "object", "form", "base"}.isdisjoint(page.texts)
+    assert not [name for name in page.values if name.startswith("on") or name in ("src", "style", "srcset", "action")]
+    assert all(target.startswith("#") for target in page.values["href"])
+    assert "url(" not in page.texts["style"][0]
+    assert "@import" not in page.texts["style"][0]
+    assert page.values["content"][0].startswith("default-src 'none'; style-src 'sha256-")
+    assert "unsafe" not in page.values["content"][0]
+
+
+@given(texts=st.lists(st.lists(st.sampled_from(HOSTILE) | st.text(max_size=8), max_size=6).map("".join), min_size=3))
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_no_text_of_a_session_becomes_markup(texts: list[str]) -> None:
+    """The page has the elements and the attributes that a harmless session's page has, and no others."""
+    plain = Markup(render_page(played(session(["one", "two", "three"])), "a"))
+
+    page = render_page(played(session(texts), answer=f"Goal: it was done. {texts[0]}"), f"{texts[1]}.jsonl")
+
+    assert Markup(page).kinds <= plain.kinds
+    assert page.encode()
+
+
+def test_secrets_are_masked_unless_the_settings_say_otherwise() -> None:
+    """In texts, among values, in the name; the user's own patterns too."""
+    rows = session([f"The key is {KEY} and the word is tulip-77.", "nothing"])
+    echo = f"Goal: use {KEY} and tulip-77."
+
+    page = render_page(played(rows, echo, redact=["tulip-[0-9]+"]), f"{KEY} session")
+    bare = render_page(played(rows, echo, redact=False), f"{KEY} session")
+
+    assert KEY not in page
+    assert "tulip-77" not in page
+    assert KEY in bare
+
+
+# --- the file ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_full_disk_leaves_the_old_page_as_it_is(told: ReplayResult, tmp_path: Path) -> None:
+    """Nothing else is left behind either."""
+    path = tmp_path / "report.html"
+    write_page(told, path, "first.jsonl")
+    before = path.read_bytes()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limits[1]))
+    try:
+        with pytest.raises(ReportUnwritable, match=r"report\.html cannot be written: File too large"):
+            write_page(told, path, "second.jsonl")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    write_page(told, path, "second.jsonl")
+    assert b"second.jsonl" in path.read_bytes()
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_page_never_takes_the_place_of_another_kind_of_file(tmp_path: Path) -> None:
+    """A page, an empty file and a new one may be written; a link is followed."""
+    (tmp_path / "session.jsonl").write_text('{"role": "user"}')
+    (tmp_path / "link.html").symlink_to(tmp_path / "session.jsonl")
+    (tmp_path / "old.html").write_text("<!DOCTYPE html>")
+    (tmp_path / "empty.html").touch()
+
+    for name in ("old.html", "empty.html", "new.html"):
+        check_page(tmp_path / name)
+    for name in ("session.jsonl", "link.html"):
+        with pytest.raises(ReportUnwritable, match="is not replaced: it is no HTML page"):
+            check_page(tmp_path / name)
+    for path, says in (
+        (tmp_path, "it is a folder or a device; name a file"),
+        (Path("/dev/null"), "it is a folder or a device; name a file"),
+        (tmp_path / "no" / "a.html", "there is no folder"),
+        (tmp_path / ("x" * 300), "File name too long"),
+    ):
+        with pytest.raises(ReportUnwritable, match=says):
+            check_page(path)

@@ -1,0 +1,206 @@
+"""What a replay tells: sizes, compactions, calls, and the checks of every request."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from amplifier_core.llm_errors import AuthenticationError
+
+from context_summarize import Config, SummarizingContextManager, TemplateError
+from context_summarize.providers.offline import OfflineProvider
+from context_summarize.replay import ReplayResult, replay, row_text
+from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
+from context_summarize.tokens.counter import TokenCounter
+
+LATE: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.3, "prefetch_threshold": 0.5}
+"""Compactions that are so rare that the last one has summaries of its own."""
+
+
+def scripted(**options: Any) -> ScriptedProvider:
+    return ScriptedProvider(context_window=8_000, max_output_tokens=1_000, **options)
+
+
+async def test_a_session_that_fits_is_sent_whole_and_costs_no_call() -> None:
+    """The rows that were given are not changed."""
+    rows = tool_session(3)
+
+    told = await replay(rows, scripted())
+
+    assert (len(told.requests), told.compactions, told.provider_calls) == (6, [], 0)
+    assert (told.window, told.budget) == (8_000, 6_000)
+    assert told.rows == rows == tool_session(3)
+    assert told.last_view == rows[:-1]
+    assert told.stable_share == 1.0
+    assert told.failed is None
+
+
+async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction() -> None:
+    """Each one belongs to an assistant row, and names the rows that the module shows since then."""
+    rows, provider, seen = tool_session(60, size=800), scripted(), list[int]()
+
+    told = await replay(rows, provider, progress=seen.append)
+
+    assert told.failed is None
+    assert len(told.compactions) >= 3
+    assert all(line.before_tokens > line.after_tokens > 0 for line in told.compactions)
+    assert all(rows[line.row - 1]["role"] == "assistant" for line in told.compactions)
+    assert {line.why for line in told.compactions} == {"filling"}
+    assert told.provider_calls == provider.calls == told.made_summaries > 0
+    assert told.provider_input_tokens > told.provider_output_tokens > 0
+    assert 0.5 < told.stable_share < 1.0
+    assert told.largest_view <= told.budget < told.history_tokens
+    after = {request.row: request.tokens for request in told.requests}
+    assert all(after[line.row] == line.after_tokens for line in told.compactions)
+    spans = [row["metadata"]["messages"] for row in told.compactions[-1].made_rows if "messages" in row["metadata"]]
+    assert spans[0][0] == 1
+    assert spans[-1][1] < told.compactions[-1].row
+    assert seen == list(range(1, len(rows) + 1))
+
+
+async def test_every_request_is_told_with_its_size_and_that_of_the_history() -> None:
+    """What is requested before the first compaction is the history so far."""
+    told = await replay(tool_session(60, size=800), scripted())
+
+    sizes = [request.history_tokens for request in told.requests]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] < told.history_tokens
+    first = told.compactions[0].row
+    assert all(one.tokens == one.history_tokens for one in told.requests if one.row < first)
+
+
+async def test_a_token_budget_takes_the_place_of_the_window() -> None:
+    """The window is then not known."""
+    told = await replay(tool_session(3), scripted(), token_budget=5_000)
+
+    assert (told.window, told.budget, told.threshold) == (None, 5_000, 2_250)
+
+
+async def test_the_settings_reach_the_manager() -> None:
+    """A replay asks no provider for a truncation, and a wrong prompt set is an error before the first row."""
+    rows = tool_session(60, size=800)
+
+    told = await replay(rows, scripted(), config=Config(**LATE, compaction_strategy="truncate"))
+
+    assert told.provider_calls == 0
+    assert told.compactions[-1].fallbacks > 0
+    with pytest.raises(TemplateError):
+        await replay(rows, scripted(), config=Config(prompts="no-such-set"))
+
+
+async def test_a_summary_provider_is_found_under_its_name_and_another_name_is_told(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """As in a session."""
+    await replay(tool_session(1), scripted(), name="mine", config=Config(summary_provider="mine"))
+    assert caplog.messages == []
+
+    await replay(tool_session(1), scripted(), name="mine", config=Config(summary_provider="other"))
+    assert "'other' is not mounted (mounted: mine)" in caplog.text
+
+
+async def test_a_broken_provider_does_not_end_the_session_and_is_told() -> None:
+    """Fallbacks stand in; that no summary could be made is said before all else."""
+    provider = scripted(then=AuthenticationError("no key"))
+
+    told = await replay(tool_session(60, size=800), provider, name="mine", config=Config(**LATE))
+
+    assert told.failed is None
+    assert told.failed_calls == told.provider_calls == provider.calls > 0
+    assert told.compactions[-1].fallbacks > 0
+    assert (told.problem or "").startswith(f"NO SUMMARIES: mine was called {provider.calls} times and wrote none.")
+
+
+async def test_the_same_session_gives_the_same_replay() -> None:
+    """A replay waits for prefetched summaries, however busy the machine is."""
+    rows = tool_session(80, size=800)
+
+    async def told() -> tuple[Any, ...]:
+        provider = OfflineProvider(TokenCounter().count, context_window=12_000, max_output_tokens=1_000)
+        made = await replay(rows, provider)
+        return [replace(line, wait_ms=0) for line in made.compactions], made.provider_calls, made.provider_input_tokens
+
+    first = await told()
+    assert first[0]
+    assert first == await told()
+
+
+async def test_what_it_tells_is_json() -> None:
+    """No row is among it."""
+    told = (await replay(tool_session(60, size=800), scripted())).as_data()
+
+    assert json.loads(json.dumps(told)) == told
+    assert (told["messages"], told["requests"], told["ok"]) == (240, 120, True)
+    assert "made_rows" not in told["compactions"][0]
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+async def told_of(
+    monkeypatch: pytest.MonkeyPatch, view: list[dict[str, Any]], kept: list[dict[str, Any]] | None = None
+) -> ReplayResult:
+    """A replay of a manager that hands out this view, and tells that it holds these rows."""
+    fed = [user("a"), assistant("b")]
+
+    async def served(self: Any, *args: Any, **given: Any) -> list[dict[str, Any]]:
+        return view
+
+    async def held(self: Any) -> list[dict[str, Any]]:
+        return fed if kept is None else kept
+
+    monkeypatch.setattr(SummarizingContextManager, "get_messages_for_request", served)
+    monkeypatch.setattr(SummarizingContextManager, "get_messages", held)
+    return await replay(fed, scripted(), token_budget=1_000)
+
+
+async def test_the_checks_say_what_they_looked_at() -> None:
+    """Each promise is counted in rows or in views."""
+    told = await replay(tool_session(3), scripted())
+
+    assert [(check.name, check.checked, check.unit) for check in told.checks] == [
+        ("History intact", 12, "rows"),
+        ("Pairs intact", 6, "views"),
+        ("User first", 6, "views"),
+        ("Valid rows", 1 + 3 + 5 + 7 + 9 + 11, "rows"),
+        ("Within budget", 6, "views"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("view", "kept", "name", "says"),
+    [
+        ([user("a")], [user("A"), assistant("b")], "History intact", "message 1 is not what was added"),
+        ([user("a")], [user("a")], "History intact", "2 rows were added, 1 are kept"),
+        ([user("a"), result("1")], None, "Pairs intact", "before message 2, view row 1: result '1' without its call"),
+        ([assistant("b")], None, "User first", "the request before message 2 does not open with a user message"),
+        ([user("a"), {"role": "assistant", "content": None}], None, "Valid rows", "view row 1: 2 validation errors"),
+        ([user("x " * 2_000)], None, "Within budget", "holds 2,00[0-9] tokens, the budget is 1,000"),
+    ],
+)
+async def test_a_broken_promise_fails_its_check_with_the_first_problem(
+    monkeypatch: pytest.MonkeyPatch, view: list[Any], kept: list[Any] | None, name: str, says: str
+) -> None:
+    """The checks look at rows alone: a manager that breaks a promise is found out."""
+    told = await told_of(monkeypatch, view, kept)
+
+    assert told.failed is not None
+    assert told.failed.name == name
+    assert told.failed.first is not None
+    assert re.search(says, told.failed.first)
+    assert (told.problem or "").startswith(f"FAILED: {name}: ")
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_row_is_told_whole_with_its_calls_and_without_its_thinking() -> None:
+    """A call that stands as a block and in `tool_calls` is told once."""
+    row = call("1", "look", text="I look.", path="a.py")
+    row["content"].insert(0, {"type": "thinking", "thinking": "hm", "signature": "s"})
+
+    assert row_text(row) == 'I look.\ncall look({"path": "a.py"})'
+    assert row_text(result("1", "word " * 5_000)) == "word " * 5_000
