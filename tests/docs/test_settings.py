@@ -53,6 +53,11 @@ def test_the_tables_of_settings_are_those_of_the_code():
     assert script["renewed"](page) == page, "run `python docs/make_configuration.py`"
 
 
+def test_the_page_on_prompts_has_every_set():
+    page = (ROOT / "docs" / "prompts.md").read_text("utf-8").split("## Writing your own")[0]
+    assert _keys(page) == {folder.name for folder in (ROOT / "prompts").iterdir() if folder.is_dir()}
+
+
 async def _heard(then, rows, context_window=8_000):
     """The events of one request after these rows, with a provider that answers so."""
     provider = ScriptedProvider(then=then, context_window=context_window, max_output_tokens=context_window // 8)
