@@ -14,6 +14,8 @@ import pytest
 from tests.support.pages import PAGES, commands, named
 from tests.support.paths import ROOT
 
+pytestmark = pytest.mark.ci
+
 LEFT_OUT = ("make ", "pip install ", "python -m benchmarks.", ".venv/bin/")
 """Beginnings of commands that are not run: they install something, or run for long in an environment of their own."""
 
