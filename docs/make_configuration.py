@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,41 +11,24 @@ PAGE = Path(__file__).with_name("configuration.md")
 
 
 def _settings() -> list[str]:
-    rows = [
-        f"| `{name}` | {_shown(item.default)} | {_cell(item.description or '')} |" for name, item in SETTINGS.items()
-    ]
+    rows = [f"| `{name}` | {_shown(item.default)} | {item.description} |" for name, item in SETTINGS.items()]
     return ["| key | default | |", "| --- | --- | --- |", *rows]
 
 
 def _profiles() -> list[str]:
     """A line for each setting in which a profile differs from the defaults."""
+    made = [Config(profile=profile) for profile in PROFILES]
     names = [name for name in SETTINGS if any(name in profile for profile in PROFILES.values())]
-    made = {profile: Config(profile=profile) for profile in PROFILES}
-    rows = [
-        f"| `{name}` | {' | '.join(_shown(getattr(made[profile], name)) for profile in PROFILES)} |" for name in names
-    ]
-    return [
-        f"| key | {' | '.join(f'`{profile}`' for profile in PROFILES)} |",
-        "| --- |" + " --- |" * len(PROFILES),
-        *rows,
-    ]
+    rows = [["key", *(f"`{profile}`" for profile in PROFILES)], ["---"] * (len(PROFILES) + 1)]
+    rows += [[f"`{name}`", *(_shown(getattr(config, name)) for config in made)] for name in names]
+    return [f"| {' | '.join(row)} |" for row in rows]
 
 
 def _shown(value: Any) -> str:
-    """A default as YAML has it."""
-    if value is None or isinstance(value, bool):
-        return f"`{str(value).lower().replace('none', 'null')}`"
-    return f"`{value}`"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
-
-
-TABLES: dict[str, Callable[[], list[str]]] = {
-    "settings": _settings,
-    "profiles": _profiles,
-}
+    """A value as YAML has it."""
+    if value is None:
+        return "`null`"
+    return f"`{str(value).lower()}`" if isinstance(value, bool) else f"`{value}`"
 
 
 def renewed(page: str) -> str:
@@ -55,11 +37,11 @@ def renewed(page: str) -> str:
     Raises:
         ValueError: the page lacks one of the comments.
     """
-    for name, rows in TABLES.items():
+    for name, rows in {"settings": _settings(), "profiles": _profiles()}.items():
         begin, end = f"<!-- {name}: made by make_configuration.py -->", f"<!-- end of {name} -->"
         before, rest = page.split(begin)
         _, after = rest.split(end)
-        page = "\n".join((f"{before}{begin}", "", *rows(), "", f"{end}{after}"))
+        page = "\n".join((f"{before}{begin}", "", *rows, "", f"{end}{after}"))
     return page
 
 

@@ -1,8 +1,7 @@
-"""`bundle.md`: what it adds to a session, composed by amplifier-foundation or by a replica of its few lines."""
+"""`bundle.md`: what it adds to a session, composed by a replica of amplifier-foundation's few lines."""
 
 from __future__ import annotations
 
-import importlib.util
 from functools import reduce
 from typing import Any
 
@@ -45,14 +44,8 @@ def parts() -> tuple[dict[str, Any], str]:
 
 
 def composed(*bundles: dict[str, Any]) -> dict[str, Any]:
-    """The mount plan of the bundles, the later over the earlier: by the real foundation where it is installed."""
-    if importlib.util.find_spec("amplifier_foundation") is None:
-        return reduce(_composed, bundles)
-    from amplifier_foundation.bundle import Bundle  # type: ignore[import-not-found]
-
-    first, *others = map(Bundle.from_dict, bundles)
-    plan: dict[str, Any] = first.compose(*others).to_mount_plan()
-    return plan
+    """The mount plan of the bundles, the later over the earlier."""
+    return reduce(_composed, bundles)
 
 
 def _composed(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
@@ -81,14 +74,10 @@ def test_it_names_itself_and_adds_the_context_and_its_tool_alone() -> None:
     assert front["tools"] == [{"module": "tool-context-recall"}]
 
 
-def test_it_has_the_version_of_the_package() -> None:
-    """One number for both."""
-    assert parts()[0]["bundle"]["version"] == __version__
-
-
-def test_it_has_no_body() -> None:
+def test_it_has_the_version_of_the_package_and_no_body() -> None:
     """A body is an instruction, and that of the last bundle replaces the session's system prompt."""
-    _, body = parts()
+    front, body = parts()
+    assert front["bundle"]["version"] == __version__
     assert body.strip() == ""
 
 
@@ -104,13 +93,6 @@ def test_a_users_settings_stay_in_force_in_both_orders(is_last: bool) -> None:
     )
     assert [tool["module"] for tool in plan["tools"]] == ["tool-filesystem", "tool-context-recall"]
     assert plan["session"]["orchestrator"]["module"] == "loop-streaming"
-
-
-def test_alone_it_gives_the_modules_own_defaults() -> None:
-    """Nothing is set where no bundle sets it."""
-    front, _ = parts()
-    plan = composed({"bundle": {"name": "mine"}, "session": {}}, front)
-    assert Config.from_mapping(plan["session"]["context"].get("config")) == Config()
 
 
 async def test_a_session_mounts_what_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
