@@ -20,7 +20,6 @@ class AgentFramework:
     title = "agent-framework SummarizationStrategy"
     settings = "defaults: counts rows; the summariser reads at most 8,000 tokens"
     packages: tuple[str, ...] = ("agent-framework-core",)
-    frame = ""
     options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, terms: Terms) -> None:
@@ -54,10 +53,6 @@ class AgentFramework:
 
     def convert(self, rows: Sequence[Row]) -> list[Row]:
         return [self._back(self._there(row)) for row in rows]
-
-    async def restart(self) -> None:
-        self._messages = [self._af.Message.from_dict(message.to_dict()) for message in self._messages]
-        self._strategy = self._new()
 
     async def close(self) -> None:
         pass

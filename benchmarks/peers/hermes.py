@@ -36,7 +36,6 @@ class Hermes:
     title = "hermes-agent ContextCompressor"
     settings = "defaults: a tail of a fifth of the trigger, first three rows kept once"
     packages: tuple[str, ...] = ("hermes-agent",)
-    frame = ""
 
     def __init__(self, terms: Terms) -> None:
         self._module = import_module("agent.context_compressor")
@@ -110,11 +109,6 @@ class Hermes:
 
     def convert(self, rows: Sequence[Row]) -> list[Row]:
         return [self._back(_there(row)) for row in rows]
-
-    async def restart(self) -> None:
-        mark = self._module.COMPRESSED_SUMMARY_METADATA_KEY  # not in the database
-        self._messages = [{key: message[key] for key in message if key != mark} for message in self._messages]
-        self._compressor, self._failed = self._new(), 0
 
     async def close(self) -> None:
         pass

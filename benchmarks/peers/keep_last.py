@@ -17,7 +17,6 @@ class KeepLast:
     title = "keep last n"
     settings = "no summaries"
     packages: tuple[str, ...] = ()
-    frame = ""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
@@ -41,9 +40,6 @@ class KeepLast:
 
     def convert(self, rows: Sequence[Row]) -> list[Row]:
         return list(rows)
-
-    async def restart(self) -> None:
-        self._rows = list(self._rows)
 
     async def close(self) -> None:
         pass

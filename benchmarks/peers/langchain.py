@@ -22,7 +22,6 @@ class LangChain:
     title = "langchain SummarizationMiddleware"
     settings = "defaults: the summariser reads at most 4,000 tokens"
     packages: tuple[str, ...] = ("langchain", "langchain-core", "langgraph")
-    frame = "Here is a summary of the conversation to date:"
     options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, terms: Terms) -> None:
@@ -57,9 +56,6 @@ class LangChain:
 
     def convert(self, rows: Sequence[Row]) -> list[Row]:
         return [self._back(self._there(row)) for row in rows]
-
-    async def restart(self) -> None:
-        self._middleware = self._new()
 
     async def close(self) -> None:
         pass

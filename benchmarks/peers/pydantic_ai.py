@@ -19,7 +19,6 @@ class PydanticAI:
     title = "pydantic-ai-harness SummarizingCompaction"
     settings = "defaults: the summariser reads 500 characters of each tool return"
     packages: tuple[str, ...] = ("pydantic-ai-harness", "pydantic-ai-slim")
-    frame = ""
     options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, terms: Terms) -> None:
@@ -57,9 +56,6 @@ class PydanticAI:
         for row in rows:
             self._append(messages, row)
         return [back for message in messages for back in self._rows(message)]
-
-    async def restart(self) -> None:
-        self._compaction = self._new()
 
     async def close(self) -> None:
         pass

@@ -29,7 +29,6 @@ class Strands:
     title = "strands SummarizingConversationManager"
     settings = "defaults: three tenths of the messages at a time"
     packages: tuple[str, ...] = ("strands-agents",)
-    frame = ""
     options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, terms: Terms) -> None:
@@ -85,12 +84,6 @@ class Strands:
         for row in rows:
             _append(messages, row)
         return [back for message in messages for back in _rows(message)]
-
-    async def restart(self) -> None:
-        state = self._manager.get_state()
-        self._start()
-        summary = self._manager.restore_from_session(state) or []
-        self._agent.messages = [*summary, *self._saved[self._manager.removed_message_count :]]
 
     async def close(self) -> None:
         pass
@@ -165,7 +158,7 @@ def _model(terms: Terms, overflow: type[Exception]) -> Any:
         ) -> AsyncIterator[Any]:
             shown = "\n\n".join(_text(message) for message in messages)
             try:
-                text = await terms.ask(shown, system_prompt or "")
+                text = await terms.ask(shown, system_prompt or "", None)
             except DoesNotFit as error:
                 raise overflow(str(error)) from error
             yield {"messageStart": {"role": "assistant"}}

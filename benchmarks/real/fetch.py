@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.real.chats import DATA
+from benchmarks.real.data import DATA
 
 PINS = Path(__file__).parent / "pins.json"
 """A data set's repository, commit, licence, and the sha256 of each file that is read."""

@@ -1,0 +1,73 @@
+"""`python -m benchmarks.field`: everyone on the same sessions, in virtual time, with a stand-in for the summariser.
+
+Without options, all contestants play the recorded session with planted facts at a window of 40,000 tokens, and then
+shorter ones: a window of 16,000, an agent that reads large files, one long turn, and a summariser that is down.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+
+from benchmarks.peers import EVERYONE
+from benchmarks.report import Figures, run_all, save, table
+from benchmarks.run import play
+from benchmarks.scores import scores
+from benchmarks.sessions import Session, field, file_reader, one_turn, recorded
+from benchmarks.summarisers import FAULTS, Extracting, Keeping, KeepingLess, Naming, Summariser
+
+SESSIONS: Mapping[str, Callable[[], Session]] = {
+    **{f"field-{size}k": partial(field, size * 1_000) for size in (8, 16, 40, 200)},
+    **{f"field-{size}k-again": partial(field, size * 1_000, 1) for size in (8, 16, 40, 200)},
+    "airline": lambda: Session(name="airline", rows=tuple(recorded())),
+    "file-reader": file_reader,
+    "one-turn": one_turn,
+}
+SUMMARISERS: Mapping[str, type[Summariser]] = {
+    "keeps-95": Keeping,
+    "keeps-80": KeepingLess,
+    "extracts": Extracting,
+    "names": Naming,
+    **FAULTS,
+}
+WHOLE = [
+    ("field-40k", "keeps-95"),
+    ("field-16k", "keeps-95"),
+    ("file-reader", "keeps-95"),
+    ("one-turn", "keeps-95"),
+    ("field-8k", "down"),
+]
+COLUMNS = (
+    *("session", "summariser", "contestant", "facts", "ids", "price", "cached", "waiting", "worst_wait", "view_mean"),
+    *("cpu_mean", "cpu_p50", "cpu_p99", "calls", "read", "wrote", "lost", "over_budget", "broken", "refused"),
+)
+
+
+def cell(session: str, summariser: str, contestant: str) -> Figures:
+    """One contestant in one session."""
+    played = SESSIONS[session]()
+    result = play(EVERYONE[contestant], played, SUMMARISERS[summariser])
+    return {**scores(played, result), "session": session, "summariser": summariser, "versions": result.versions}
+
+
+def main() -> int:
+    """Play, print the table, save; 1 where a contestant is not installed or failed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.field", description=__doc__)
+    parser.add_argument("--sessions", nargs="+", choices=SESSIONS, metavar="NAME", help=", ".join(SESSIONS))
+    parser.add_argument("--summarisers", nargs="+", choices=SUMMARISERS, default=["keeps-95"], metavar="NAME")
+    parser.add_argument("--only", nargs="+", choices=EVERYONE, default=list(EVERYONE), metavar="NAME")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures as JSON")
+    given = parser.parse_args()
+    pairs = [(one, how) for one in given.sessions for how in given.summarisers] if given.sessions else WHOLE
+    found = run_all(cell, [(*pair, name) for pair in pairs for name in given.only], given.jobs)
+    print(table(found, COLUMNS))
+    save(given.save, found)
+    return int(any("missing" in one for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
