@@ -20,6 +20,7 @@ import context_summarize
 from benchmarks import field
 from benchmarks.peers import EVERYONE, PEERS
 from benchmarks.report import Figures, run_all
+from benchmarks.summarisers import FAULTS
 
 CHECKOUT = Path(context_summarize.__file__).parents[1]
 SIZES = (8, 16, 40, 200)
@@ -72,11 +73,14 @@ def _compare(by_name: Figures) -> None:
         by_name["waiting_of_best"] = {"library": least, "its": waits[least], "ours": ours["waiting"]}
 
 
-def faults(jobs: int) -> Figures:
-    """A summariser that fails, at a window of 8,000: facts, calls and faults of ours."""
-    wanted = [("field-8k", how, "Ours") for how in ("down", "empty", "oversized")]
+def others(jobs: int) -> Figures:
+    """Ours in other sessions: failing summarisers at a window of 8,000, and what a user typed beside long results."""
+    wanted = [("field-8k", how, "Ours") for how in FAULTS]
+    wanted += [(name, "extracts", "Ours") for name in ("invoices", "airline")]
+    wanted += [("file-reader", "keeps-95", "Ours")]
     found = run_all(field.cell, wanted, jobs)
-    return {one["summariser"]: {key: one[key] for key in (*_KEPT, "calls", "requests")} for one in found}
+    keys = (*_KEPT, "ids_of_session", "calls", "requests")
+    return {f"{one['session']} {one['summariser']}": {key: one[key] for key in keys if key in one} for one in found}
 
 
 def _of(module: str) -> Callable[[int], Figures]:
@@ -86,7 +90,7 @@ def _of(module: str) -> Callable[[int], Figures]:
 
 PARTS: Mapping[str, Callable[[int], Figures]] = {
     "field": in_field,
-    "faults": faults,
+    "others": others,
     "speed": _of("speed"),
     "trace": _of("trace"),
     "real": _of("real.conversations"),

@@ -1,7 +1,7 @@
 """`python -m benchmarks.field`: everyone on the same sessions, in virtual time, with a stand-in for the summariser.
 
 Without options, all contestants play the recorded session with planted facts at a window of 40,000 tokens, and then
-shorter ones: a window of 16,000, an agent that reads large files, one long turn, and a summariser that is down.
+shorter ones: a window of 16,000, an agent that reads large files, invoices that the user typed, and a summariser that is down.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from benchmarks.peers import EVERYONE
 from benchmarks.report import Figures, run_all, save, table
 from benchmarks.run import play
 from benchmarks.scores import scores
-from benchmarks.sessions import Session, field, file_reader, one_turn, recorded
+from benchmarks.sessions import Session, field, file_reader, invoices, recorded
 from benchmarks.summarisers import FAULTS, Extracting, Keeping, KeepingLess, Naming, Summariser
 
 SESSIONS: Mapping[str, Callable[[], Session]] = {
@@ -24,7 +24,7 @@ SESSIONS: Mapping[str, Callable[[], Session]] = {
     **{f"field-{size}k-again": partial(field, size * 1_000, 1) for size in (8, 16, 40, 200)},
     "airline": lambda: Session(name="airline", rows=tuple(recorded())),
     "file-reader": file_reader,
-    "one-turn": one_turn,
+    "invoices": invoices,
 }
 SUMMARISERS: Mapping[str, type[Summariser]] = {
     "keeps-95": Keeping,
@@ -37,7 +37,7 @@ WHOLE = [
     ("field-40k", "keeps-95"),
     ("field-16k", "keeps-95"),
     ("file-reader", "keeps-95"),
-    ("one-turn", "keeps-95"),
+    ("invoices", "extracts"),
     ("field-8k", "down"),
 ]
 COLUMNS = (

@@ -101,22 +101,27 @@ class _Play:
         self._view_sizes: list[int] = []
         self._requests: list[Request] = []
 
-    async def run(self, look: Look | None) -> Result:
+    async def run(self, look: Look | None, seconds: float) -> Result:
         started = time.monotonic()
         try:
-            for fed, row in enumerate(self._session.rows):
+            fed = 0
+            for row in self._session.rows:
                 if row["role"] == "assistant":
                     await self._request(fed, look)
+                if time.monotonic() - started > seconds:
+                    break
                 with self._cpu_of(1):
                     await self._contestant.add(dict(row))
-            await self._request(len(self._session.rows), look)
+                fed += 1
+            else:
+                await self._request(fed, look)
         finally:
             await self._contestant.close()
         return Result(
             contestant=self._made.__name__,
             session=self._session.name,
             budget=self._session.budget,
-            tokens=sum(self._sizes),
+            tokens=sum(self._sizes[:fed]),
             requests=tuple(self._requests),
             calls=tuple(self._summariser.calls),
             view=tuple(self._view),
@@ -204,6 +209,7 @@ def play(
     look: Look | None = None,
     cached: bool = True,
     pace: float | None = None,
+    minutes: float = 60.0,
 ) -> Result:
     """Play a session to a contestant.
 
@@ -211,6 +217,7 @@ def play(
         look: is shown every request.
         cached: the contestant's counter has a cache; without, its CPU holds all of its counting.
         pace: real seconds for each second of latency; None plays in virtual time, in which own work takes none.
+        minutes: real ones, after which the session ends early.
 
     Raises:
         ImportError: the contestant is not installed.
@@ -219,6 +226,6 @@ def play(
     async def main() -> Result:
         counted = functools.lru_cache(maxsize=200_000)(count)
         answers = summariser(counted, session.budget + MAX_OUTPUT, 1.0 if pace is None else pace)
-        return await _Play(contestant, session, answers, cached=cached).run(look)
+        return await _Play(contestant, session, answers, cached=cached).run(look, 60 * minutes)
 
     return run_virtually(main()) if pace is None else asyncio.run(main())

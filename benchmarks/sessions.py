@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import random
 import re
@@ -186,19 +185,19 @@ def assistant(text: str, calls: Sequence[tuple[str, str, Any]]) -> Row:
     return {"role": "assistant", "content": content, "tool_calls": kept}
 
 
-def one_turn(calls: int = 400) -> Session:
-    """One request of the user and nothing but tool calls after it; arguments and results are recorded ones."""
-    rows: list[Row] = [{"role": "user", "content": "Go through all open reservations and bring them in order."}]
-    for number, (name, arguments, text) in enumerate(itertools.islice(_exchanges(), calls)):
-        rows += called(number, name, arguments, text)
-    planted, facts = plant(rows, 100)
-    return Session(name="one-turn", rows=planted, facts=facts)
-
-
-def _exchanges() -> Any:
-    rows = recorded(copies=2)
-    results = {row["tool_call_id"]: row["content"] for row in rows if row["role"] == "tool"}
-    for row in rows:
-        for call in row.get("tool_calls") or []:
-            if results.get(call["id"]):
-                yield call["tool"], call["arguments"], results[call["id"]]
+def invoices(count: int = 40, articles: int = 120) -> Session:
+    """The user types one invoice after another; each result lists other articles. What the user typed are the facts."""
+    rows: list[Row] = []
+    typed = [f"INV-{number * 7_919 % 100_000:05d}" for number in range(1, count + 1)]
+    for number, invoice in enumerate(typed):
+        rows.append({"role": "user", "content": f"Please look at invoice {invoice} and say whether it is paid."})
+        lines = [
+            {"sku": f"SKU-{(number * articles + at) * 104_729 % 1_000_000:06d}", "pieces": at % 9 + 1}
+            for at in range(articles)
+        ]
+        rows += called(
+            number, "find_invoice", {"invoice": invoice}, json.dumps({"paid": number % 3 > 0, "lines": lines})
+        )
+        said = "It is paid." if number % 3 else "It is still open; I have noted that."
+        rows.append({"role": "assistant", "content": said})
+    return Session(name="invoices", rows=tuple(rows), facts=tuple(typed))
