@@ -1,7 +1,8 @@
 """`python -m benchmarks.field`: everyone on the same sessions, in virtual time, with a stand-in for the summariser.
 
 Without options, all contestants play the recorded session with planted facts at a window of 40,000 tokens, and then
-shorter ones: a window of 16,000, an agent that reads large files, invoices that the user typed, and a summariser that is down.
+shorter ones: a window of 16,000, an agent that reads large files, invoices that a user typed, a summariser that is
+down.
 """
 
 from __future__ import annotations

@@ -93,6 +93,8 @@ class _Play:
         )
         self._made = made
         self._contestant = made(self._terms)
+        if self._contestant.convert(session.rows) != list(session.rows):
+            raise ValueError(f"the adapter of {made.__name__} does not convert the rows of {session.name} without loss")
         self._spent = [0.0, 0.0]
         """CPU of the request and of the rows before it."""
         self._conversion = 0.0
@@ -221,6 +223,7 @@ def play(
 
     Raises:
         ImportError: the contestant is not installed.
+        ValueError: its adapter loses something of the session.
     """
 
     async def main() -> Result:

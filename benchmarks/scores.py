@@ -78,7 +78,8 @@ def newest(rows: Sequence[Row], size: int) -> list[Row]:
         tokens = measure(row, count)
         if tokens > size:
             text = text_of(row)
-            return [{"role": "user", "content": text[len(text) - len(text) * max(0, size) // tokens :]}, *kept]
+            end = text[len(text) - len(text) * max(0, size) // tokens :]
+            return [{"role": row["role"], "content": end}, *kept] if end else kept
         kept.insert(0, row)
         size -= tokens
     return kept

@@ -11,15 +11,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import gc
-import itertools
 import subprocess
 import sys
 import time
 import tracemalloc
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from statistics import fmean, median
+from statistics import median
 
 from benchmarks import field, trace
 from benchmarks.peers import EVERYONE
@@ -36,38 +33,12 @@ _BEAT = 0.002
 """Seconds between two beats of the loop's heart."""
 
 
-def rows(count: int) -> list[Row]:
-    """So many rows: the recording over and over, with other ids, and out of the garbage collector's sight."""
-    made = list(itertools.islice(recorded(copies=1 + count // 1_300), count))
-    gc.collect()
-    gc.freeze()
-    return made
-
-
-async def warm() -> None:
-    """Load what is loaded once a process, such as the ranks of tokens."""
-    manager = SummarizingContextManager(config={"cache": "memory"})
-    await manager.set_messages(recorded()[:300])
-    await manager.get_messages_for_request(provider=ScriptedProvider())
-    await manager.close()
-
-
 class Heart:
     """Beats in the event loop, and notes the longest time for which it could not."""
 
     def __init__(self) -> None:
         self.longest = 0.0
-        self._beat: asyncio.TimerHandle | None = None
-
-    @contextmanager
-    def beating(self) -> Iterator[Heart]:
-        """Beat within."""
         self._arm()
-        try:
-            yield self
-        finally:
-            if self._beat is not None:
-                self._beat.cancel()
 
     def _arm(self) -> None:
         due, used = time.perf_counter() + _BEAT, time.process_time()
@@ -77,47 +48,55 @@ class Heart:
         self.longest = max(self.longest, min(time.perf_counter() - due, time.process_time() - used))
         self._arm()
 
-
-def block_of_session(window: int, count: int) -> Figures:
-    """The longest block while a session goes on whose summaries are ready at once."""
-
-    async def main() -> Figures:
-        await warm()
-        manager, provider = SummarizingContextManager(config={"cache": "memory"}), ScriptedProvider()
-        provider.context_window, given = window, rows(count)
-        with Heart().beating() as heart:
-            await asyncio.sleep(2 * _BEAT)
-            for row in given:
-                if row["role"] == "assistant":
-                    await manager.get_messages_for_request(provider=provider)
-                    provider.requests.clear()
-                    await asyncio.sleep(_BEAT)
-                await manager.add_message(row)
-        await manager.close()
-        return {"what": f"block, {count:,} rows at {window // 1000}k, ms", "value": 1_000 * heart.longest}
-
-    return asyncio.run(main())
+    def stop(self) -> None:
+        """Beat no more."""
+        self._beat.cancel()
 
 
-def block_of_rows(count: int, characters: int) -> Figures:
-    """The longest block and the seconds of the first request, for rows that come at once, one of them large."""
-
-    async def main() -> Figures:
-        await warm()
-        manager, provider = SummarizingContextManager(config={"cache": "memory"}), ScriptedProvider()
-        given = rows(count)
-        words = "".join(f"line {at} of the log says nothing new\n" for at in range(characters // 38))
-        given.insert(1, {"role": "user", "content": words[:characters]})
-        with Heart().beating() as heart:
-            await asyncio.sleep(2 * _BEAT)
-            started = time.perf_counter()
-            await manager.set_messages(given)
+async def fed(given: list[Row], window: int, every: int) -> SummarizingContextManager:
+    """A manager that was fed these rows, with a request before the first assistant row of so many rows each."""
+    manager, provider = SummarizingContextManager(config={"cache": "memory"}), ScriptedProvider(context_window=window)
+    due = 0
+    for at, row in enumerate(given):
+        if row["role"] == "assistant" and at >= due:
             await manager.get_messages_for_request(provider=provider)
-            seconds = time.perf_counter() - started
-            await asyncio.sleep(2 * _BEAT)
+            provider.requests.clear()
+            await asyncio.sleep(_BEAT)
+            due = at + every
+        await manager.add_message(row)
+    return manager
+
+
+def rows(count: int) -> list[Row]:
+    """So many rows: the recording over and over, with other ids."""
+    return recorded(copies=1 + count // 1_300)[:count]
+
+
+def block(count: int, window: int, at_once: bool, characters: int) -> Figures:
+    """The longest block of the event loop, of a session or of rows that come at once, one of them large."""
+
+    async def main() -> Figures:
+        await (await fed(rows(100), window, 1)).close()  # loads what is loaded once a process
+        given, words = (
+            rows(count),
+            "".join(f"line {at} of the log says nothing new\n" for at in range(characters // 38)),
+        )
+        given.insert(1, {"role": "user", "content": words})
+        gc.collect()
+        gc.freeze()
+        heart = Heart()
+        await asyncio.sleep(2 * _BEAT)
+        if at_once:
+            manager = SummarizingContextManager(config={"cache": "memory"})
+            await manager.set_messages(given)
+            await manager.get_messages_for_request(provider=ScriptedProvider())
+        else:
+            manager = await fed(given, window, 1)
+        await asyncio.sleep(2 * _BEAT)
+        heart.stop()
         await manager.close()
-        name = f"block, {count:,} rows and one of {characters / 1e6:g} MB at once, ms"
-        return {"what": name, "value": 1_000 * heart.longest, "first request, s": seconds}
+        name = f"block, {count:,} rows{' at once' if at_once else ''}, window {window // 1_000}k, ms"
+        return {"what": name, "value": 1_000 * heart.longest}
 
     return asyncio.run(main())
 
@@ -126,17 +105,12 @@ def memory(count: int) -> Figures:
     """Bytes of a manager that was fed so many rows, over the bytes of those rows alone."""
 
     async def main() -> Figures:
-        await warm()
+        await (await fed(rows(100), 40_000, 40)).close()
         tracemalloc.start()
-        raw = recorded(copies=1 + count // 1_300)[:count]
+        raw = rows(count)
         alone = tracemalloc.get_traced_memory()[0]
-        manager, provider = SummarizingContextManager(config={"cache": "memory"}), ScriptedProvider()
-        for at, row in enumerate(raw):
-            await manager.add_message(row)
-            if at % 40 == 0:
-                await manager.get_messages_for_request(provider=provider)
-                provider.requests.clear()
-        del raw, row
+        manager = await fed(raw, 40_000, 40)
+        del raw
         gc.collect()
         held = tracemalloc.get_traced_memory()[0]
         tracemalloc.stop()
@@ -159,10 +133,13 @@ def startup(runs: int) -> Figures:
 
 
 def measured() -> list[Figures]:
-    """Blocks, memory and imports, each in a process of its own, one after the other."""
-    found = run_all(block_of_session, [(40_000, 2_000), (200_000, 6_000)], jobs=1)
-    found += run_all(block_of_rows, [(20_000, 5_000_000)], jobs=1)
-    return [*found, *run_all(memory, [(5_000,)], jobs=1), *run_all(startup, [(5,)], jobs=1)]
+    """Blocks, memory and imports, each in a process of its own, one after the other, and the trace."""
+    blocks = [(2_000, 40_000, False, 0), (6_000, 200_000, False, 0), (20_000, 40_000, True, 5_000_000)]
+    found = run_all(block, blocks, jobs=1)
+    found += [*run_all(memory, [(5_000,)], jobs=1), *run_all(startup, [(5,)], jobs=1)]
+    for what, one in trace.baseline().items():
+        found += [{"what": f"{what}: {key}", "value": value} for key, value in one.items()]
+    return found
 
 
 def requests(contestant: str) -> Figures:
@@ -172,17 +149,16 @@ def requests(contestant: str) -> Figures:
 
 def ratio() -> Figures:
     """CPU of our requests over PydanticAI's: medians over runs that take turns."""
-    names = ["Ours", "PydanticAI"] * REPEATS
-    found = run_all(requests, [(name,) for name in names], jobs=1)
-    by_name = {name: [one for who, one in zip(names, found, strict=True) if who == name] for name in names[:2]}
-    told: Figures = {name: {key: median(one[key] for one in runs) for key in runs[0]} for name, runs in by_name.items()}
+    ours, peer = "Ours", "PydanticAI"
+    found = run_all(requests, [(name,) for name in (ours, peer) * REPEATS], jobs=1)
+    pairs = list(zip(found[::2], found[1::2], strict=True))
+    told: Figures = {
+        who: {key: median(pair[at][key] for pair in pairs) for key in found[0]} for at, who in enumerate((ours, peer))
+    }
     for key in ("cpu_mean", "cpu_p50"):
-        pairs = list(zip(by_name["Ours"], by_name["PydanticAI"], strict=True))
-        told[f"{key}_ratio"] = median(ours[key] / peer[key] for ours, peer in pairs)
-    told["cpu_mean_ratio_without_its_counting"] = fmean(
-        ours["cpu_mean"] / (peer["cpu_mean"] - peer["cpu_counting"]) for ours, peer in pairs
-    )
-    return told
+        told[f"{key}_ratio"] = median(one[key] / other[key] for one, other in pairs)
+    counting = (one["cpu_mean"] / (other["cpu_mean"] - other["cpu_counting"]) for one, other in pairs)
+    return {**told, "cpu_mean_ratio_without_its_counting": median(counting)}
 
 
 def baseline(jobs: int = 1) -> Figures:
@@ -198,16 +174,12 @@ def main() -> int:
     parser.add_argument("--save", type=Path, metavar="FILE", help="all figures as JSON")
     given = parser.parse_args()
     if given.ratio:
-        told = ratio()
-        found = [{"what": name, "value": value} for name, value in told.items() if isinstance(value, float)]
+        found = [{"what": name, "value": value} for name, value in ratio().items() if isinstance(value, float)]
     else:
         played = run_all(field.cell, [("field-40k", "keeps-95", "Ours")], jobs=1)
         print(table(played, field.COLUMNS), "\n")
-        counts = [
-            {"what": f"{what}: {key}", "value": n} for what, one in trace.baseline().items() for key, n in one.items()
-        ]
-        found = [*measured(), *counts]
-    print(table(found, ("what", "value", "first request, s")))
+        found = measured()
+    print(table(found, ("what", "value")))
     save(given.save, found)
     return int(any("missing" in one for one in found))
 

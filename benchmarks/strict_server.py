@@ -1,4 +1,4 @@
-"""A Responses API server that is strict about its input, keeps chains, and has a prompt cache; it counts characters."""
+"""A Responses API server that is strict about its input and has a prompt cache; it counts characters."""
 
 from __future__ import annotations
 
@@ -18,81 +18,45 @@ _CACHED = 8
 """Prompts that the cache remembers."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """One request of the agent loop, as the server saw it."""
-
-    items: list[str]
-    """Instructions and input items in order, as JSON."""
-    tokens: int
-    """Input tokens of it, chain and tools included."""
-    cached: int
-    """Those of them that the prompt cache holds."""
-    chained: bool
-
-
 @dataclass(slots=True)
 class State:
     """What the server remembers of one session."""
 
     window: int
-    """Tokens that the input of one request may hold; the chain behind it is not counted."""
-    sent: list[Sent] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
-    chains: dict[str, list[str]] = field(default_factory=dict)
+    """Tokens that the input of one request may hold."""
     prompts: list[list[str]] = field(default_factory=list)
+    """The items of each request of the agent's loop, as JSON."""
+    faults: list[str] = field(default_factory=list)
+    tokens: int = 0
+    """Of all these requests."""
+    cached: int = 0
+    """Those of them that the prompt cache held."""
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def answer(self, body: Item) -> tuple[int, Item]:
         """Status and body of the answer to a request."""
-        own = _items(body)
-        if problem := _problem(body) or self._too_long(own):
+        head = {"instructions": body.get("instructions"), "tools": body.get("tools")}
+        # Without the ids of items, which some providers invent anew.
+        items = [{key: value for key, value in item.items() if key != "id"} for item in body["input"]]
+        prompt = [json.dumps(item) for item in [head, *items]]
+        tokens = sum(map(len, prompt)) // CHARACTERS
+        problem = _problem(items)
+        if tokens > self.window:
+            problem = f"Your input exceeds the context window of this model ({tokens})"
+        if problem:
             self.faults.append(problem)
             return 400, {"error": {"message": problem, "type": "invalid_request_error", "code": None}}
-        previous = body.get("previous_response_id")
-        chain = self.chains.get(previous, []) if previous else []
-        prompt = [json.dumps(body.get("tools") or []), own[0], *chain, *own[1:]]
-        cached = max((_common(prompt, known) for known in self.prompts), default=0)
-        sent = Sent(own, sum(map(len, prompt)) // CHARACTERS, cached // CHARACTERS, bool(chain))
-        self.prompts = [*self.prompts[1 - _CACHED :], prompt]
-        output, found = self._output(body), f"resp_{next(self.ids)}"
-        if body.get("tools"):
-            self.sent.append(sent)
-            if body.get("store"):
-                # "the instructions from a previous response will not be carried over" (API reference)
-                self.chains[found] = [*chain, *own[1:], *_items({"input": output})[1:]]
-        return 200, _response(found, body, output, sent)
-
-    def _too_long(self, own: list[str]) -> str | None:
-        tokens = sum(map(len, own)) // CHARACTERS
-        return f"Your input exceeds the context window of this model ({tokens})" if tokens > self.window else None
-
-    def _output(self, body: Item) -> list[Item]:
-        number = next(self.ids)
-        if not body.get("tools"):  # a summary is asked for; no two are alike
-            return [_message(number, f"Goal: each order is found. State: all orders up to call {number} were found.")]
-        if _after_result(body["input"]):
-            return [_message(number, f"Order found by call {number}; it is on its way and arrives on time.")]
-        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": "lookup"}
-        return [{**call, "arguments": json.dumps({"order": f"ORD{number:05d}"}), "status": "completed"}]
+        cached = max((_common(prompt, known) for known in self.prompts[-_CACHED:]), default=0) // CHARACTERS
+        if body.get("tools"):  # summaries are asked for without
+            self.prompts.append(prompt)
+            self.tokens, self.cached = self.tokens + tokens, self.cached + cached
+        return 200, _response(next(self.ids), body, tokens, cached)
 
 
-def _after_result(items: list[Item]) -> bool:
-    """True where nothing but reminders stands behind a result."""
-    spoken = (one for one in reversed(items) if one.get("role") != "user" or "<system-reminder" not in json.dumps(one))
-    return next(spoken, {}).get("type") == "function_call_output"
-
-
-def _items(body: Item) -> list[str]:
-    """Instructions and input as the model reads them: without the ids of items, which some providers invent anew."""
-    items = [{key: value for key, value in item.items() if key != "id"} for item in body["input"]]
-    return [json.dumps(item) for item in [{"instructions": body.get("instructions") or ""}, *items]]
-
-
-def _problem(body: Item) -> str | None:
+def _problem(items: list[Item]) -> str | None:
     """What the API would refuse."""
     answered: dict[str, bool] = {}
-    for at, item in enumerate(body["input"]):
+    for at, item in enumerate(items):
         kind = item.get("type", "message")
         if kind == "function_call":
             if item["call_id"] in answered:
@@ -114,23 +78,37 @@ def _common(one: list[str], other: list[str]) -> int:
     return sum(len(item) for item, _ in pairs)
 
 
-def _message(number: int, text: str) -> Item:
+def _output(number: int, body: Item) -> Item:
+    """A summary, a call of the tool, or what the agent says after its result; no two are alike."""
+    spoken = (one for one in reversed(body["input"]) if "<system-reminder" not in json.dumps(one))
+    after_result = next(spoken, {}).get("type") == "function_call_output"
+    if body.get("tools") and not after_result:
+        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": "lookup"}
+        return {**call, "arguments": json.dumps({"order": f"ORD{number:05d}"}), "status": "completed"}
+    text = f"Goal: each order is found. State: the orders up to call {number} were found and arrive on time."
     content = [{"type": "output_text", "text": text, "annotations": []}]
     return {"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed", "content": content}
 
 
-def _response(name: str, body: Item, output: list[Item], sent: Sent) -> Item:
+def _response(number: int, body: Item, tokens: int, cached: int) -> Item:
+    output = _output(number, body)
     made = len(json.dumps(output)) // CHARACTERS
     usage = {
-        "input_tokens": sent.tokens,
-        "input_tokens_details": {"cached_tokens": sent.cached},
+        "input_tokens": tokens,
+        "input_tokens_details": {"cached_tokens": cached},
         "output_tokens": made,
         "output_tokens_details": {"reasoning_tokens": 0},
-        "total_tokens": sent.tokens + made,
+        "total_tokens": tokens + made,
     }
-    head = {"id": name, "object": "response", "created_at": 0, "status": "completed", "model": body["model"]}
+    head = {
+        "id": f"resp_{number}",
+        "object": "response",
+        "created_at": 0,
+        "status": "completed",
+        "model": body["model"],
+    }
     rest = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": body.get("tools") or []}
-    return {**head, **rest, "output": output, "usage": usage}
+    return {**head, **rest, "output": [output], "usage": usage}
 
 
 @contextmanager
@@ -141,15 +119,9 @@ def serving(window: int) -> Iterator[tuple[str, State]]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def do_GET(self) -> None:
-            card = {"id": "gpt-5.5", "object": "model", "created": 0, "owned_by": "x", "max_model_len": window}
-            self._send(200, {"object": "list", "data": [card]})
-
         def do_POST(self) -> None:
-            self._send(*state.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"])))))
-
-        def _send(self, status: int, body: Any) -> None:
-            data = json.dumps(body).encode()
+            status, told = state.answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            data = json.dumps(told).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(data)))

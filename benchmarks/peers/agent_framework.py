@@ -12,13 +12,10 @@ from .base import DoesNotFit, Row, Terms, calls_of, result, spoken, text_of
 class AgentFramework:
     """`SummarizationStrategy` under `apply_compaction`.
 
-    It counts rows, not tokens: its threshold is the number of rows that hold the trigger's tokens on average. The
-    strategy inserts summaries into the stored messages and marks the others as excluded (`CompactionProvider` with an
-    `after_strategy`), and `AgentSession.to_dict()` saves both: after a restart they are there, without a call.
+    It counts rows, not tokens: its threshold is the number of rows that hold the trigger's tokens on average.
+    By its defaults the summariser reads at most 8,000 tokens.
     """
 
-    title = "agent-framework SummarizationStrategy"
-    settings = "defaults: counts rows; the summariser reads at most 8,000 tokens"
     packages: tuple[str, ...] = ("agent-framework-core",)
     options: ClassVar[Mapping[str, Any]] = {}
 
@@ -100,9 +97,6 @@ class AgentFramework:
 class AgentFrameworkBudget(AgentFramework):
     """`SummarizationStrategy` inside `TokenBudgetComposedStrategy`: the framework's way to a trigger in tokens."""
 
-    title = "agent-framework SummarizationStrategy in TokenBudgetComposedStrategy"
-    settings = "a trigger in tokens; the summariser reads at most 8,000 tokens"
-
     def _new(self) -> Any:
         return self._af.TokenBudgetComposedStrategy(
             token_budget=self._terms.trigger_tokens,
@@ -114,8 +108,6 @@ class AgentFrameworkBudget(AgentFramework):
 class AgentFrameworkWhole(AgentFrameworkBudget):
     """The same with a summariser that is shown everything."""
 
-    title = "agent-framework SummarizationStrategy in TokenBudgetComposedStrategy, no input limit"
-    settings = "a trigger in tokens, max_summary_input_tokens=None"
     options: ClassVar[Mapping[str, Any]] = {"max_summary_input_tokens": None}
 
 

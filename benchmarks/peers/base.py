@@ -73,9 +73,6 @@ class Terms:
 class Contestant(Protocol):
     """One context manager in the benchmark."""
 
-    title: str
-    settings: str
-    """What is set beyond trigger and tail, in one line."""
     packages: tuple[str, ...]
     """Distributions whose versions belong beside its figures."""
 

@@ -11,11 +11,8 @@ class KeepLast:
     """At the trigger, drops the oldest groups until the newest `keep` rows are left, and more while that is too long.
 
     A group is an assistant row with calls and what follows up to the last of their results, or any other single row.
-    Its host saves the rows that it still holds, as each of its requests sends them: a restart costs nothing.
     """
 
-    title = "keep last n"
-    settings = "no summaries"
     packages: tuple[str, ...] = ()
 
     def __init__(self, terms: Terms) -> None:

@@ -14,13 +14,9 @@ from .base import DoesNotFit, Row, Terms, calls_of, result, spoken, text_of
 class LangChain:
     """`SummarizationMiddleware`, called as `create_agent` calls it before each model request, by its async path.
 
-    The agent's state holds no system prompt, so the trigger is lowered by its length. The middleware's update replaces
-    the messages in the agent's state, and a checkpointer saves that state (langgraph's persistence): after a restart
-    the compacted messages are there, without a call.
+    The agent's state holds no system prompt, so the trigger is lowered by its length.
     """
 
-    title = "langchain SummarizationMiddleware"
-    settings = "defaults: the summariser reads at most 4,000 tokens"
     packages: tuple[str, ...] = ("langchain", "langchain-core", "langgraph")
     options: ClassVar[Mapping[str, Any]] = {}
 
@@ -28,19 +24,15 @@ class LangChain:
         self._lc = import_module("langchain_core.messages")
         self._add_messages = import_module("langgraph.graph.message").add_messages
         self._terms = terms
-        self._middleware = self._new()
-        self._runtime = import_module("langgraph.runtime").Runtime()
-        self._messages: list[Any] = []
-
-    def _new(self) -> Any:
-        terms = self._terms
-        return import_module("langchain.agents.middleware").SummarizationMiddleware(
+        self._middleware = import_module("langchain.agents.middleware").SummarizationMiddleware(
             model=_model(terms),
             trigger=("tokens", terms.trigger_tokens - terms.size(terms.system_rows)),
             keep=("messages", terms.keep),
             token_counter=lambda messages: terms.size([self._back(message) for message in messages]),
             **self.options,
         )
+        self._runtime = import_module("langgraph.runtime").Runtime()
+        self._messages: list[Any] = []
 
     async def add(self, row: Row) -> None:
         if not self._terms.is_system_prompt(row):
@@ -87,8 +79,6 @@ class LangChain:
 class LangChainWhole(LangChain):
     """`SummarizationMiddleware` that shows its summariser everything."""
 
-    title = "langchain SummarizationMiddleware, no input limit"
-    settings = "trim_tokens_to_summarize=None"
     options: ClassVar[Mapping[str, Any]] = {"trim_tokens_to_summarize": None}
 
 

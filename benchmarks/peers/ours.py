@@ -18,8 +18,6 @@ from .base import DoesNotFit, Row, Terms, text_of
 class Ours:
     """This module, without a host. Its settings say when it compacts; the trigger of the terms is for the others."""
 
-    title = "context-summarize"
-    settings = "defaults"
     packages: tuple[str, ...] = ("amplifier-module-context-summarize", "amplifier-core")
     config: ClassVar[Mapping[str, Any]] = {}
     """Keys that differ from the defaults."""
@@ -60,5 +58,4 @@ class Ours:
 
 def ours_with(name: str, **config: Any) -> type[Ours]:
     """This module with other settings, as one more contestant."""
-    settings = ", ".join(f"{key}: {value}" for key, value in config.items())
-    return type(name, (Ours,), {"settings": settings, "config": config})
+    return type(name, (Ours,), {"config": config})

@@ -20,14 +20,11 @@ class Strands:
     ends.
 
     `reduce_context` is synchronous and runs its model in a thread with an event loop of its own; here it is awaited on
-    this loop. A session manager saves every message and the manager's state (`RepositorySessionManager`): after a
-    restart the agent holds the saved summary and the messages from `removed_message_count` on, without a call.
+    this loop.
     """
 
     TRIES = 10
 
-    title = "strands SummarizingConversationManager"
-    settings = "defaults: three tenths of the messages at a time"
     packages: tuple[str, ...] = ("strands-agents",)
     options: ClassVar[Mapping[str, Any]] = {}
 
@@ -38,10 +35,6 @@ class Strands:
         self._event = import_module("strands.hooks").BeforeModelCallEvent
         self._overflow = import_module("strands.types.exceptions").ContextWindowOverflowException
         self._terms = terms
-        self._saved: list[Any] = []
-        self._start()
-
-    def _start(self) -> None:
         self._manager = self._managers.SummarizingConversationManager(
             preserve_recent_messages=self._terms.keep,
             proactive_compression={"compression_threshold": self._terms.trigger},
@@ -55,11 +48,8 @@ class Strands:
         )
 
     async def add(self, row: Row) -> None:
-        if self._terms.is_system_prompt(row):
-            return
-        before = len(self._agent.messages)
-        _append(self._agent.messages, row)
-        self._saved += self._agent.messages[before:]
+        if not self._terms.is_system_prompt(row):
+            _append(self._agent.messages, row)
 
     async def view(self) -> list[Row]:
         with patch.object(self._module, "run_async", _on_this_loop):
@@ -92,8 +82,6 @@ class Strands:
 class StrandsMost(Strands):
     """`SummarizingConversationManager` that folds as much at a time as it may."""
 
-    title = "strands SummarizingConversationManager, most at a time"
-    settings = "summary_ratio=0.8, its largest"
     options: ClassVar[Mapping[str, Any]] = {"summary_ratio": 0.8}
 
 
