@@ -7,14 +7,12 @@ down.
 
 from __future__ import annotations
 
-import argparse
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 
 from benchmarks.peers import EVERYONE
-from benchmarks.report import Figures, run_all, save, table
+from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import scores
 from benchmarks.sessions import Session, field, file_reader, invoices, recorded
@@ -54,21 +52,16 @@ def cell(session: str, summariser: str, contestant: str) -> Figures:
     return {**scores(played, result), "session": session, "summariser": summariser, "versions": result.versions}
 
 
-def main() -> int:
-    """Play, print the table, save; 1 where a contestant is not installed or failed."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.field", description=__doc__)
-    parser.add_argument("--sessions", nargs="+", choices=SESSIONS, metavar="NAME", help=", ".join(SESSIONS))
-    parser.add_argument("--summarisers", nargs="+", choices=SUMMARISERS, default=["keeps-95"], metavar="NAME")
-    parser.add_argument("--only", nargs="+", choices=EVERYONE, default=list(EVERYONE), metavar="NAME")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures as JSON")
-    given = parser.parse_args()
-    pairs = [(one, how) for one in given.sessions for how in given.summarisers] if given.sessions else WHOLE
-    found = run_all(cell, [(*pair, name) for pair in pairs for name in given.only], given.jobs)
-    print(table(found, COLUMNS))
-    save(given.save, found)
-    return int(any("missing" in one for one in found))
+def measured(sessions: Sequence[str], summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
+    """All cells; without sessions those of `WHOLE`."""
+    pairs = [(one, how) for one in sessions for how in summarisers] or WHOLE
+    return run_all(cell, [(*pair, name) for pair in pairs for name in only], jobs)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    choices = {
+        "sessions": (SESSIONS, ()),
+        "summarisers": (SUMMARISERS, ["keeps-95"]),
+        "only": (EVERYONE, list(EVERYONE)),
+    }
+    sys.exit(command("field", __doc__, choices, measured, COLUMNS))

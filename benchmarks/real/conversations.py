@@ -5,18 +5,15 @@ The data are fetched by `python -m benchmarks.real.fetch` and never shipped, bec
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from statistics import fmean
 
 from benchmarks.peers import EVERYONE
 from benchmarks.real import beam, locomo, pi, recordings
-from benchmarks.real.data import DataMissingError
 from benchmarks.real.recall import recalled
-from benchmarks.report import Figures, run_all, save, table
+from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import scores
 from benchmarks.sessions import Session
@@ -31,6 +28,7 @@ SETS: Mapping[str, Callable[[], list[Session]]] = {
 }
 FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole", "StrandsMost", "KeepLast")
 """Ours, the peers that hold most in the field's sessions, and no summaries at all."""
+BASELINE = ("Ours", "PydanticAIWhole", "LangChainWhole", "KeepLast")
 COLUMNS = (
     *("set", "contestant", "chats", "asked", "gold", "near", "gold_of_tail", "near_of_tail"),
     *("instructions_asked", "instructions", "instructions_of_tail", "recalls", "recall_any", "recall_gold_asked"),
@@ -61,20 +59,21 @@ def of_sets(found: Sequence[Figures]) -> list[Figures]:
     return lines
 
 
-def measured(sets: Sequence[str], contestants: Sequence[str], jobs: int) -> list[Figures]:
+def measured(sets: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
     """All cells, then the missing ones.
 
     Raises:
         DataMissingError: a set is not fetched.
     """
-    wanted = [(name, at, one) for name in sets for one in contestants for at in range(len(SETS[name]()))]
+    wanted = [(name, at, one) for name in sets for one in only for at in range(len(SETS[name]()))]
     found = run_all(cell, wanted, jobs)
     return [*of_sets(found), *(one for one in found if "missing" in one)]
 
 
 def baseline(jobs: int) -> Figures:
-    """For `benchmarks.baseline`: ours and the first peers on all sets."""
-    found = measured(list(SETS), FIRST, jobs)
+    """For `benchmarks.baseline`: ours, the two peers that hold most, and no summaries; the largest chats ours alone."""
+    found = measured([name for name in SETS if name != "BEAM-500K"], BASELINE, jobs)
+    found += measured(["BEAM-500K"], BASELINE[:1], jobs)
     by_set: Figures = {name: {} for name in SETS}
     for one in found:
         if "missing" not in one:
@@ -83,23 +82,6 @@ def baseline(jobs: int) -> Figures:
     return {**by_set, "missing": [one for one in found if "missing" in one]}
 
 
-def main() -> int:
-    """Play, print the table, save; 1 where data or a contestant are missing."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.real.conversations", description=__doc__)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS), metavar="SET", help=", ".join(SETS))
-    parser.add_argument("--only", nargs="+", choices=EVERYONE, default=list(FIRST), metavar="NAME")
-    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures as JSON")
-    given = parser.parse_args()
-    try:
-        found = measured(given.sets, given.only, given.jobs)
-    except DataMissingError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(table(found, COLUMNS))
-    save(given.save, found)
-    return int(any("missing" in one for one in found))
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    choices = {"sets": (SETS, list(SETS)), "only": (EVERYONE, FIRST)}
+    sys.exit(command("real.conversations", __doc__, choices, measured, COLUMNS))

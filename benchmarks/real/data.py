@@ -10,7 +10,7 @@ DATA = Path(__file__).parent / "data"
 """Where `benchmarks.real.fetch` writes; git ignores it."""
 
 
-class DataMissingError(Exception):
+class DataMissingError(FileNotFoundError):
     """A file of a data set is not there, or a chat is held back."""
 
 

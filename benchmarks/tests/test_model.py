@@ -12,21 +12,12 @@ from benchmarks.real import recordings
 from benchmarks.tokens import count, measure
 
 
-@pytest.mark.parametrize(
-    ("script", "told"),
-    [
-        ("""echo '{"missing": ["xllamacpp"]}'; exit 1""", "-m pip install --no-deps xllamacpp"),
-        ("echo no engine here >&2; exit 3", "no engine here"),
-    ],
-)
-def test_an_engine_that_does_not_start_says_why(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, told: str
-) -> None:
+def test_an_engine_that_does_not_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = tmp_path / "python"
-    python.write_text(f"#!/bin/sh\n{script}\n", "utf-8")
+    python.write_text("#!/bin/sh\necho no engine here >&2; exit 3\n", "utf-8")
     python.chmod(0o755)
     monkeypatch.setenv(PYTHON_ENV, str(python))
-    with pytest.raises(EngineError, match=told), serving(1):
+    with pytest.raises(EngineError, match=r"make model(?s:.*)no engine here"), serving():
         pass
 
 
@@ -41,7 +32,7 @@ def test_a_session_is_cut_to_its_first_rows_with_the_questions_about_them() -> N
 @pytest.mark.model
 def test_a_short_session_is_summarised_by_the_real_model() -> None:
     """No request is lost; the model has read and written something."""
-    found = played("ours", shortened(recordings.load_all()[0], 9_000), minutes=20.0, threads=None)
+    found = played("ours", shortened(recordings.load_all()[0], 9_000))
     assert (found["lost"], found["over_budget"], found["broken"]) == (0, 0, 0)
     assert found["calls"] > 0
     assert found["wrote"] > 0
