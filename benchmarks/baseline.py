@@ -1,7 +1,8 @@
-"""`python -m benchmarks.baseline FILE`: the figures that later versions are compared with.
+"""`python -m benchmarks.baseline FILE`: the figures that later versions are compared with, and how they compare.
 
 Parts are measured one by one and written into FILE, which keeps the others. The package that is measured is the first
 `context_summarize` on PYTHONPATH, whose commit is noted; these benchmarks may come from another checkout behind it.
+With `--ours` no other library plays. Figures that differ from `benchmarks/baseline.json` are printed beside it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import argparse
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean
@@ -18,77 +19,71 @@ from typing import Any
 
 import context_summarize
 from benchmarks import field
-from benchmarks.peers import EVERYONE, PEERS
-from benchmarks.report import Figures, run_all
+from benchmarks.peers import OURS, PEERS
+from benchmarks.report import Figures, run_all, table
 from benchmarks.summarisers import FAULTS
 
+KEPT = Path(__file__).with_name("baseline.json")
 CHECKOUT = Path(context_summarize.__file__).parents[1]
 SIZES = (8, 16, 40, 200)
-OURS = ("Ours", "OursLean", "OursFrugal")
+HOWS = ("keeps-95", "keeps-80")
 HALF = 0.5
 """Share of the facts from which on a price is worth comparing: a view that holds next to nothing is always cheap."""
-_KEPT = ("facts", "price", "cached", "waiting", "worst_wait", "view_mean", "ids", "lost", "over_budget", "broken")
+DIFFERS = 0.01
+"""Share by which a figure differs that is printed."""
+_KEYS = ("facts", "price", "cached", "waiting", "worst_wait", "view_mean", "ids", "lost", "over_budget", "broken")
 
 
-def in_field(jobs: int) -> Figures:
+def in_field(jobs: int, peers: bool) -> Figures:
     """Facts, price and waiting at each window: ours with two seeds, and the other libraries."""
     found: Figures = {}
-    slow = {name for name in EVERYONE if name.startswith("AgentFramework")}
+    ours = [one.__name__ for one in OURS]
     for size in SIZES:
-        names = [one.__name__ for one in PEERS if size < SIZES[-1] or one.__name__ not in slow]
+        others = [one.__name__ for one in PEERS if peers]
+        if size == SIZES[-1]:  # there, this library takes seconds for a request
+            others = [one for one in others if not one.startswith("AgentFramework")]
+        less = [one for one in others if one in ("LangChainWhole", "PydanticAIWhole")]
         name = f"field-{size}k"
-        wanted = [(name, "keeps-95", one) for one in (*OURS, "KeepLast", *names)]
-        wanted += [(name, "keeps-80", one) for one in (*OURS, "LangChainWhole", "PydanticAIWhole")]
-        wanted += [(f"{name}-again", how, "Ours") for how in ("keeps-95", "keeps-80")]
+        wanted = [(name, HOWS[0], one) for one in (*ours, *others)] + [(name, HOWS[1], one) for one in (*ours, *less)]
+        wanted += [(f"{name}-again", how, "Ours") for how in HOWS]
         of_size = run_all(field.cell, wanted, jobs)
-        found[name] = {how: _by_name(one for one in of_size if one.get("summariser") == how) for how in _HOWS}
-        for how in _HOWS:
-            _compare(found[name][how])
+        found[name] = {how: _by_name([one for one in of_size if one.get("summariser") == how]) for how in HOWS}
         found[name]["missing"] = [f"{one['cell']}: {one['missing']}" for one in of_size if "missing" in one]
     return found
 
 
-_HOWS = ("keeps-95", "keeps-80")
-
-
-def _by_name(found: Any) -> Figures:
-    """The mean over the seeds of each contestant."""
-    cells: dict[str, list[Figures]] = {}
-    for one in found:
-        cells.setdefault(one["contestant"], []).append(one)
-    return {who: {key: fmean(one[key] for one in played) for key in _KEPT} for who, played in cells.items()}
-
-
-def _compare(by_name: Figures) -> None:
-    """Adds the cheapest library that keeps half of the facts, the one that waits least, and ours beside them."""
-    others = {who: one for who, one in by_name.items() if who in {peer.__name__ for peer in PEERS}}
-    ours = by_name["Ours"]
-    fair = {who: one["price"] for who, one in others.items() if one["facts"] >= HALF and not one["lost"]}
+def _by_name(found: list[Figures]) -> Figures:
+    """The mean over the seeds of each contestant, and ours beside the best of the others."""
+    names = dict.fromkeys(one["contestant"] for one in found)
+    cells = {name: [one for one in found if one["contestant"] == name] for name in names}
+    told = {name: {key: fmean(one[key] for one in played) for key in _KEYS} for name, played in cells.items()}
+    others = {name: one for name, one in told.items() if name in {peer.__name__ for peer in PEERS}}
+    fair = {name: one["price"] for name, one in others.items() if one["facts"] >= HALF and not one["lost"]}
     if fair:
-        least = min(fair, key=lambda who: fair[who])
-        by_name["price_of_cheapest_with_half"] = {"library": least, "ours_over_it": ours["price"] / fair[least]}
-    waits = {who: one["waiting"] for who, one in others.items()}
-    if waits:
-        least = min(waits, key=lambda who: waits[who])
-        by_name["waiting_of_best"] = {"library": least, "its": waits[least], "ours": ours["waiting"]}
+        least = min(fair, key=lambda name: fair[name])
+        told["price_over_cheapest_with_half"] = {"library": least, "ratio": told["Ours"]["price"] / fair[least]}
+    if others:
+        least = min(others, key=lambda name: others[name]["waiting"])
+        told["waiting_of_best"] = {"library": least, "waiting": others[least]["waiting"]}
+    return told
 
 
-def others(jobs: int) -> Figures:
+def others(jobs: int, peers: bool) -> Figures:
     """Ours in other sessions: failing summarisers at a window of 8,000, and what a user typed beside long results."""
+    del peers
     wanted = [("field-8k", how, "Ours") for how in FAULTS]
-    wanted += [(name, "extracts", "Ours") for name in ("invoices", "airline")]
-    wanted += [("file-reader", "keeps-95", "Ours")]
+    wanted += [("invoices", "extracts", "Ours"), ("airline", "extracts", "Ours"), ("file-reader", "keeps-95", "Ours")]
     found = run_all(field.cell, wanted, jobs)
-    keys = (*_KEPT, "ids_of_session", "calls", "requests")
+    keys = (*_KEYS, "ids_of_session", "calls", "requests")
     return {f"{one['session']} {one['summariser']}": {key: one[key] for key in keys if key in one} for one in found}
 
 
-def _of(module: str) -> Callable[[int], Figures]:
+def _of(module: str) -> Callable[[int, bool], Figures]:
     """The part of another benchmark: its function `baseline`."""
-    return lambda jobs: import_module(f"benchmarks.{module}").baseline(jobs)  # type: ignore[no-any-return]
+    return lambda jobs, peers: import_module(f"benchmarks.{module}").baseline(jobs, peers)  # type: ignore[no-any-return]
 
 
-PARTS: Mapping[str, Callable[[int], Figures]] = {
+PARTS: Mapping[str, Callable[[int, bool], Figures]] = {
     "field": in_field,
     "others": others,
     "speed": _of("speed"),
@@ -107,28 +102,40 @@ def rounded(value: Any) -> Any:
     return [rounded(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure, and write the file after each part."""
+def differences(before: Figures, now: Figures) -> list[Figures]:
+    """Numbers of both that differ by more than `DIFFERS`, one a line."""
+    old, new = dict(_leaves("", before)), dict(_leaves("", now))
+    pairs = [(name, old[name], new[name]) for name in new if name in old]
+    differ = [pair for pair in pairs if abs(pair[2] - pair[1]) > DIFFERS * abs(pair[1])]
+    return [{"figure": name, "baseline": one, "now": other, "ratio": other / (one or 1)} for name, one, other in differ]
+
+
+def _leaves(name: str, value: Any) -> Iterator[tuple[str, float]]:
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from _leaves(f"{name} {key}".strip(), one)
+    elif isinstance(value, int | float):
+        yield name, value
+
+
+def main() -> int:
+    """Measure, write the file after each part, compare."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.baseline", description=__doc__)
     parser.add_argument("file", type=Path)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--commit", help="what the package must be at")
+    parser.add_argument("--ours", action="store_true", help="without other libraries")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
-    given = parser.parse_args(arguments)
-    commit = _commit()
-    if given.commit and not commit.startswith(given.commit):
-        parser.error(f"{CHECKOUT} is at {commit}, not at {given.commit}")
+    given = parser.parse_args()
+    asked = ["git", "-C", str(CHECKOUT), "rev-parse", "HEAD"]
+    commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     for part in given.parts:
-        found = rounded(PARTS[part](given.jobs))
+        found = rounded(PARTS[part](given.jobs, not given.ours))
         kept = json.loads(given.file.read_text("utf-8")) if given.file.exists() else {}
         given.file.write_text(json.dumps({**kept, "commit": commit, part: found}, indent=1) + "\n", "utf-8")
-        print(f"{part} of {commit[:7]} is written to {given.file}", file=sys.stderr)
+        before = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
+        differ = differences({part: before.get(part, {})}, {part: found})
+        print(f"{part} of {commit[:7]}\n{table(differ, ('figure', 'baseline', 'now', 'ratio'))}", flush=True)
     return 0
-
-
-def _commit() -> str:
-    asked = ["git", "-C", str(CHECKOUT), "rev-parse", "HEAD"]
-    return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
 if __name__ == "__main__":

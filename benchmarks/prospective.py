@@ -111,9 +111,9 @@ def measured(summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list
     return [*lines, *(one for one in found if "missing" in one)]
 
 
-def baseline(jobs: int) -> Figures:
+def baseline(jobs: int, peers: bool) -> Figures:
     """For `benchmarks.baseline`."""
-    found = [*measured(["extracts"], FIRST, jobs), *measured(["names"], FIRST[:1], jobs)]
+    found = [*measured(["extracts"], FIRST[: None if peers else 1], jobs), *measured(["names"], FIRST[:1], jobs)]
     told: Figures = {"extracts": {}, "names": {}, "missing": [one for one in found if "missing" in one]}
     for one in found:
         if "missing" not in one:

@@ -38,7 +38,6 @@ class Question:
     text: str
     golds: tuple[str, ...]
     """Values of the answer (numbers, dates, names) that stand in the rows that hold it; empty for other answers."""
-    kind: str = ""
     instruction: str | None = None
     """The user's standing instruction that the question tests, if it tests one."""
     subject: str | None = None

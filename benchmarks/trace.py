@@ -53,11 +53,11 @@ async def _requests() -> dict[str, dict[str, int]]:
     return found
 
 
-def baseline(jobs: int = 1) -> dict[str, dict[str, int]]:
+def baseline(jobs: int, peers: bool) -> dict[str, dict[str, int]]:
     """For `benchmarks.baseline`."""
-    del jobs
+    del jobs, peers
     return asyncio.run(_requests())
 
 
 if __name__ == "__main__":
-    print(json.dumps(baseline(), indent=1))
+    print(json.dumps(baseline(1, False), indent=1))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from .base import DoesNotFit, Row, Terms, calls_of, result, spoken, text_of
@@ -24,7 +25,7 @@ class AgentFramework:
         self._overflow = import_module("agent_framework.exceptions").ChatClientInvalidRequestException
         self._messages: list[Any] = []
         self._terms = terms
-        self._tokenizer = _Tokenizer(terms.count)
+        self._tokenizer = SimpleNamespace(count_tokens=terms.count)
         self._strategy = self._new()
 
     def _new(self) -> Any:
@@ -109,11 +110,3 @@ class AgentFrameworkWhole(AgentFrameworkBudget):
     """The same with a summariser that is shown everything."""
 
     options: ClassVar[Mapping[str, Any]] = {"max_summary_input_tokens": None}
-
-
-class _Tokenizer:
-    def __init__(self, count: Callable[[str], int]) -> None:
-        self._count = count
-
-    def count_tokens(self, text: str) -> int:
-        return self._count(text)

@@ -10,21 +10,12 @@ from typing import Any, Protocol, TypeVar, cast
 
 from benchmarks.clock import LoopClock
 from benchmarks.sessions import assistant
-from benchmarks.summarisers import DoesNotFit
-from benchmarks.tokens import Count, Row, calls_of, measure, text_of
+from benchmarks.summarisers import DoesNotFit as DoesNotFit
+from benchmarks.tokens import Count, measure
+from benchmarks.tokens import Row as Row
+from benchmarks.tokens import calls_of as calls_of
+from benchmarks.tokens import text_of as text_of
 
-__all__ = [
-    "Contestant",
-    "DoesNotFit",
-    "Row",
-    "Terms",
-    "calls_of",
-    "result",
-    "run_blocking",
-    "spoken",
-    "text_of",
-    "wait_for",
-]
 T = TypeVar("T")
 
 

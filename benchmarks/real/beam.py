@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real.data import DATA, DataMissingError, read_json
+from benchmarks.real import DATA, DataMissingError, read_json
 from benchmarks.sessions import Question, Session
 from benchmarks.tokens import Row
 from benchmarks.words import gold_values
@@ -49,7 +49,7 @@ def _question(kind: str, entry: dict[str, Any], rows: Sequence[Row], positions: 
     named = sorted({positions[given] for given in _numbers(entry.get("source_chat_ids")) if given in positions})
     golds = gold_values(answer, [rows[at]["content"] for at in named]) if kind in EXACT else ()
     instruction = entry.get("instruction_being_tested")
-    return Question(entry["question"], golds, kind, sources=tuple(named), instruction=instruction)
+    return Question(entry["question"], golds, sources=tuple(named), instruction=instruction)
 
 
 def _numbers(value: object) -> Iterator[int]:

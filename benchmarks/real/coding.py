@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks.real.data import DATA, DataMissingError
+from benchmarks.real import DATA, DataMissingError
 from benchmarks.real.pi import row_of
 from benchmarks.sessions import Session, called
 from benchmarks.tokens import Row

@@ -70,9 +70,9 @@ def measured(sets: Sequence[str], only: Sequence[str], jobs: int) -> list[Figure
     return [*of_sets(found), *(one for one in found if "missing" in one)]
 
 
-def baseline(jobs: int) -> Figures:
+def baseline(jobs: int, peers: bool) -> Figures:
     """For `benchmarks.baseline`: ours, the two peers that hold most, and no summaries; the largest chats ours alone."""
-    found = measured([name for name in SETS if name != "BEAM-500K"], BASELINE, jobs)
+    found = measured([name for name in SETS if name != "BEAM-500K"], BASELINE[: None if peers else 1], jobs)
     found += measured(["BEAM-500K"], BASELINE[:1], jobs)
     by_set: Figures = {name: {} for name in SETS}
     for one in found:

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real.data import DATA
+from benchmarks.real import DATA
 
 PINS: Mapping[str, Any] = json.loads(Path(__file__).with_name("pins.json").read_text("utf-8"))
 """By the name of a data set: its repository, commit, licence, and the sha256 of each file that is read."""
@@ -66,8 +66,8 @@ def _clone(pinned: Mapping[str, Any], into: Path) -> Path:
     # Only the files that are read are downloaded: a blobless clone gets each when it is shown.
     done = _git(None, "clone", "--quiet", "--bare", "--filter=blob:none", pinned["repository"], str(into))
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["git says nothing"]
-        raise FetchError(f"cannot clone {pinned['repository']}: {said[-1]}. Clone it elsewhere and name it with --from")
+        said = done.stderr.decode("utf-8", "replace").strip()
+        raise FetchError(f"cannot clone {pinned['repository']}; clone it elsewhere and name it with --from: {said}")
     return into
 
 

@@ -9,14 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real.data import DATA, DataMissingError
+from benchmarks.real import DATA, DataMissingError
 from benchmarks.sessions import Question, Session
 from benchmarks.tokens import Row
 from benchmarks.words import gold_values, places
 
 _ARCHIVE = Path("locomo") / "data" / "locomo10.zip"
 _TURN = re.compile(r"D(\d+):(\d+)")
-_KINDS = {1: "several turns", 2: "time", 3: "inference", 4: "one turn", 5: "adversarial"}
 _BUDGET = 8_000
 
 
@@ -65,7 +64,7 @@ def _question(entry: dict[str, Any], rows: Sequence[Row], positions: Mapping[tup
     texts = [rows[at]["content"] for at in sources]
     whole = bool(answer) and any(places(text, answer) for text in texts)
     golds = (answer,) if whole else gold_values(answer, texts)
-    return Question(entry["question"], golds, _KINDS[entry["category"]], sources=sources)
+    return Question(entry["question"], golds, sources=sources)
 
 
 def _key(given: str) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real.data import DATA, read_json
+from benchmarks.real import DATA, read_json
 from benchmarks.sessions import Question, Session, assistant
 from benchmarks.tokens import Row
 
@@ -43,4 +43,4 @@ def _question(asked: dict[str, Any]) -> Question:
     named = (word.rstrip("?.,") for word in asked["question"].split())
     subject = next((word for word in named if word.startswith(_KEYS)), None)
     golds = tuple(part.rpartition("=")[2] for part in asked["expected"].split("|") if "-" in part)
-    return Question(asked["question"], golds, asked["category"], subject=subject)
+    return Question(asked["question"], golds, subject=subject)

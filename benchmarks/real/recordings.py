@@ -28,7 +28,7 @@ def _questions(rows: Sequence[Row]) -> Iterator[Question]:
     for identity, (at, held) in newest.items():
         for kind, value in _values(held):
             asked = f"What is the {kind} of reservation {identity}?"
-            yield Question(asked, (value,), kind, sources=(at,), subject=identity)
+            yield Question(asked, (value,), sources=(at,), subject=identity)
 
 
 def _object(row: Row) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from benchmarks.baseline import rounded
+from benchmarks.baseline import differences, rounded
 from benchmarks.clock import run_virtually
 from benchmarks.prospective import Watch
 from benchmarks.report import run_all, save, table
@@ -169,6 +169,9 @@ def test_a_cell_that_fails_is_told_beside_the_others(tmp_path: Path, capsys: pyt
 
 def test_a_baseline_has_four_significant_digits() -> None:
     assert rounded({"a": [1.23456, 123456.0], "b": {"c": 7}}) == {"a": [1.235, 123500.0], "b": {"c": 7}}
+    before, now = {"a": {"facts": 0.9, "lost": 0}, "b": 1.0}, {"a": {"facts": 0.8, "lost": 0}, "c": 1.0}
+    (line,) = differences(before, now)
+    assert (line["figure"], line["baseline"], line["now"]) == ("a facts", 0.9, 0.8)
 
 
 def test_the_strict_server_refuses_a_call_without_its_result() -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.real import beam, coding, fetch, locomo, recordings
+from benchmarks.real import DataMissingError, beam, coding, fetch, locomo, recordings
 from benchmarks.real.conversations import of_sets
-from benchmarks.real.data import DataMissingError
 from benchmarks.real.pi import row_of
 from benchmarks.real.recall import recalled
 from benchmarks.sessions import Question, Session
@@ -40,7 +39,7 @@ def test_a_chat_of_beam_has_its_questions_with_values_of_the_sources(tmp_path: P
     (folder / "probing_questions" / "probing_questions.json").write_text(json.dumps(asked))
     session = beam.load("100K", 1, tmp_path)
     assert text_of(session.rows[0]) == "I paid $25."
-    assert session.questions[0] == Question("How much?", ("$25",), "information_extraction", sources=(0,))
+    assert session.questions[0] == Question("How much?", ("$25",), sources=(0,))
     assert session.questions[1].instruction == "Always use metric units."
 
 
