@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 
 from benchmarks.model.server import serving
-from benchmarks.peers import EVERYONE, Contestant, ours_with
+from benchmarks.peers import EVERYONE, Contestant, Ours, variant
 from benchmarks.real import beam, recordings
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
@@ -24,7 +24,7 @@ SMALL = {"prompts": "small", "segment_tokens": 2_048, "max_concurrency": 1, "req
 """On two idle cores the engine reads some 250 and writes some 100 tokens a second, on busy ones a tenth of that: few
 summaries, one at a time."""
 CONTESTANTS: Mapping[str, type[Contestant]] = {
-    "ours": ours_with("OursSmall", **SMALL),
+    "ours": variant("OursSmall", Ours, **SMALL),
     "langchain": EVERYONE["LangChainWhole"],
     "pydantic-ai": EVERYONE["PydanticAIWhole"],
 }

@@ -6,19 +6,27 @@ same code. Peers are imported when an adapter is made: none of them is a depende
 
 from __future__ import annotations
 
-from .agent_framework import AgentFramework, AgentFrameworkBudget, AgentFrameworkWhole
+from typing import Any
+
+from .agent_framework import AgentFramework, AgentFrameworkBudget
 from .base import Contestant, Terms
 from .hermes import Hermes, HermesTail
 from .keep_last import KeepLast
-from .langchain import LangChain, LangChainWhole
-from .ours import Ours, ours_with
-from .pydantic_ai import PydanticAI, PydanticAIWhole
-from .strands import Strands, StrandsMost
+from .langchain import LangChain
+from .ours import Ours
+from .pydantic_ai import PydanticAI
+from .strands import Strands
+
+
+def variant(name: str, contestant: type[Any], **options: Any) -> type[Contestant]:
+    """A contestant with other options."""
+    return type(name, (contestant,), {"options": options})
+
 
 OURS: tuple[type[Contestant], ...] = (
     Ours,
-    ours_with("OursLean", profile="lean"),
-    ours_with("OursFrugal", profile="frugal"),
+    variant("OursLean", Ours, profile="lean"),
+    variant("OursFrugal", Ours, profile="frugal"),
 )
 PEERS: tuple[type[Contestant], ...] = (
     LangChain,
@@ -27,14 +35,15 @@ PEERS: tuple[type[Contestant], ...] = (
     AgentFramework,
     AgentFrameworkBudget,
     Hermes,
-    LangChainWhole,
-    StrandsMost,
-    PydanticAIWhole,
-    AgentFrameworkWhole,
+    # with the settings that help them most: their summarisers read everything, or as much as they may is summarised
+    variant("LangChainWhole", LangChain, trim_tokens_to_summarize=None),
+    variant("StrandsMost", Strands, summary_ratio=0.8),
+    variant("PydanticAIWhole", PydanticAI, tool_return_max_chars=None),
+    variant("AgentFrameworkWhole", AgentFrameworkBudget, max_summary_input_tokens=None),
     HermesTail,
 )
-"""Other libraries: with their own defaults, then with the settings that help them most here."""
+"""Other libraries: with their own defaults, then tuned."""
 EVERYONE = {one.__name__: one for one in (*OURS, KeepLast, *PEERS)}
 """All that can be measured by name, with the plain baseline that keeps the newest rows and no summaries."""
 
-__all__ = ["EVERYONE", "OURS", "PEERS", "Contestant", "KeepLast", "Ours", "PydanticAI", "Terms", "ours_with"]
+__all__ = ["EVERYONE", "OURS", "PEERS", "Contestant", "KeepLast", "Ours", "Terms", "variant"]

@@ -104,9 +104,3 @@ class AgentFrameworkBudget(AgentFramework):
             tokenizer=self._tokenizer,
             strategies=[self._summarization(threshold=0)],
         )
-
-
-class AgentFrameworkWhole(AgentFrameworkBudget):
-    """The same with a summariser that is shown everything."""
-
-    options: ClassVar[Mapping[str, Any]] = {"max_summary_input_tokens": None}

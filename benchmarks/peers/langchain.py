@@ -76,12 +76,6 @@ class LangChain:
         return spoken({"human": "user"}.get(message.type, message.type), text, meta=meta)
 
 
-class LangChainWhole(LangChain):
-    """`SummarizationMiddleware` that shows its summariser everything."""
-
-    options: ClassVar[Mapping[str, Any]] = {"trim_tokens_to_summarize": None}
-
-
 def _model(terms: Terms) -> Any:
     messages, outputs = import_module("langchain_core.messages"), import_module("langchain_core.outputs")
     overflow = import_module("langchain_core.exceptions").ContextOverflowError

@@ -19,17 +19,17 @@ class Ours:
     """This module, without a host. Its settings say when it compacts; the trigger of the terms is for the others."""
 
     packages: tuple[str, ...] = ("amplifier-module-context-summarize", "amplifier-core")
-    config: ClassVar[Mapping[str, Any]] = {}
-    """Keys that differ from the defaults."""
+    options: ClassVar[Mapping[str, Any]] = {}
+    """Settings that differ from the defaults."""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
         self._provider = ScriptedProvider(
             then=self._answer, context_window=terms.budget + MAX_OUTPUT, max_output_tokens=MAX_OUTPUT
         )
-        same = {} if "profile" in self.config else {"keep_recent": terms.keep}
+        same = {} if "profile" in self.options else {"keep_recent": terms.keep}
         self.manager = SummarizingContextManager(
-            config={"cache": "memory", **same, **self.config}, clock=terms.clock.now, sleep=terms.clock.sleep
+            config={"cache": "memory", **same, **self.options}, clock=terms.clock.now, sleep=terms.clock.sleep
         )
 
     async def add(self, row: Row) -> None:
@@ -54,8 +54,3 @@ class Ours:
             return await self._terms.ask(shown, instructions, request.max_output_tokens)
         except DoesNotFit as error:
             raise ContextLengthError(str(error)) from error
-
-
-def ours_with(name: str, **config: Any) -> type[Ours]:
-    """This module with other settings, as one more contestant."""
-    return type(name, (Ours,), {"config": config})

@@ -102,9 +102,3 @@ class PydanticAI:
             return ai.ModelResponse([ai.TextPart(said)])
 
         return import_module("pydantic_ai.models.function").FunctionModel(respond)
-
-
-class PydanticAIWhole(PydanticAI):
-    """`SummarizingCompaction` that shows its summariser whole tool returns."""
-
-    options: ClassVar[Mapping[str, Any]] = {"tool_return_max_chars": None}

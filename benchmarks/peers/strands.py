@@ -79,12 +79,6 @@ class Strands:
         pass
 
 
-class StrandsMost(Strands):
-    """`SummarizingConversationManager` that folds as much at a time as it may."""
-
-    options: ClassVar[Mapping[str, Any]] = {"summary_ratio": 0.8}
-
-
 def _on_this_loop(function: Callable[[], Awaitable[Any]]) -> Any:
     return wait_for(function())
 

@@ -14,7 +14,7 @@ from benchmarks.clock import run_virtually
 from benchmarks.prospective import Watch
 from benchmarks.report import run_all, save, table
 from benchmarks.scores import asked, ids, newest
-from benchmarks.sessions import Question, Session, assistant, called, field, invoices, plant, recorded
+from benchmarks.sessions import Question, Session, assistant, called, invoices, plant, recorded
 from benchmarks.strict_server import State
 from benchmarks.summarisers import DoesNotFit, Extracting, Keeping, Naming
 from benchmarks.tokens import Counting, broken_pairs, calls_of, count, measure, text_of
@@ -33,23 +33,12 @@ def test_facts_are_planted_in_all_roles_and_the_same_with_the_same_seed() -> Non
     assert plant(SAID, 12, seed=4) != (rows, facts)
 
 
-def test_a_session_that_reads_like_a_fact_is_refused() -> None:
-    with pytest.raises(ValueError, match="reads like a planted fact"):
-        plant([{"role": "user", "content": "the watchword amber-anchor"}], 1)
-
-
 def test_copies_of_the_recording_share_no_call_and_one_system_prompt() -> None:
     rows = recorded(copies=3)
     calls = [call["id"] for row in rows for call in calls_of(row)]
     assert len(calls) == len(set(calls))
     assert [row["role"] for row in rows].count("system") == 1
     assert broken_pairs(rows) == 0
-
-
-def test_small_windows_get_a_quarter_of_the_session() -> None:
-    small, large = field(8_000), field(40_000)
-    assert (len(small.facts), len(large.facts)) == (100, 400)
-    assert len(large.rows) > 3.9 * len(small.rows)
 
 
 def test_what_the_user_types_is_never_in_a_result() -> None:

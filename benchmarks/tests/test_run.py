@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import pytest
 
-from benchmarks.peers import EVERYONE, KeepLast, Ours, Terms
+from benchmarks.peers import KeepLast, Ours, Terms
 from benchmarks.run import play
 from benchmarks.scores import facts, faults, price, waiting
 from benchmarks.sessions import Session, called, invoices
@@ -121,8 +121,3 @@ def test_ours_breaks_nothing_with_any_summariser(summariser: type[Keeping]) -> N
     assert faults(result) == {"lost": 0, "over_budget": 0, "broken": 0, "refused": 0}
     assert len(result.calls) > 0
     assert result.requests[-1].tokens < result.tokens / 2
-
-
-def test_a_contestant_that_is_not_installed_is_an_import_error() -> None:
-    with pytest.raises(ImportError):
-        play(type("Missing", (EVERYONE["LangChain"],), {"__init__": lambda self, terms: __import__("no_such")}), talk())
