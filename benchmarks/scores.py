@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.run import Result
 from benchmarks.sessions import Session
-from benchmarks.tokens import HEADS, Row, count, measure, said, text_of
+from benchmarks.tokens import Row, count, measure, said, text_of
 from benchmarks.words import NUMBER, PATH, identifiers, instruction_kept, is_near, places, telling_words
 
 READ, WRITE, OUTPUT = 0.1, 1.25, 5.0
@@ -86,14 +86,9 @@ def newest(rows: Sequence[Row], size: int) -> list[Row]:
 
 
 def ids(rows: Sequence[Row]) -> set[str]:
-    """Distinct identifiers of rows, names of code and the system prompt aside."""
-    return {
-        value
-        for row in rows
-        if row["role"] not in HEADS or row.get("metadata")
-        for value, kind in identifiers(said(row)).items()
-        if kind in (PATH, NUMBER)
-    }
+    """Distinct identifiers of rows, names of code and the host's system prompt aside."""
+    told = (said(row) for row in rows if row["role"] != "system" or row.get("metadata"))  # summaries have metadata
+    return {value for text in told for value, kind in identifiers(text).items() if kind in (PATH, NUMBER)}
 
 
 def price(result: Result) -> float:

@@ -18,8 +18,6 @@ import context_summarize
 Row = dict[str, Any]
 Count = Callable[[str], int]
 
-HEADS = ("system", "developer")
-"""Roles of rows that stand before the conversation."""
 _RANKS = Path(context_summarize.__file__).parent / "tokens" / "data" / "o200k_base.tiktoken.xz"
 _ROW_OVERHEAD = 3
 """Tokens that wrap one message, as OpenAI states for its chat models."""

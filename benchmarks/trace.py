@@ -1,9 +1,8 @@
-"""`python -m benchmarks.trace`: functions and files of the package that run in a quiet request and in a compaction."""
+"""Functions and files of the package that run in a quiet request and in a compaction."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 import threading
 from pathlib import Path
@@ -57,7 +56,3 @@ def baseline(jobs: int, peers: bool) -> dict[str, dict[str, int]]:
     """For `benchmarks.baseline`."""
     del jobs, peers
     return asyncio.run(_requests())
-
-
-if __name__ == "__main__":
-    print(json.dumps(baseline(1, False), indent=1))

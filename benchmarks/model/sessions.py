@@ -51,12 +51,7 @@ def shortened(session: Session, tokens: int = TOKENS) -> Session:
 
 
 def played(contestant: str, session: Session) -> Figures:
-    """One contestant with an engine of its own.
-
-    Raises:
-        EngineError: the engine cannot be started.
-        ImportError: the contestant is not installed.
-    """
+    """One contestant with an engine of its own."""
     with serving() as local:
         # The session's own model is not asked: it answers at once.
         result = play(CONTESTANTS[contestant], session, local, pace=0.0, minutes=MINUTES)

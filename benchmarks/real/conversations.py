@@ -26,9 +26,8 @@ SETS: Mapping[str, Callable[[], list[Session]]] = {
     "pi": pi.load_all,
     "BEAM-500K": partial(beam.load_all, "500K"),
 }
-FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole", "StrandsMost", "KeepLast")
+FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole", "KeepLast")
 """Ours, the peers that hold most in the field's sessions, and no summaries at all."""
-BASELINE = ("Ours", "PydanticAIWhole", "LangChainWhole", "KeepLast")
 COLUMNS = (
     *("set", "contestant", "chats", "asked", "gold", "near", "gold_of_tail", "near_of_tail"),
     *("instructions_asked", "instructions", "instructions_of_tail", "recalls", "recall_any", "recall_gold_asked"),
@@ -72,8 +71,8 @@ def measured(sets: Sequence[str], only: Sequence[str], jobs: int) -> list[Figure
 
 def baseline(jobs: int, peers: bool) -> Figures:
     """For `benchmarks.baseline`: ours, the two peers that hold most, and no summaries; the largest chats ours alone."""
-    found = measured([name for name in SETS if name != "BEAM-500K"], BASELINE[: None if peers else 1], jobs)
-    found += measured(["BEAM-500K"], BASELINE[:1], jobs)
+    found = measured([name for name in SETS if name != "BEAM-500K"], FIRST[: None if peers else 1], jobs)
+    found += measured(["BEAM-500K"], FIRST[:1], jobs)
     by_set: Figures = {name: {} for name in SETS}
     for one in found:
         if "missing" not in one:
