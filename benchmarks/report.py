@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import logging
-import platform
 import signal
 import sys
 import time
@@ -122,7 +121,6 @@ def command(
 
 
 def save(path: Path | None, figures: Any) -> None:
-    """All figures as JSON, with the day and the Python that made them."""
+    """All figures as JSON, with the day that made them."""
     if path is not None:
-        told = {"date": date.today().isoformat(), "python": platform.python_version(), "figures": figures}
-        path.write_text(json.dumps(told, indent=1) + "\n", "utf-8")
+        path.write_text(json.dumps({"date": date.today().isoformat(), "figures": figures}, indent=1) + "\n", "utf-8")
