@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -73,14 +72,6 @@ def test_extracted_are_the_sentences_with_the_words_that_are_said_most() -> None
     assert "cats" not in written(Extracting(count, 10_000), shown, max_output=12)
     lines = "nothing of any interest here\nsee src/app/main.py and run_all in tools/x.py\nnor is there here\n" * 6
     assert written(Naming(count, 10_000), lines, max_output=13) == lines.splitlines()[1]
-
-
-def test_virtual_time_passes_without_waiting() -> None:
-    async def late() -> float:
-        await asyncio.sleep(10_000)
-        return asyncio.get_running_loop().time()
-
-    assert run_virtually(late()) == pytest.approx(10_000)
 
 
 def test_a_row_counts_with_its_calls_and_calls_at_the_end_may_be_open() -> None:
