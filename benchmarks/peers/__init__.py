@@ -6,49 +6,44 @@ same code. Peers are imported when an adapter is made: none of them is a depende
 
 from __future__ import annotations
 
-from .agent_framework import AgentFramework, AgentFrameworkBudget, AgentFrameworkWhole
-from .base import Clock, Contestant, DoesNotFit, LoopClock, Row, Terms, VirtualClock, text_of
+from typing import Any
+
+from .agent_framework import AgentFramework, AgentFrameworkBudget
+from .base import Contestant, Terms
 from .hermes import Hermes, HermesTail
 from .keep_last import KeepLast
-from .langchain import LangChain, LangChainWhole
-from .ours import Ours, OursUserRole, ours_with
-from .pydantic_ai import PydanticAI, PydanticAIWhole
-from .strands import Strands, StrandsMost
+from .langchain import LangChain
+from .ours import Ours
+from .pydantic_ai import PydanticAI
+from .strands import Strands
 
-AS_THEY_COME: tuple[type[Contestant], ...] = (
+
+def variant(name: str, contestant: type[Any], **options: Any) -> type[Contestant]:
+    """A contestant with other options."""
+    return type(name, (contestant,), {"options": options})
+
+
+OURS: tuple[type[Contestant], ...] = (
+    Ours,
+    variant("OursLean", Ours, profile="lean"),
+    variant("OursFrugal", Ours, profile="frugal"),
+)
+PEERS: tuple[type[Contestant], ...] = (
     LangChain,
     Strands,
     PydanticAI,
     AgentFramework,
     AgentFrameworkBudget,
     Hermes,
+    # with the settings that help them most: their summarisers read everything, or as much as they may is summarised
+    variant("LangChainWhole", LangChain, trim_tokens_to_summarize=None),
+    variant("StrandsMost", Strands, summary_ratio=0.8),
+    variant("PydanticAIWhole", PydanticAI, tool_return_max_chars=None),
+    variant("AgentFrameworkWhole", AgentFrameworkBudget, max_summary_input_tokens=None),
+    HermesTail,
 )
-"""Peers with their own defaults; agent-framework's twice, for alone it counts rows."""
+"""Other libraries: with their own defaults, then tuned."""
+EVERYONE = {one.__name__: one for one in (*OURS, KeepLast, *PEERS)}
+"""All that can be measured by name, with the plain baseline that keeps the newest rows and no summaries."""
 
-TUNED: tuple[type[Contestant], ...] = (LangChainWhole, StrandsMost, PydanticAIWhole, AgentFrameworkWhole, HermesTail)
-"""Peers with the settings that help them most in this benchmark."""
-
-PEERS: tuple[type[Contestant], ...] = (*AS_THEY_COME, *TUNED)
-EVERYONE: tuple[type[Contestant], ...] = (Ours, OursUserRole, KeepLast, *PEERS)
-"""All that can be measured, with this module and the plain baseline."""
-
-__all__ = [
-    "AS_THEY_COME",
-    "EVERYONE",
-    "PEERS",
-    "TUNED",
-    "Clock",
-    "Contestant",
-    "DoesNotFit",
-    "Hermes",
-    "KeepLast",
-    "LoopClock",
-    "Ours",
-    "OursUserRole",
-    "Row",
-    "Strands",
-    "Terms",
-    "VirtualClock",
-    "ours_with",
-    "text_of",
-]
+__all__ = ["EVERYONE", "OURS", "PEERS", "Contestant", "KeepLast", "Ours", "Terms", "variant"]

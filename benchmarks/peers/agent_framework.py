@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from .base import DoesNotFit, Row, Terms, calls_of, result, spoken, text_of
@@ -12,15 +13,11 @@ from .base import DoesNotFit, Row, Terms, calls_of, result, spoken, text_of
 class AgentFramework:
     """`SummarizationStrategy` under `apply_compaction`.
 
-    It counts rows, not tokens: its threshold is the number of rows that hold the trigger's tokens on average. The
-    strategy inserts summaries into the stored messages and marks the others as excluded (`CompactionProvider` with an
-    `after_strategy`), and `AgentSession.to_dict()` saves both: after a restart they are there, without a call.
+    It counts rows, not tokens: its threshold is the number of rows that hold the trigger's tokens on average.
+    By its defaults the summariser reads at most 8,000 tokens.
     """
 
-    title = "agent-framework SummarizationStrategy"
-    settings = "defaults: counts rows; the summariser reads at most 8,000 tokens"
     packages: tuple[str, ...] = ("agent-framework-core",)
-    frame = ""
     options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, terms: Terms) -> None:
@@ -28,7 +25,7 @@ class AgentFramework:
         self._overflow = import_module("agent_framework.exceptions").ChatClientInvalidRequestException
         self._messages: list[Any] = []
         self._terms = terms
-        self._tokenizer = _Tokenizer(terms.count)
+        self._tokenizer = SimpleNamespace(count_tokens=terms.count)
         self._strategy = self._new()
 
     def _new(self) -> Any:
@@ -54,10 +51,6 @@ class AgentFramework:
 
     def convert(self, rows: Sequence[Row]) -> list[Row]:
         return [self._back(self._there(row)) for row in rows]
-
-    async def restart(self) -> None:
-        self._messages = [self._af.Message.from_dict(message.to_dict()) for message in self._messages]
-        self._strategy = self._new()
 
     async def close(self) -> None:
         pass
@@ -105,28 +98,9 @@ class AgentFramework:
 class AgentFrameworkBudget(AgentFramework):
     """`SummarizationStrategy` inside `TokenBudgetComposedStrategy`: the framework's way to a trigger in tokens."""
 
-    title = "agent-framework SummarizationStrategy in TokenBudgetComposedStrategy"
-    settings = "a trigger in tokens; the summariser reads at most 8,000 tokens"
-
     def _new(self) -> Any:
         return self._af.TokenBudgetComposedStrategy(
             token_budget=self._terms.trigger_tokens,
             tokenizer=self._tokenizer,
             strategies=[self._summarization(threshold=0)],
         )
-
-
-class AgentFrameworkWhole(AgentFrameworkBudget):
-    """The same with a summariser that is shown everything."""
-
-    title = "agent-framework SummarizationStrategy in TokenBudgetComposedStrategy, no input limit"
-    settings = "a trigger in tokens, max_summary_input_tokens=None"
-    options: ClassVar[Mapping[str, Any]] = {"max_summary_input_tokens": None}
-
-
-class _Tokenizer:
-    def __init__(self, count: Callable[[str], int]) -> None:
-        self._count = count
-
-    def count_tokens(self, text: str) -> int:
-        return self._count(text)

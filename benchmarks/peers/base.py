@@ -1,77 +1,33 @@
-"""What the contestants of the benchmarks share: rows, the terms that all get alike, clocks, and the small interface."""
+"""What the contestants of the benchmarks share: the terms that all get alike, the small interface, rows."""
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Protocol, TypeVar, cast
 
-from context_summarize.tokens.measure import measure
+from benchmarks.clock import LoopClock
+from benchmarks.sessions import assistant
+from benchmarks.summarisers import DoesNotFit as DoesNotFit
+from benchmarks.tokens import Count, measure
+from benchmarks.tokens import Row as Row
+from benchmarks.tokens import calls_of as calls_of
+from benchmarks.tokens import text_of as text_of
 
-Row = dict[str, Any]
 T = TypeVar("T")
-_sleep = asyncio.sleep
-
-
-class DoesNotFit(Exception):
-    """The stand-in's window is too small for what it is shown.
-
-    An adapter raises what its framework's own model clients raise then, where there is such an error.
-    """
-
-
-class Clock(Protocol):
-    """Where contestants that retry or pause take the time from."""
-
-    def now(self) -> float:
-        """Seconds since some moment."""
-        ...
-
-    async def sleep(self, seconds: float, result: Any = None) -> Any:
-        """Stands in for `asyncio.sleep`."""
-        ...
-
-
-class VirtualClock:
-    """Seconds that pass without waiting; what a contestant sleeps is added up here."""
-
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def now(self) -> float:
-        """Seconds since the start."""
-        return self.seconds
-
-    async def sleep(self, seconds: float, result: Any = None) -> Any:
-        """Stands in for `asyncio.sleep`."""
-        self.seconds += seconds
-        await _sleep(0)
-        return result
-
-
-class LoopClock:
-    """The time of the running event loop, for a loop whose own time is virtual."""
-
-    def now(self) -> float:
-        """Seconds of the loop's time."""
-        return asyncio.get_running_loop().time()
-
-    async def sleep(self, seconds: float, result: Any = None) -> Any:
-        """`asyncio.sleep`, also while a contestant has that replaced."""
-        return await _sleep(seconds, result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """What every contestant gets alike."""
 
-    answer: Callable[[str, int | None], Awaitable[str]]
-    """The stand-in summariser: from the text that it is shown, and the most tokens that it may write (None: its own
-    limit), to its answer. It may wait, raise `DoesNotFit`, or raise whatever a model that is down raises."""
-    count: Callable[[str], int]
+    ask: Callable[[str, str, int | None], Awaitable[str]]
+    """The summariser: from the text that it is shown, the instructions beside it and the most tokens that it may write
+    (None: its own limit), to its answer. It may wait, raise `DoesNotFit`, or raise whatever a model that is down
+    raises."""
+    count: Count
     """Tokens of a text."""
     budget: int
     """Tokens that one request may hold."""
@@ -82,8 +38,9 @@ class Terms:
     system: str = ""
     """The system prompt. A contestant that keeps it outside the conversation leaves out the rows that hold it."""
     mean_row: float = 100.0
-    """Tokens of a row of the recording on average, for a contestant that counts rows only."""
-    clock: Clock = field(default_factory=VirtualClock)
+    """Tokens of a row on average, for a contestant that counts rows only."""
+    clock: LoopClock
+    """Where contestants that retry or pause take the time from."""
 
     @property
     def trigger_tokens(self) -> int:
@@ -103,26 +60,12 @@ class Terms:
         """True for a row that `system` holds already."""
         return bool(row["role"] == "system" and text_of(row) in self.system)
 
-    async def ask(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
-        """What adapters call: the stand-in's answer.
-
-        Instructions that a contestant sends beside what is shown are input that is paid for, and nothing to summarise:
-        a benchmark that counts tokens overrides this.
-        """
-        del instructions
-        return await self.answer(shown, max_output)
-
 
 class Contestant(Protocol):
     """One context manager in the benchmark."""
 
-    title: str
-    settings: str
-    """What is set beyond trigger and tail, in one line."""
     packages: tuple[str, ...]
     """Distributions whose versions belong beside its figures."""
-    frame: str
-    """Text that it puts before every summary; what is left beside it is the summary."""
 
     def __init__(self, terms: Terms) -> None:
         """Raises ImportError where the peer is not installed."""
@@ -136,9 +79,6 @@ class Contestant(Protocol):
     def convert(self, rows: Sequence[Row]) -> list[Row]:
         """Rows to the peer's own messages and back; equal to `rows` when nothing is lost."""
 
-    async def restart(self) -> None:
-        """The host's process starts anew: new objects, and what the framework itself keeps on disk."""
-
     async def close(self) -> None:
         """Let go of everything."""
 
@@ -146,26 +86,9 @@ class Contestant(Protocol):
 # --- rows ---------------------------------------------------------------------------------------------------------
 
 
-def text_of(row: Row) -> str:
-    """The text of a row, without its calls."""
-    content = row["content"]
-    if isinstance(content, str):
-        return content
-    return "\n".join(block["text"] for block in content if block["type"] == "text")
-
-
-def calls_of(row: Row) -> list[Row]:
-    """The calls of a row."""
-    return row.get("tool_calls") or []
-
-
 def spoken(role: str, text: str, calls: Sequence[tuple[str, str, Any]] = (), meta: Any = None) -> Row:
-    """A row as Amplifier's loops store it: calls (id, name, arguments) stand as blocks and in `tool_calls`."""
-    row: Row = {"role": role, "content": text}
-    if calls:
-        said = [{"type": "text", "text": text}] if text else []
-        row["content"] = [*said, *({"type": "tool_call", "id": i, "name": n, "input": a} for i, n, a in calls)]
-        row["tool_calls"] = [{"id": i, "tool": n, "arguments": a} for i, n, a in calls]
+    """A row as Amplifier's loops store it; calls are (id, name, arguments)."""
+    row = {**assistant(text, calls), "role": role}
     return row if meta is None else {**row, "metadata": meta}
 
 

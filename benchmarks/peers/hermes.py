@@ -23,9 +23,7 @@ class Hermes:
     The transcript holds no system prompt. The class has floors for the trigger (85 % of windows up to 64,000 tokens,
     75 % up to 512,000): here the trigger is set on the object, and the tail follows from it as in its constructor.
 
-    `compress` is synchronous, and so is the client that it calls; here that call is awaited on this loop. Compaction
-    replaces the session's active rows in its database (`SessionDB.archive_and_compact`; `compression.in_place`, on by
-    default): a resumed session loads the compacted rows, without a call.
+    `compress` is synchronous, and so is the client that it calls; here that call is awaited on this loop.
     """
 
     ATTEMPTS = 3
@@ -33,29 +31,22 @@ class Hermes:
     PAUSE = 2.0
     """Seconds that the loop sleeps before it sends a refused request again."""
 
-    title = "hermes-agent ContextCompressor"
-    settings = "defaults: a tail of a fifth of the trigger, first three rows kept once"
     packages: tuple[str, ...] = ("hermes-agent",)
-    frame = ""
 
     def __init__(self, terms: Terms) -> None:
         self._module = import_module("agent.context_compressor")
         self._terms = terms
         self._messages: list[Row] = []
         self._failed = 0
-        self._compressor = self._new()
-
-    def _options(self) -> dict[str, Any]:
-        return {}
-
-    def _new(self) -> Any:
-        terms = self._terms
         made = self._module.ContextCompressor(
             "stand-in", config_context_length=terms.budget, quiet_mode=True, **self._options()
         )
         made.threshold_tokens = terms.trigger_tokens
         made.tail_token_budget = int(terms.trigger_tokens * made.summary_target_ratio)
-        return made
+        self._compressor = made
+
+    def _options(self) -> dict[str, Any]:
+        return {}
 
     async def add(self, row: Row) -> None:
         if not self._terms.is_system_prompt(row):
@@ -111,11 +102,6 @@ class Hermes:
     def convert(self, rows: Sequence[Row]) -> list[Row]:
         return [self._back(_there(row)) for row in rows]
 
-    async def restart(self) -> None:
-        mark = self._module.COMPRESSED_SUMMARY_METADATA_KEY  # not in the database
-        self._messages = [{key: message[key] for key in message if key != mark} for message in self._messages]
-        self._compressor, self._failed = self._new(), 0
-
     async def close(self) -> None:
         pass
 
@@ -131,10 +117,7 @@ class Hermes:
 
 
 class HermesTail(Hermes):
-    """`ContextCompressor` with the tail of the others."""
-
-    title = "hermes-agent ContextCompressor, same tail"
-    settings = "summary_target_ratio for the newest rows (0.1 at least), protect_last_n, protect_first_n=0"
+    """`ContextCompressor` with the tail of the others: a tenth of the trigger at least, and no first rows."""
 
     def _options(self) -> dict[str, Any]:
         ratio = self._terms.keep * self._terms.mean_row / self._terms.trigger_tokens

@@ -14,34 +14,25 @@ from .base import DoesNotFit, Row, Terms, calls_of, result, spoken, text_of
 class LangChain:
     """`SummarizationMiddleware`, called as `create_agent` calls it before each model request, by its async path.
 
-    The agent's state holds no system prompt, so the trigger is lowered by its length. The middleware's update replaces
-    the messages in the agent's state, and a checkpointer saves that state (langgraph's persistence): after a restart
-    the compacted messages are there, without a call.
+    The agent's state holds no system prompt, so the trigger is lowered by its length.
     """
 
-    title = "langchain SummarizationMiddleware"
-    settings = "defaults: the summariser reads at most 4,000 tokens"
     packages: tuple[str, ...] = ("langchain", "langchain-core", "langgraph")
-    frame = "Here is a summary of the conversation to date:"
     options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, terms: Terms) -> None:
         self._lc = import_module("langchain_core.messages")
         self._add_messages = import_module("langgraph.graph.message").add_messages
         self._terms = terms
-        self._middleware = self._new()
-        self._runtime = import_module("langgraph.runtime").Runtime()
-        self._messages: list[Any] = []
-
-    def _new(self) -> Any:
-        terms = self._terms
-        return import_module("langchain.agents.middleware").SummarizationMiddleware(
+        self._middleware = import_module("langchain.agents.middleware").SummarizationMiddleware(
             model=_model(terms),
             trigger=("tokens", terms.trigger_tokens - terms.size(terms.system_rows)),
             keep=("messages", terms.keep),
             token_counter=lambda messages: terms.size([self._back(message) for message in messages]),
             **self.options,
         )
+        self._runtime = import_module("langgraph.runtime").Runtime()
+        self._messages: list[Any] = []
 
     async def add(self, row: Row) -> None:
         if not self._terms.is_system_prompt(row):
@@ -57,9 +48,6 @@ class LangChain:
 
     def convert(self, rows: Sequence[Row]) -> list[Row]:
         return [self._back(self._there(row)) for row in rows]
-
-    async def restart(self) -> None:
-        self._middleware = self._new()
 
     async def close(self) -> None:
         pass
@@ -86,14 +74,6 @@ class LangChain:
                 calls = [(call["id"], call["name"], call["args"]) for call in message.tool_calls]
                 return spoken("assistant", text, calls, meta)
         return spoken({"human": "user"}.get(message.type, message.type), text, meta=meta)
-
-
-class LangChainWhole(LangChain):
-    """`SummarizationMiddleware` that shows its summariser everything."""
-
-    title = "langchain SummarizationMiddleware, no input limit"
-    settings = "trim_tokens_to_summarize=None"
-    options: ClassVar[Mapping[str, Any]] = {"trim_tokens_to_summarize": None}
 
 
 def _model(terms: Terms) -> Any:

@@ -8,61 +8,41 @@ from typing import Any, ClassVar
 from amplifier_core.llm_errors import ContextLengthError
 from amplifier_core.message_models import ChatRequest
 
+from benchmarks.summarisers import MAX_OUTPUT
 from context_summarize import SummarizingContextManager
-from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider
 
 from .base import DoesNotFit, Row, Terms, text_of
 
-MAX_OUTPUT = 4_000
-"""Tokens that the provider may write, and its window beyond the budget."""
-
 
 class Ours:
-    """This module. Its settings say when it compacts; the trigger of the terms is for the others.
+    """This module, without a host. Its settings say when it compacts; the trigger of the terms is for the others."""
 
-    After a restart the host hands its saved history to `set_messages`, and the store, a file in a session, is the same.
-    """
-
-    title = "context-summarize"
-    settings = "defaults"
     packages: tuple[str, ...] = ("amplifier-module-context-summarize", "amplifier-core")
-    frame = ""
-    config: ClassVar[Mapping[str, Any]] = {}
-    """Keys that differ from the defaults."""
+    options: ClassVar[Mapping[str, Any]] = {}
+    """Settings that differ from the defaults."""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
-        self._store = MemoryStore()
         self._provider = ScriptedProvider(
             then=self._answer, context_window=terms.budget + MAX_OUTPUT, max_output_tokens=MAX_OUTPUT
         )
-        self._manager = self._new()
-
-    def _new(self) -> SummarizingContextManager:
-        terms = self._terms
-        same = {} if "profile" in self.config else {"keep_recent": terms.keep}
-        return SummarizingContextManager(
-            config={**same, **self.config}, store=self._store, clock=terms.clock.now, sleep=terms.clock.sleep
+        same = {} if "profile" in self.options else {"keep_recent": terms.keep}
+        self.manager = SummarizingContextManager(
+            config={"cache": "memory", **same, **self.options}, clock=terms.clock.now, sleep=terms.clock.sleep
         )
 
     async def add(self, row: Row) -> None:
-        await self._manager.add_message(row)
+        await self.manager.add_message(row)
 
     async def view(self) -> list[Row]:
-        return await self._manager.get_messages_for_request(self._terms.budget, self._provider)
+        return await self.manager.get_messages_for_request(self._terms.budget, self._provider)
 
     def convert(self, rows: Sequence[Row]) -> list[Row]:
         return list(rows)
 
-    async def restart(self) -> None:
-        saved = await self._manager.get_messages()
-        await self._manager.close()
-        self._manager = self._new()
-        await self._manager.set_messages(saved)
-
     async def close(self) -> None:
-        await self._manager.close()
+        await self.manager.close()
 
     async def _answer(self, request: ChatRequest) -> str:
         # The provider keeps every request; here that would count as ours in a measurement of memory.
@@ -74,17 +54,3 @@ class Ours:
             return await self._terms.ask(shown, instructions, request.max_output_tokens)
         except DoesNotFit as error:
             raise ContextLengthError(str(error)) from error
-
-
-class OursUserRole(Ours):
-    """This module with summaries in the user role."""
-
-    title = "context-summarize, user role"
-    settings = "summary_role: user"
-    config: ClassVar[Mapping[str, Any]] = {"summary_role": "user"}
-
-
-def ours_with(title: str, **config: Any) -> type[Ours]:
-    """This module with other settings, as one more contestant."""
-    settings = ", ".join(f"{key}: {value}" for key, value in config.items())
-    return type("OursWith", (Ours,), {"title": title, "settings": settings, "config": config})

@@ -12,14 +12,10 @@ from .base import DoesNotFit, Row, Terms, calls_of, result, spoken, text_of
 class PydanticAI:
     """`SummarizingCompaction`, called as the agent calls it before each model request.
 
-    The capability rewrites the run's message history, and `all_messages()` of the result, which the host keeps, is that
-    history: after a restart the compacted messages are there, without a call.
+    By its defaults the summariser reads 500 characters of each tool return.
     """
 
-    title = "pydantic-ai-harness SummarizingCompaction"
-    settings = "defaults: the summariser reads 500 characters of each tool return"
     packages: tuple[str, ...] = ("pydantic-ai-harness", "pydantic-ai-slim")
-    frame = ""
     options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, terms: Terms) -> None:
@@ -29,14 +25,10 @@ class PydanticAI:
         self._usage = import_module("pydantic_ai.usage").RunUsage
         self._terms = terms
         self._model = self._stand_in()
-        self._compaction = self._new()
-        self._messages: list[Any] = []
-
-    def _new(self) -> Any:
-        terms = self._terms
-        return import_module("pydantic_ai_harness.compaction").SummarizingCompaction(
+        self._compaction = import_module("pydantic_ai_harness.compaction").SummarizingCompaction(
             max_tokens=terms.trigger_tokens, keep_messages=terms.keep, tokenizer=terms.count, **self.options
         )
+        self._messages: list[Any] = []
 
     async def add(self, row: Row) -> None:
         self._append(self._messages, row)
@@ -57,9 +49,6 @@ class PydanticAI:
         for row in rows:
             self._append(messages, row)
         return [back for message in messages for back in self._rows(message)]
-
-    async def restart(self) -> None:
-        self._compaction = self._new()
 
     async def close(self) -> None:
         pass
@@ -113,11 +102,3 @@ class PydanticAI:
             return ai.ModelResponse([ai.TextPart(said)])
 
         return import_module("pydantic_ai.models.function").FunctionModel(respond)
-
-
-class PydanticAIWhole(PydanticAI):
-    """`SummarizingCompaction` that shows its summariser whole tool returns."""
-
-    title = "pydantic-ai-harness SummarizingCompaction, whole tool returns"
-    settings = "tool_return_max_chars=None"
-    options: ClassVar[Mapping[str, Any]] = {"tool_return_max_chars": None}

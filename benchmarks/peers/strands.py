@@ -20,16 +20,12 @@ class Strands:
     ends.
 
     `reduce_context` is synchronous and runs its model in a thread with an event loop of its own; here it is awaited on
-    this loop. A session manager saves every message and the manager's state (`RepositorySessionManager`): after a
-    restart the agent holds the saved summary and the messages from `removed_message_count` on, without a call.
+    this loop.
     """
 
     TRIES = 10
 
-    title = "strands SummarizingConversationManager"
-    settings = "defaults: three tenths of the messages at a time"
     packages: tuple[str, ...] = ("strands-agents",)
-    frame = ""
     options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, terms: Terms) -> None:
@@ -39,10 +35,6 @@ class Strands:
         self._event = import_module("strands.hooks").BeforeModelCallEvent
         self._overflow = import_module("strands.types.exceptions").ContextWindowOverflowException
         self._terms = terms
-        self._saved: list[Any] = []
-        self._start()
-
-    def _start(self) -> None:
         self._manager = self._managers.SummarizingConversationManager(
             preserve_recent_messages=self._terms.keep,
             proactive_compression={"compression_threshold": self._terms.trigger},
@@ -56,11 +48,8 @@ class Strands:
         )
 
     async def add(self, row: Row) -> None:
-        if self._terms.is_system_prompt(row):
-            return
-        before = len(self._agent.messages)
-        _append(self._agent.messages, row)
-        self._saved += self._agent.messages[before:]
+        if not self._terms.is_system_prompt(row):
+            _append(self._agent.messages, row)
 
     async def view(self) -> list[Row]:
         with patch.object(self._module, "run_async", _on_this_loop):
@@ -86,22 +75,8 @@ class Strands:
             _append(messages, row)
         return [back for message in messages for back in _rows(message)]
 
-    async def restart(self) -> None:
-        state = self._manager.get_state()
-        self._start()
-        summary = self._manager.restore_from_session(state) or []
-        self._agent.messages = [*summary, *self._saved[self._manager.removed_message_count :]]
-
     async def close(self) -> None:
         pass
-
-
-class StrandsMost(Strands):
-    """`SummarizingConversationManager` that folds as much at a time as it may."""
-
-    title = "strands SummarizingConversationManager, most at a time"
-    settings = "summary_ratio=0.8, its largest"
-    options: ClassVar[Mapping[str, Any]] = {"summary_ratio": 0.8}
 
 
 def _on_this_loop(function: Callable[[], Awaitable[Any]]) -> Any:
@@ -165,7 +140,7 @@ def _model(terms: Terms, overflow: type[Exception]) -> Any:
         ) -> AsyncIterator[Any]:
             shown = "\n\n".join(_text(message) for message in messages)
             try:
-                text = await terms.ask(shown, system_prompt or "")
+                text = await terms.ask(shown, system_prompt or "", None)
             except DoesNotFit as error:
                 raise overflow(str(error)) from error
             yield {"messageStart": {"role": "assistant"}}

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real.chats import DATA, Chat, DataMissingError, Message, Question, read_json
-from benchmarks.real.scoring import gold_values
+from benchmarks.real import DATA, DataMissingError, read_json
+from benchmarks.sessions import Question, Session
+from benchmarks.tokens import Row
+from benchmarks.words import gold_values
 
 OPEN: Mapping[str, range] = {"100K": range(1, 11), "500K": range(1, 5)}
 """Chats of each size that may be read. The others are held back for a judgement that nobody can tune for."""
@@ -19,7 +21,7 @@ EXACT = frozenset({"information_extraction", "knowledge_update", "multi_session_
 """Kinds whose answer is a value. The numbers in other answers count the answer's own points."""
 
 
-def load(size: str, number: int, data: Path = DATA) -> Chat:
+def load(size: str, number: int, data: Path = DATA) -> Session:
     """One chat.
 
     Raises:
@@ -29,26 +31,25 @@ def load(size: str, number: int, data: Path = DATA) -> Chat:
         open_ones = ", ".join(f"{name}: {chats[0]} to {chats[-1]}" for name, chats in OPEN.items())
         raise DataMissingError(f"BEAM chat {size}/{number} is held back and is never read; open are {open_ones}")
     folder = data / "beam" / "chats" / size / str(number)
-    chat: Any = read_json(folder / "chat.json")
-    turns = [turn for batch in chat for turns in batch["turns"] for turn in turns]
-    messages = tuple(Message(turn["role"], _PLAN_MARK.sub("", turn["content"])) for turn in turns)
-    asked: Any = read_json(folder / "probing_questions" / "probing_questions.json")
+    turns = [turn for batch in read_json(folder / "chat.json") for turns in batch["turns"] for turn in turns]
+    rows = tuple({"role": turn["role"], "content": _PLAN_MARK.sub("", turn["content"])} for turn in turns)
+    asked = read_json(folder / "probing_questions" / "probing_questions.json")
     positions = {turn["id"]: at for at, turn in enumerate(turns)}
-    questions = (_question(kind, entry, messages, positions) for kind, entries in asked.items() for entry in entries)
-    return Chat(f"beam-{size}-{number}", messages, tuple(questions))
+    questions = (_question(kind, entry, rows, positions) for kind, entries in asked.items() for entry in entries)
+    return Session(name=f"beam-{size}-{number}", rows=rows, questions=tuple(questions))
 
 
-def load_all(size: str, data: Path = DATA) -> list[Chat]:
+def load_all(size: str, data: Path = DATA) -> list[Session]:
     """All open chats of a size, in order."""
     return [load(size, number, data) for number in OPEN[size]]
 
 
-def _question(kind: str, entry: dict[str, Any], messages: tuple[Message, ...], positions: dict[int, int]) -> Question:
+def _question(kind: str, entry: dict[str, Any], rows: Sequence[Row], positions: Mapping[int, int]) -> Question:
     answer = str(next((entry[name] for name in _ANSWERS if name in entry), ""))
-    named = {positions[given] for given in _numbers(entry.get("source_chat_ids")) if given in positions}
-    golds = gold_values(answer, [messages[at].content for at in named]) if kind in EXACT else ()
+    named = sorted({positions[given] for given in _numbers(entry.get("source_chat_ids")) if given in positions})
+    golds = gold_values(answer, [rows[at]["content"] for at in named]) if kind in EXACT else ()
     instruction = entry.get("instruction_being_tested")
-    return Question(kind, entry["question"], answer, tuple(sorted(named)), golds, instruction)
+    return Question(entry["question"], golds, sources=tuple(named), instruction=instruction)
 
 
 def _numbers(value: object) -> Iterator[int]:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.real.chats import DATA, Chat, DataMissingError, Message, Question
-from benchmarks.real.scoring import gold_values, places
+from benchmarks.real import DATA, DataMissingError
+from benchmarks.sessions import Question, Session
+from benchmarks.tokens import Row
+from benchmarks.words import gold_values, places
 
 _ARCHIVE = Path("locomo") / "data" / "locomo10.zip"
 _TURN = re.compile(r"D(\d+):(\d+)")
-_KINDS = {1: "several turns", 2: "time", 3: "inference", 4: "one turn", 5: "adversarial"}
+_BUDGET = 8_000
 
 
-def load_all(data: Path = DATA) -> list[Chat]:
+def load_all(data: Path = DATA) -> list[Session]:
     """All chats, in the order of their numbers.
 
     Raises:
@@ -31,37 +33,38 @@ def load_all(data: Path = DATA) -> list[Chat]:
         return [_chat(f"locomo-{Path(name).stem}", json.loads(archive.read(name))) for name in names]
 
 
-def _chat(name: str, read: dict[str, Any]) -> Chat:
+def _chat(name: str, read: dict[str, Any]) -> Session:
     turns = list(_turns(read))
-    messages = tuple(message for _, message in turns)
+    rows = tuple(row for _, row in turns)
     positions = {key: at for at, (key, _) in enumerate(turns)}
-    return Chat(name, messages, tuple(_question(entry, messages, positions) for entry in read["qa"]))
+    questions = tuple(_question(entry, rows, positions) for entry in read["qa"])
+    return Session(name=name, rows=rows, budget=_BUDGET, questions=questions)
 
 
-def _turns(read: dict[str, Any]) -> Iterator[tuple[tuple[int, int], Message]]:
-    """Session, turn and message. The first message of a session names its date, as no other place would."""
+def _turns(read: dict[str, Any]) -> Iterator[tuple[tuple[int, int], Row]]:
+    """Session, turn and row. The first row of a session names its date, as no other place would."""
     session = 1
-    while (said := read.get(f"session_{session}")) is not None or f"session_{session + 1}" in read:
-        for at, turn in enumerate(said or ()):
+    while (spoken := read.get(f"session_{session}")) is not None or f"session_{session + 1}" in read:
+        for at, turn in enumerate(spoken or ()):
             text = f"{turn['speaker']}: {turn.get('clean_text') or turn['text']}"
             if caption := turn.get("blip_caption"):
                 text += f" [shares {caption}]"
             if at == 0:
                 text = f"[{read[f'session_{session}_date_time']}]\n{text}"
             role = "user" if turn["speaker"] == read["speaker_a"] else "assistant"
-            yield _key(turn["dia_id"]), Message(role, text)
+            yield _key(turn["dia_id"]), {"role": role, "content": text}
         session += 1
 
 
-def _question(entry: dict[str, Any], messages: tuple[Message, ...], positions: dict[tuple[int, int], int]) -> Question:
+def _question(entry: dict[str, Any], rows: Sequence[Row], positions: Mapping[tuple[int, int], int]) -> Question:
     named = _TURN.findall(" ".join(map(str, entry.get("evidence") or ())))
     keys = ((int(session), int(turn)) for session, turn in named)
     sources = tuple(sorted({positions[key] for key in keys if key in positions}))
     answer = str(entry.get("answer", entry.get("adversarial_answer", "")))
-    texts = [messages[at].content for at in sources]
+    texts = [rows[at]["content"] for at in sources]
     whole = bool(answer) and any(places(text, answer) for text in texts)
     golds = (answer,) if whole else gold_values(answer, texts)
-    return Question(_KINDS[entry["category"]], entry["question"], answer, sources, golds)
+    return Question(entry["question"], golds, sources=sources)
 
 
 def _key(given: str) -> tuple[int, int]:

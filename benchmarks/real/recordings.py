@@ -1,55 +1,39 @@
-"""Recordings of this repository: a session with tools, asked for the values that its JSON results hold."""
+"""The recording of this repository, asked for the values that its JSON results hold."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from benchmarks.peers.base import calls_of, text_of
-from benchmarks.real.chats import Chat, Message, Question
+from benchmarks.sessions import Question, Session, recorded
+from benchmarks.tokens import Row
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
 _IDENTITY = "reservation_id"
 
 
-def load_all(folder: Path = EXAMPLES) -> list[Chat]:
-    """Every recording that holds such results."""
-    chats = (_chat(path) for path in sorted(folder.glob("*.jsonl")))
-    return [chat for chat in chats if chat.questions]
+def load_all() -> list[Session]:
+    """The airline desk."""
+    rows = tuple(recorded())
+    return [Session(name="airline", rows=rows, questions=tuple(_questions(rows)))]
 
 
-def _chat(path: Path) -> Chat:
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    messages = tuple(_message(row) for row in rows)
-    return Chat(f"recording-{path.stem}", messages, tuple(_questions(messages)))
-
-
-def _message(row: dict[str, Any]) -> Message:
-    # A call is a part of what its row says, for the tail that a view is compared with too.
-    extra = {key: value for key, value in row.items() if key not in ("role", "content")}
-    return Message(row["role"], text_of(row), {**extra, "content": row["content"]} if calls_of(row) else extra)
-
-
-def _questions(messages: tuple[Message, ...]) -> Iterator[Question]:
+def _questions(rows: Sequence[Row]) -> Iterator[Question]:
     """Who made each reservation, its first flight and what was paid, as the last result about it says."""
     newest: dict[str, tuple[int, dict[str, Any]]] = {}
-    for at, message in enumerate(messages):
-        held = _object(message)
+    for at, row in enumerate(rows):
+        held = _object(row)
         if isinstance(held.get(_IDENTITY), str):
             newest[held[_IDENTITY]] = (at, held)
     for identity, (at, held) in newest.items():
-        for path, value in _values(held):
-            text = f"What is the {path} of reservation {identity}?"
-            yield Question(path, text, value, (at,), (value,), subject=identity)
+        for kind, value in _values(held):
+            asked = f"What is the {kind} of reservation {identity}?"
+            yield Question(asked, (value,), sources=(at,), subject=identity)
 
 
-def _object(message: Message) -> dict[str, Any]:
-    if message.role != "tool":
-        return {}
+def _object(row: Row) -> dict[str, Any]:
     try:
-        held = json.loads(message.content)
+        held = json.loads(row["content"]) if row["role"] == "tool" else {}
     except ValueError:
         return {}
     return held if isinstance(held, dict) else {}

@@ -1,0 +1,1 @@
+"""Benchmarks of this package and of other libraries, on one harness: `benchmarks/run.py`."""

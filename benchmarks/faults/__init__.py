@@ -1,1 +1,0 @@
-"""A failing summariser, contestant by contestant: `python -m benchmarks.faults`."""

@@ -1,1 +1,0 @@
-"""Long sessions under the real agent loops and providers, against a strict server on this machine."""

@@ -1,1 +1,0 @@
-"""What a long memory costs and keeps: `python -m benchmarks.memory`."""

@@ -1,0 +1,126 @@
+"""Cells in processes of their own, and what comes of them: JSON and one table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import signal
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import date
+from multiprocessing import get_context
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+Figures = dict[str, Any]
+_SHOW: dict[str, Callable[[Any], str]] = {
+    "facts": "{:.0%}".format,
+    "cached": "{:.1%}".format,
+    "waiting": "{:.1%}".format,
+    "price": lambda value: f"{value / 1e6:.2f} M",
+}
+"""How figures are shown that are no plain numbers."""
+
+
+def run_all(
+    cell: Callable[..., Figures], wanted: Sequence[tuple[Any, ...]], jobs: int = 2, seconds: int = 600
+) -> list[Figures]:
+    """The figures of each cell, in order; what a cell raised stands in its place under `missing`.
+
+    Args:
+        cell: a function of a module, called in a process that nothing else has run in.
+        wanted: its arguments.
+        seconds: real ones, after which a cell is given up.
+    """
+    found: list[Figures] = []
+    started = time.monotonic()
+    pool = ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), max_tasks_per_child=1)
+    with pool:
+        under_way = [pool.submit(_quietly, cell, arguments, seconds) for arguments in wanted]
+        for arguments, future in zip(wanted, under_way, strict=True):
+            name = " ".join(map(str, arguments))
+            try:
+                found.append(future.result())
+                said = ""
+            except Exception as error:  # noqa: BLE001 (whatever a peer raises is told)
+                said = f"{type(error).__name__}: {error}".partition("\n")[0]
+                found.append({"cell": name, "missing": said})
+            print(f"{time.monotonic() - started:5.0f} s  {name}  {said}", file=sys.stderr, flush=True)
+    return found
+
+
+def _quietly(cell: Callable[..., Figures], arguments: tuple[Any, ...], seconds: int) -> Figures:
+    """In a process of its own. Contestants tell of every failure; the figures count them."""
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    signal.signal(signal.SIGALRM, _stop)
+    signal.alarm(seconds)
+    return cell(*arguments)
+
+
+def _stop(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise TimeoutError("took too long")
+
+
+def table(found: Sequence[Figures], columns: Sequence[str]) -> str:
+    """A Markdown table of those columns that any line has."""
+    lines = [one for one in found if "missing" not in one]
+    columns = [name for name in columns if any(name in one for one in lines)]
+    head = [f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}"]
+    rows = [f"| {' | '.join(shown(name, one.get(name)) for name in columns)} |" for one in lines]
+    missing = [f"missing: {one['cell']}: {one['missing']}" for one in found if "missing" in one]
+    return "\n".join([*head, *rows, *missing])
+
+
+def shown(name: str, value: Any) -> str:
+    """A figure as the table has it."""
+    if value is None:
+        return "–"
+    if name in _SHOW:
+        return _SHOW[name](value)
+    if isinstance(value, float):
+        return f"{value:,.2f}" if abs(value) < 100 else f"{value:,.0f}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def command(
+    module: str,
+    about: str,
+    choices: Mapping[str, tuple[Iterable[str], Sequence[str]]],
+    run: Callable[..., list[Figures]],
+    columns: Sequence[str],
+) -> int:
+    """A command line: plays what its options name, prints the table, saves; 1 where something is missing.
+
+    Args:
+        choices: by the name of an option: what it may name, and its default.
+        run: is called with what each option names, and with `jobs`.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m benchmarks.{module}", description=about)
+    for option, (known, default) in choices.items():
+        told = {"choices": list(known), "default": list(default), "metavar": "NAME", "help": ", ".join(known)}
+        parser.add_argument(f"--{option}", nargs="+", **told)
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="all figures as JSON")
+    given = vars(parser.parse_args())
+    path = given.pop("save")
+    try:
+        found = run(**given)
+    except FileNotFoundError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(table(found, columns))
+    save(path, found)
+    return int(any("missing" in one for one in found))
+
+
+def save(path: Path | None, figures: Any) -> None:
+    """All figures as JSON, with the day that made them."""
+    if path is not None:
+        path.write_text(json.dumps({"date": date.today().isoformat(), "figures": figures}, indent=1) + "\n", "utf-8")

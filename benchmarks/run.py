@@ -1,0 +1,234 @@
+"""The harness: plays a session to a contestant with a summariser on a clock, and measures every request.
+
+    python -m benchmarks.run [--sessions …] [--only …]     everyone on the field's sessions: one table, and JSON
+
+Before each assistant row a request is made, as an agent's loop does; then the row is added. What happens between, the
+answer of the session's own model, takes the time that such an answer would take.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+
+from benchmarks.clock import LoopClock, run_virtually
+from benchmarks.peers import Contestant, Terms
+from benchmarks.sessions import Session
+from benchmarks.summarisers import MAX_OUTPUT, Call, Keeping, Summariser, seconds_of
+from benchmarks.tokens import Counting, Row, broken_pairs, count, measure, text_of
+
+_CONVERSIONS = 20
+"""Requests between two looks at what the adapter's conversion costs."""
+Look = Callable[[int, Sequence[Row]], None]
+"""Is shown each request: rows that were fed before it, and its view."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """One request of the session."""
+
+    fed: int
+    """Rows before it."""
+    tokens: int = 0
+    """Of its view."""
+    cached: int = 0
+    """Tokens that stand where they stood in the view before: what a provider's prompt cache holds."""
+    waited: float = 0.0
+    """Seconds until its rows were there, on the harness's clock."""
+    latency: float = 0.0
+    """Seconds that the session's own model takes for its answer."""
+    cpu: float = 0.0
+    """Seconds of the process for the request and for what goes on in the background while the model answers."""
+    cpu_feed: float = 0.0
+    """Seconds of the process for the rows since the request before."""
+    cpu_counting: float = 0.0
+    """Seconds of these two that the contestant spent counting with the counter of the harness."""
+    broken: int = 0
+    """Calls without their result, and results without their call."""
+    lost: str = ""
+    """What was raised into the host, if anything was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What one contestant did in one session."""
+
+    contestant: str
+    session: str
+    budget: int
+    tokens: int
+    """Of the session."""
+    requests: tuple[Request, ...]
+    calls: tuple[Call, ...]
+    """Of the summariser."""
+    view: tuple[Row, ...]
+    """Of the last request."""
+    versions: dict[str, str]
+    seconds: float
+    """Of real time."""
+
+
+class _Play:
+    """One session under way."""
+
+    def __init__(self, made: type[Contestant], session: Session, summariser: Summariser, *, cached: bool) -> None:
+        self._session, self._summariser = session, summariser
+        self._count = functools.lru_cache(maxsize=200_000)(count)
+        self._sizes = [measure(row, self._count) for row in session.rows]
+        self._counting = Counting(cached=cached)
+        self._clock = LoopClock()
+        spoken = [at for at, row in enumerate(session.rows) if row["role"] != "system"]
+        self._terms = Terms(
+            ask=summariser.ask,
+            count=self._counting,
+            budget=session.budget,
+            system="\n\n".join(text_of(row) for row in session.rows if row["role"] == "system"),
+            mean_row=sum(self._sizes[at] for at in spoken) / max(1, len(spoken)),
+            clock=self._clock,
+        )
+        self._made = made
+        self._contestant = made(self._terms)
+        if self._contestant.convert(session.rows) != list(session.rows):
+            raise ValueError(f"the adapter of {made.__name__} does not convert the rows of {session.name} without loss")
+        self._spent = [0.0, 0.0]
+        """CPU of the request and of the rows before it."""
+        self._conversion = 0.0
+        """CPU seconds that the adapter takes to bring one row back."""
+        self._view: Sequence[Row] = ()
+        self._view_sizes: list[int] = []
+        self._requests: list[Request] = []
+
+    async def run(self, look: Look | None, seconds: float) -> Result:
+        started = time.monotonic()
+        try:
+            fed = 0
+            for row in self._session.rows:
+                if row["role"] == "assistant":
+                    await self._request(fed, look)
+                if time.monotonic() - started > seconds:
+                    break
+                with self._cpu_of(1):
+                    await self._contestant.add(dict(row))
+                fed += 1
+            else:
+                await self._request(fed, look)
+        finally:
+            await self._contestant.close()
+        return Result(
+            contestant=self._made.__name__,
+            session=self._session.name,
+            budget=self._session.budget,
+            tokens=sum(self._sizes[:fed]),
+            requests=tuple(self._requests),
+            calls=tuple(self._summariser.calls),
+            view=tuple(self._view),
+            versions={name: metadata.version(name) for name in self._made.packages},
+            seconds=time.monotonic() - started,
+        )
+
+    @contextmanager
+    def _cpu_of(self, part: int) -> Iterator[None]:
+        """CPU seconds of a block, without those of the stand-in."""
+        started = time.process_time() - self._summariser.cpu
+        try:
+            yield
+        finally:
+            self._spent[part] += time.process_time() - self._summariser.cpu - started
+
+    async def _request(self, fed: int, look: Look | None) -> None:
+        began, counted = self._clock.now(), self._counting.cpu
+        try:
+            with self._cpu_of(0):
+                view = await self._contestant.view()
+        except Exception as error:  # noqa: BLE001 (whatever reaches the host is what is counted)
+            waited = self._clock.now() - began
+            self._requests.append(Request(fed=fed, waited=waited, lost=f"{type(error).__name__}: {error}"[:200]))
+            return
+        waited = self._clock.now() - began
+        if look is not None:
+            look(fed, view)
+        tokens, cached = self._compared(view)
+        latency = seconds_of(tokens, self._sizes[fed] if fed < len(self._sizes) else 0)
+        with self._cpu_of(0):
+            await self._clock.sleep(self._summariser.pace * latency)
+        cpu, cpu_feed = self._spent
+        self._spent = [0.0, 0.0]
+        self._requests.append(
+            Request(
+                fed=fed,
+                tokens=tokens,
+                cached=cached,
+                waited=waited,
+                latency=latency,
+                cpu=max(0.0, cpu - self._converting(view)),
+                cpu_feed=cpu_feed,
+                cpu_counting=self._counting.cpu - counted,
+                broken=broken_pairs(view),
+            )
+        )
+
+    def _compared(self, view: Sequence[Row]) -> tuple[int, int]:
+        """(tokens, tokens that stand where they stood in the view before)."""
+        same = 0
+        for old, new in zip(self._view, view, strict=False):
+            if any(old.get(key) != new.get(key) for key in ("role", "content", "tool_calls")):
+                break
+            same += 1
+        cached = sum(self._view_sizes[:same])
+        if same < min(len(self._view), len(view)) and self._view[same]["role"] == view[same]["role"]:
+            cached += self._count(_common_start(text_of(self._view[same]), text_of(view[same])))
+        self._view_sizes = self._view_sizes[:same] + [measure(row, self._count) for row in view[same:]]
+        self._view = list(view)
+        return sum(self._view_sizes), cached
+
+    def _converting(self, view: Sequence[Row]) -> float:
+        """CPU seconds of the adapter's own work in a request, measured every now and then."""
+        if len(self._requests) % _CONVERSIONS == 0:
+            started = time.process_time()
+            self._contestant.convert(view)
+            # There and back; a view is only brought back.
+            self._conversion = (time.process_time() - started) / 2 / max(1, len(view))
+        return self._conversion * len(view)
+
+
+def _common_start(one: str, other: str) -> str:
+    for at, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return one[:at]
+    return min(one, other, key=len)
+
+
+def play(
+    contestant: type[Contestant],
+    session: Session,
+    summariser: Callable[..., Summariser] = Keeping,
+    *,
+    look: Look | None = None,
+    cached: bool = True,
+    pace: float | None = None,
+    minutes: float = 60.0,
+) -> Result:
+    """Play a session to a contestant.
+
+    Args:
+        look: is shown every request.
+        cached: the contestant's counter has a cache; without, its CPU holds all of its counting.
+        pace: real seconds for each second of latency; None plays in virtual time, in which own work takes none.
+        minutes: real ones, after which the session ends early.
+
+    Raises:
+        ImportError: the contestant is not installed.
+        ValueError: its adapter loses something of the session.
+    """
+
+    async def main() -> Result:
+        counted = functools.lru_cache(maxsize=200_000)(count)
+        answers = summariser(counted, session.budget + MAX_OUTPUT, 1.0 if pace is None else pace)
+        return await _Play(contestant, session, answers, cached=cached).run(look, 60 * minutes)
+
+    return run_virtually(main()) if pace is None else asyncio.run(main())

@@ -1,0 +1,129 @@
+"""What a result is worth: small functions from a session and its result to a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import fmean, median
+from typing import Any
+
+from benchmarks.run import Result
+from benchmarks.sessions import Session
+from benchmarks.tokens import Row, count, measure, said, text_of
+from benchmarks.words import NUMBER, PATH, identifiers, instruction_kept, is_near, places, telling_words
+
+READ, WRITE, OUTPUT = 0.1, 1.25, 5.0
+"""Prices of a token read from a prompt cache, written into it, and of output; uncached input is the unit."""
+
+
+def scores(session: Session, result: Result) -> dict[str, Any]:
+    """All figures by name; shares from 0 to 1, seconds, tokens."""
+    return {
+        "contestant": result.contestant,
+        "session": result.session,
+        **({"facts": facts(session, result.view)} if session.facts else {}),
+        **asked(session, result.view),
+        "ids": len(ids(result.view)),
+        "ids_of_session": len(ids(session.rows)),
+        "price": price(result),
+        "cached": cached(result),
+        "waiting": waiting(result),
+        "worst_wait": max((one.waited for one in result.requests), default=0.0),
+        "view_mean": fmean(one.tokens for one in result.requests),
+        "view_last": result.requests[-1].tokens,
+        **cpu(result),
+        "calls": len(result.calls),
+        "read": sum(call.read for call in result.calls),
+        "wrote": sum(call.wrote for call in result.calls),
+        **faults(result),
+        "tokens": result.tokens,
+        "requests": len(result.requests),
+        "seconds": result.seconds,
+    }
+
+
+def facts(session: Session, view: Sequence[Row]) -> float:
+    """Share of the planted facts that stand in a view."""
+    text = shown(view)
+    return sum(bool(places(text, fact)) for fact in session.facts) / len(session.facts)
+
+
+def asked(session: Session, view: Sequence[Row]) -> dict[str, int]:
+    """Questions whose gold values all stand in a view, those with one near its question's words, kept instructions.
+
+    The same of the newest rows of the session of the same size, which is what no summary at all would hold.
+    """
+    golds = [one for one in session.questions if one.golds]
+    rules = [telling_words(one.instruction) for one in session.questions if one.instruction]
+    if not golds:
+        return {}
+    found = {"asked": len(golds)}
+    size = sum(measure(row, count) for row in view)
+    for name, text in (("", shown(view)), ("_of_tail", shown(newest(session.rows, size)))):
+        found[f"gold{name}"] = sum(all(places(text, gold) for gold in one.golds) for one in golds)
+        found[f"near{name}"] = sum(any(is_near(text, gold, one.words) for gold in one.golds) for one in golds)
+        if rules:
+            found[f"instructions{name}"] = sum(instruction_kept(text, rule) for rule in rules)
+    return {**found, **({"instructions_asked": len(rules)} if rules else {})}
+
+
+def shown(rows: Sequence[Row]) -> str:
+    """The text of a view."""
+    return "\n".join(map(said, rows))
+
+
+def newest(rows: Sequence[Row], size: int) -> list[Row]:
+    """The newest rows of so many tokens together; of the row where the cut falls the end stays."""
+    kept: list[Row] = []
+    for row in reversed(rows):
+        tokens = measure(row, count)
+        if tokens > size:
+            text = text_of(row)
+            end = text[len(text) - len(text) * max(0, size) // tokens :]
+            return [{"role": row["role"], "content": end}, *kept] if end else kept
+        kept.insert(0, row)
+        size -= tokens
+    return kept
+
+
+def ids(rows: Sequence[Row]) -> set[str]:
+    """Distinct identifiers of rows, names of code and the host's system prompt aside."""
+    told = (said(row) for row in rows if row["role"] != "system" or row.get("metadata"))  # summaries have metadata
+    return {value for text in told for value, kind in identifiers(text).items() if kind in (PATH, NUMBER)}
+
+
+def price(result: Result) -> float:
+    """Of the session in uncached input tokens, the model's own output aside, which is the same for all."""
+    requests = sum(READ * one.cached + WRITE * (one.tokens - one.cached) for one in result.requests)
+    return requests + sum(call.read + OUTPUT * call.wrote for call in result.calls if not call.refused)
+
+
+def cached(result: Result) -> float:
+    """Share of all tokens of views that a prompt cache holds."""
+    return sum(one.cached for one in result.requests) / max(1, sum(one.tokens for one in result.requests))
+
+
+def waiting(result: Result) -> float:
+    """Seconds until rows were there, as a share of the model's own latency."""
+    return sum(one.waited for one in result.requests) / max(1e-9, sum(one.latency for one in result.requests))
+
+
+def cpu(result: Result) -> dict[str, float]:
+    """Milliseconds of a request with the rows before it, and those of them that counting took."""
+    each = [1_000 * (one.cpu + one.cpu_feed) for one in result.requests if not one.lost] or [0.0]
+    ordered = sorted(each)
+    return {
+        "cpu_mean": fmean(each),
+        "cpu_p50": median(each),
+        "cpu_p99": ordered[int(len(ordered) * 0.99)],
+        "cpu_counting": 1_000 * fmean(one.cpu_counting for one in result.requests),
+    }
+
+
+def faults(result: Result) -> dict[str, int]:
+    """Requests that were lost, were larger than the budget, or had a broken pair; inputs the summariser refused."""
+    return {
+        "lost": sum(bool(one.lost) for one in result.requests),
+        "over_budget": sum(one.tokens > result.budget for one in result.requests),
+        "broken": sum(one.broken > 0 for one in result.requests),
+        "refused": sum(call.refused for call in result.calls),
+    }

@@ -1,0 +1,184 @@
+"""`make bench`: this module alone: the field's session, CPU of requests, blocks of the event loop, memory, imports.
+
+    python -m benchmarks.speed            all of it, within three minutes
+    python -m benchmarks.speed --ratio    CPU of a request beside PydanticAI's; needs the environment of the peers
+
+Times are the smaller of clock and CPU, so that other work on the machine counts little.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import subprocess
+import sys
+import time
+import tracemalloc
+from statistics import median
+
+from benchmarks import field, trace
+from benchmarks.peers import EVERYONE
+from benchmarks.report import Figures, run_all, table
+from benchmarks.run import play
+from benchmarks.scores import cpu
+from benchmarks.sessions import recorded
+from benchmarks.tokens import Row
+from context_summarize import SummarizingContextManager
+from context_summarize.testing import ScriptedProvider
+
+REPEATS = 3
+_BEAT = 0.002
+"""Seconds between two beats of the loop's heart."""
+
+
+class Heart:
+    """Beats in the event loop, and notes the longest time for which it could not."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self._arm()
+
+    def _arm(self) -> None:
+        due, used = time.perf_counter() + _BEAT, time.process_time()
+        self._beat = asyncio.get_running_loop().call_later(_BEAT, self._on_beat, due, used)
+
+    def _on_beat(self, due: float, used: float) -> None:
+        self.longest = max(self.longest, min(time.perf_counter() - due, time.process_time() - used))
+        self._arm()
+
+    def stop(self) -> None:
+        """Beat no more."""
+        self._beat.cancel()
+
+
+async def fed(given: list[Row], window: int, every: int) -> SummarizingContextManager:
+    """A manager that was fed these rows, with a request before the first assistant row of so many rows each."""
+    manager, provider = SummarizingContextManager(config={"cache": "memory"}), ScriptedProvider(context_window=window)
+    due = 0
+    for at, row in enumerate(given):
+        if row["role"] == "assistant" and at >= due:
+            await manager.get_messages_for_request(provider=provider)
+            provider.requests.clear()
+            await asyncio.sleep(_BEAT)
+            due = at + every
+        await manager.add_message(row)
+    return manager
+
+
+def rows(count: int) -> list[Row]:
+    """So many rows: the recording over and over, with other ids."""
+    return recorded(copies=1 + count // 1_300)[:count]
+
+
+def block(count: int, window: int, at_once: bool, characters: int) -> Figures:
+    """The longest block of the event loop, of a session or of rows that come at once, one of them large."""
+
+    async def main() -> Figures:
+        await (await fed(rows(100), window, 1)).close()  # loads what is loaded once a process
+        given, words = (
+            rows(count),
+            "".join(f"line {at} of the log says nothing new\n" for at in range(characters // 38)),
+        )
+        given.insert(1, {"role": "user", "content": words})
+        gc.collect()
+        gc.freeze()
+        heart = Heart()
+        await asyncio.sleep(2 * _BEAT)
+        if at_once:
+            manager = SummarizingContextManager(config={"cache": "memory"})
+            await manager.set_messages(given)
+            await manager.get_messages_for_request(provider=ScriptedProvider())
+        else:
+            manager = await fed(given, window, 1)
+        await asyncio.sleep(2 * _BEAT)
+        heart.stop()
+        await manager.close()
+        name = f"block, {count:,} rows{' at once' if at_once else ''}, window {window // 1_000}k, ms"
+        return {"what": name, "value": 1_000 * heart.longest}
+
+    return asyncio.run(main())
+
+
+def memory(count: int) -> Figures:
+    """Bytes of a manager that was fed so many rows, over the bytes of those rows alone."""
+
+    async def main() -> Figures:
+        await (await fed(rows(100), 40_000, 40)).close()
+        tracemalloc.start()
+        raw = rows(count)
+        alone = tracemalloc.get_traced_memory()[0]
+        manager = await fed(raw, 40_000, 40)
+        del raw
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+        await manager.close()
+        return {"what": f"memory over {count:,} raw rows, ratio", "value": held / alone}
+
+    return asyncio.run(main())
+
+
+def startup(runs: int) -> Figures:
+    """What our import adds to amplifier_core's, the smallest of several fresh interpreters."""
+    # amplifier_core loads its message models lazily; a session that uses any provider has them loaded.
+    code = (
+        "import time, amplifier_core, amplifier_core.message_models; t = time.process_time();"
+        " import context_summarize; print(time.process_time() - t)"
+    )
+    command = [sys.executable, "-c", code]
+    found = [float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(runs)]
+    return {"what": "import of the package, ms", "value": 1_000 * min(found)}
+
+
+def measured() -> list[Figures]:
+    """Blocks, memory and imports, each in a process of its own, one after the other, and the trace."""
+    blocks = [(2_000, 40_000, False, 0), (6_000, 200_000, False, 0), (20_000, 40_000, True, 5_000_000)]
+    found = run_all(block, blocks, jobs=1)
+    found += [*run_all(memory, [(5_000,)], jobs=1), *run_all(startup, [(5,)], jobs=1)]
+    for what, one in trace.baseline(1, False).items():
+        found += [{"what": f"{what}: {key}", "value": value} for key, value in one.items()]
+    return found
+
+
+def requests(contestant: str) -> Figures:
+    """CPU of a contestant's requests at a window of 40,000, with all of its own counting."""
+    return cpu(play(EVERYONE[contestant], field.SESSIONS["field-40k"](), cached=False))
+
+
+def ratio() -> Figures:
+    """CPU of our requests over PydanticAI's: medians over runs that take turns."""
+    ours, peer = "Ours", "PydanticAI"
+    found = run_all(requests, [(name,) for name in (ours, peer) * REPEATS], jobs=1)
+    pairs = list(zip(found[::2], found[1::2], strict=True))
+    told: Figures = {
+        who: {key: median(pair[at][key] for pair in pairs) for key in found[0]} for at, who in enumerate((ours, peer))
+    }
+    for key in ("cpu_mean", "cpu_p50"):
+        told[f"{key}_ratio"] = median(one[key] / other[key] for one, other in pairs)
+    counting = (one["cpu_mean"] / (other["cpu_mean"] - other["cpu_counting"]) for one, other in pairs)
+    return {**told, "cpu_mean_ratio_without_its_counting": median(counting)}
+
+
+def baseline(jobs: int, peers: bool) -> Figures:
+    """For `benchmarks.baseline`; one process at a time."""
+    del jobs
+    told = {one["what"]: one["value"] for one in measured() if "what" in one}
+    return {"cpu_ms": ratio(), **told} if peers else told
+
+
+def main() -> int:
+    """Measure and print; 1 where something failed."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.speed", description=__doc__)
+    parser.add_argument("--ratio", action="store_true", help="CPU beside PydanticAI's")
+    if parser.parse_args().ratio:
+        found = [{"what": name, "value": value} for name, value in ratio().items() if isinstance(value, float)]
+    else:
+        print(table(run_all(field.cell, [("field-40k", "keeps-95", "Ours")]), field.COLUMNS), "\n")
+        found = measured()
+    print(table(found, ("what", "value")))
+    return int(any("missing" in one for one in found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,208 @@
+"""The stand-ins for a model that writes summaries: the same one for all contestants, with a latency, and no model."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import itertools
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from benchmarks.sessions import FACT
+from benchmarks.tokens import Count
+from benchmarks.words import identifiers, telling_words, words
+
+# A contestant's adapter may replace `asyncio.sleep` while it runs.
+_sleep = asyncio.sleep
+MAX_OUTPUT = 4_000
+"""Tokens of the longest answer, unless less is asked for; a window is so much larger than the budget of a request."""
+_SHARE = 1 / 6
+"""Length of an answer as a share of what is shown, where no length is asked for."""
+_ASKED = re.compile(r"[Uu]se at most (\d+) words|[Tt]arget ~?(\d+) tokens")
+_SPACES = re.compile(r"[ \t]+")
+
+
+class DoesNotFit(Exception):
+    """The summariser's window is too small for what it is shown.
+
+    An adapter raises what its framework's own model clients raise then, where there is such an error.
+    """
+
+
+class SummariserDown(ConnectionError):
+    """What a summariser raises whose service is down."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of the summariser."""
+
+    read: int
+    """Tokens."""
+    wrote: int
+    refused: bool = False
+
+
+def seconds_of(read: int, wrote: int) -> float:
+    """Latency of an answer of a model: one second, and what reading and writing take."""
+    return 1.0 + 0.0001 * read + 0.02 * wrote
+
+
+class Summariser:
+    """One summariser for all contestants. Subclasses say what it writes.
+
+    Args:
+        count: tokens of a text.
+        window: tokens of input and answer together.
+        pace: real or virtual seconds for each second of latency.
+    """
+
+    def __init__(self, count: Count, window: int, pace: float = 1.0) -> None:
+        self.count, self.window, self.pace = count, window, pace
+        self.calls: list[Call] = []
+        self.cpu = 0.0
+        """Seconds of CPU that the stand-in itself has used."""
+
+    async def ask(self, shown: str, instructions: str = "", max_output: int | None = None) -> str:
+        """Its answer, after its latency.
+
+        Raises:
+            DoesNotFit: input and answer are longer than its window.
+        """
+        started = time.process_time()
+        try:
+            text = self._written(shown, instructions, max_output)
+        finally:
+            self.cpu += time.process_time() - started
+        await _sleep(self.pace * seconds_of(self.calls[-1].read, self.calls[-1].wrote))
+        return text
+
+    def text(self, shown: str, room: int) -> str:
+        """A summary of `room` tokens at most."""
+        raise NotImplementedError
+
+    def _written(self, shown: str, instructions: str, max_output: int | None) -> str:
+        length = self.count(shown)
+        read = length + self.count(instructions)
+        limit = min(MAX_OUTPUT, max_output or MAX_OUTPUT)
+        if read + min(limit, int(read * _SHARE)) > self.window:
+            self.calls.append(Call(read, 0, refused=True))
+            raise DoesNotFit(f"prompt is too long: {read} tokens > {self.window} maximum context length")
+        asked = _asked(instructions or shown)
+        room = length * _SHARE if asked is None else min(asked, length / 2)
+        self.calls.append(Call(read, 0))
+        text = self.text(shown, int(min(limit, room)))
+        self.calls[-1] = Call(read, self.count(text))
+        return text
+
+
+def _asked(prompt: str) -> float | None:
+    """Tokens that the prompt asks for, if it states a length; a word is four thirds of one."""
+    found = _ASKED.search(prompt[:4_000]) or _ASKED.search(prompt[-4_000:])
+    if found is None:
+        return None
+    return int(found[1]) * 4 / 3 if found[1] else int(found[2])
+
+
+class Keeping(Summariser):
+    """Keeps each planted fact that it is shown with the same chance, among filler; facts without room are lost."""
+
+    keep = 0.95
+    seed = 0
+    _filler = (
+        "The matter was looked into and settled as agreed.",
+        "Details were confirmed before anything was changed.",
+        "The person was content and moved on to the next subject.",
+        "What was found was passed on in plain words.",
+        "Nothing else was left open at that point.",
+    )
+
+    def text(self, shown: str, room: int) -> str:
+        mark = hashlib.sha256(shown.encode("utf-8", "replace")).hexdigest()
+        found = list(dict.fromkeys(FACT.findall(shown)))
+        chances = {value: self._chance(mark, value) for value in found}
+        kept: set[str] = set()
+        for value in sorted(found, key=lambda value: chances[value]):
+            cost = self.count(f" {value}.")
+            if chances[value] >= self.keep or cost > room:
+                break
+            kept.add(value)
+            room -= cost
+        filler = []
+        for sentence in itertools.cycle(self._filler):
+            room -= self.count(f" {sentence}")
+            if room < 0:
+                break
+            filler.append(sentence)
+        facts = [f"{value}." for value in found if value in kept]
+        return " ".join(_mixed(facts, filler)) or self._filler[-1]
+
+    def _chance(self, mark: str, value: str) -> float:
+        digest = hashlib.sha256(f"{self.seed} {mark} {value}".encode()).digest()
+        return int.from_bytes(digest[:6], "big") / 2**48
+
+
+def _mixed(some: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Both, each in its order, spread evenly."""
+    placed = [((at + 0.5) / len(some), text) for at, text in enumerate(some)]
+    placed += [((at + 0.5) / len(others), text) for at, text in enumerate(others)]
+    return [text for _, text in sorted(placed, key=lambda pair: pair[0])]
+
+
+class Extracting(Summariser):
+    """Writes the sentences whose telling words are most frequent, in their order (Luhn 1958)."""
+
+    _end = re.compile(r"(?<=[.!?:])\s+|\n+")
+
+    def text(self, shown: str, room: int) -> str:
+        parts = [part.strip() for part in self._end.split(_SPACES.sub(" ", shown))]
+        parts = [part for part in parts if len(part) > 20 and not part.startswith(("#", "==="))]
+        return self._chosen(parts, self._weights(parts), room, longest=120) or shown[:200]
+
+    def _weights(self, parts: Sequence[str]) -> list[float]:
+        telling = [telling_words(part) for part in parts]
+        frequency = Counter(word for found in telling for word in found)
+        lengths = [len(words(part)) + 8 for part in parts]
+        return [sum(frequency[word] for word in found) / length for found, length in zip(telling, lengths, strict=True)]
+
+    def _chosen(self, parts: Sequence[str], weights: Sequence[float], room: int, longest: int) -> str:
+        chosen: list[int] = []
+        for at in sorted(range(len(parts)), key=lambda at: weights[at], reverse=True):
+            size = self.count(parts[at]) + 1
+            if size <= min(longest, room):
+                chosen.append(at)
+                room -= size
+        return "\n".join(parts[at] for at in sorted(chosen))
+
+
+class Naming(Extracting):
+    """Writes the lines that name most identifiers, in their order."""
+
+    _end = re.compile(r"\n+")
+
+    def _weights(self, parts: Sequence[str]) -> list[float]:
+        return [float(len(identifiers(part))) for part in parts]
+
+
+class Down(Summariser):
+    """Raises, as a service that is down does."""
+
+    def text(self, shown: str, room: int) -> str:
+        del shown, room
+        raise SummariserDown("the summariser's service is down")
+
+
+def _always(name: str, text: Callable[[str], str]) -> type[Summariser]:
+    return type(name, (Summariser,), {"text": lambda self, shown, room: text(shown)})
+
+
+KeepingLess = type("KeepingLess", (Keeping,), {"keep": 0.8})
+FAULTS: dict[str, type[Summariser]] = {
+    "down": Down,
+    "empty": _always("Empty", lambda shown: ""),
+    "oversized": _always("Oversized", lambda shown: shown),
+}
+"""Summarisers that fail, by what they do."""

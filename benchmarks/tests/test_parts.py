@@ -1,0 +1,167 @@
+"""Sessions, summarisers, scores and tables, each by itself."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.baseline import differences, rounded
+from benchmarks.clock import run_virtually
+from benchmarks.prospective import Watch
+from benchmarks.report import run_all, save, table
+from benchmarks.scores import asked, ids, newest
+from benchmarks.sessions import Question, Session, assistant, called, invoices, plant, recorded
+from benchmarks.strict_server import State
+from benchmarks.summarisers import DoesNotFit, Extracting, Keeping, Naming
+from benchmarks.tokens import Counting, broken_pairs, calls_of, count, measure, text_of
+from benchmarks.words import gold_values, identifiers, instruction_kept, is_near, places, telling_words
+
+SAID = [{"role": "user", "content": "One two three four."}, {"role": "assistant", "content": "Five six seven."}] * 10
+
+
+def test_facts_are_planted_in_all_roles_and_the_same_with_the_same_seed() -> None:
+    rows, facts = plant(SAID, 12, seed=3)
+    text = "\n".join(map(text_of, rows))
+    assert len(set(facts)) == 12
+    assert all(places(text, fact) for fact in facts)
+    assert {row["role"] for row in rows if any(places(text_of(row), fact) for fact in facts)} == {"user", "assistant"}
+    assert plant(SAID, 12, seed=3) == (rows, facts)
+    assert plant(SAID, 12, seed=4) != (rows, facts)
+
+
+def test_copies_of_the_recording_share_no_call_and_one_system_prompt() -> None:
+    rows = recorded(copies=3)
+    calls = [call["id"] for row in rows for call in calls_of(row)]
+    assert len(calls) == len(set(calls))
+    assert [row["role"] for row in rows].count("system") == 1
+    assert broken_pairs(rows) == 0
+
+
+def test_what_the_user_types_is_never_in_a_result() -> None:
+    session = invoices(5, 10)
+    results = "\n".join(text_of(row) for row in session.rows if row["role"] == "tool")
+    assert not any(fact in results for fact in session.facts)
+
+
+def written(summariser: Any, shown: str, **given: Any) -> str:
+    return run_virtually(summariser.ask(shown, **given))
+
+
+def test_the_stand_in_keeps_facts_within_the_length_that_is_asked_for() -> None:
+    sure = type("Sure", (Keeping,), {"keep": 1.0})(count, 10_000)
+    shown = " ".join(f"FACT-{number:04d}-ABCD. " + "Much else is said at length. " * 12 for number in range(20))
+    assert written(sure, shown).count("FACT-") == 20
+    brief = written(sure, shown, instructions="Use at most 30 words.")
+    assert count(brief) <= 40
+    assert 0 < brief.count("FACT-") < 20
+    assert [call.wrote for call in sure.calls][1] == count(brief)
+
+
+def test_input_that_does_not_fit_the_window_is_refused() -> None:
+    small = Keeping(count, 50)
+    with pytest.raises(DoesNotFit):
+        written(small, "word " * 100)
+    assert small.calls[0].refused
+
+
+def test_extracted_are_the_sentences_with_the_words_that_are_said_most() -> None:
+    shown = "The refund of Newark was paid. A refund to Newark is a refund. Nobody knows why cats sleep so long. " * 3
+    assert "cats" not in written(Extracting(count, 10_000), shown, max_output=12)
+    lines = "nothing of any interest here\nsee src/app/main.py and run_all in tools/x.py\nnor is there here\n" * 6
+    assert written(Naming(count, 10_000), lines, max_output=13) == lines.splitlines()[1]
+
+
+def test_a_row_counts_with_its_calls_and_calls_at_the_end_may_be_open() -> None:
+    row = assistant("Both.", [("a", "read", {"path": "/x"}), ("b", "read", {})])
+    assert measure(row, count) == 3 + sum(map(count, ["Both.", "read", '{"path":"/x"}', "read", "{}"]))
+    result = {"role": "tool", "tool_call_id": "b", "name": "read", "content": "x"}
+    assert broken_pairs([row]) == 0
+    assert broken_pairs([row, result, *SAID[:1]]) == 1
+    assert broken_pairs([result]) == 1
+    counting = Counting(cached=True)
+    assert counting("some words") == count("some words")
+
+
+def test_values_stand_whole_and_near_the_words_of_their_question() -> None:
+    text = f"The ferry to Oslo leaves at 14:05 from pier 7. {'x ' * 400} Elsewhere 14:05 is said."
+    assert len(places(text, "14:05")) == 2
+    assert places("v14:059", "14:05") == []
+    assert is_near(text, "14:05", telling_words("When does the ferry to Oslo leave?"))
+    assert not is_near(text, "14:05", telling_words("What did Maria order for lunch?"))
+    assert gold_values("It cost $25 and 3 hours", ["we paid $25"]) == ("$25",)
+    assert instruction_kept("please always answer in metric units", telling_words("always answer in metric units"))
+    assert not instruction_kept(f"always {'x ' * 400} metric", telling_words("always answer in metric units"))
+
+
+def test_identifiers_are_paths_names_of_code_and_numbers() -> None:
+    found = identifiers("open src/app/main.py, call run_all or handleKey; order HAT039 of 48213 and/or none")
+    assert found == {
+        "src/app/main.py": "path",
+        "run_all": "name",
+        "handleKey": "name",
+        "HAT039": "number",
+        "48213": "number",
+    }
+
+
+def test_questions_are_judged_in_the_view_and_in_the_newest_rows_of_its_size() -> None:
+    rows = ({"role": "user", "content": "The gate of flight HAT039 is B12."}, *SAID)
+    question = Question("What is the gate of flight HAT039?", ("B12",))
+    session = Session(name="s", rows=rows, questions=(question,))
+    assert asked(session, rows[:1]) == {"asked": 1, "gold": 1, "near": 1, "gold_of_tail": 0, "near_of_tail": 0}
+    assert ids(rows) == {"HAT039"}
+    assert newest(rows, sum(measure(row, count) for row in SAID)) == SAID
+    assert text_of(newest(rows, 4)[-1]) in text_of(SAID[-1])
+
+
+def test_an_identifier_that_left_the_view_is_an_event_and_held_where_it_still_stands() -> None:
+    rows = (
+        {"role": "user", "content": "The build script is tools/make_all.py, as agreed."},
+        *SAID,
+        *called(7, "bash", {"command": "python tools/make_all.py"}, "done"),
+    )
+    for view, held in ((SAID, 0), ([{"role": "user", "content": "Summary: tools/make_all.py"}, *SAID], 1)):
+        watch = Watch(Session(name="s", rows=rows))
+        watch(len(rows) - 2, view)
+        assert (watch.found["events"], watch.found["held"], watch.found["paths held"]) == (1, held, held)
+    watch = Watch(Session(name="s", rows=rows))
+    watch(len(rows) - 2, rows[:-2])
+    assert watch.found["events"] == 0
+
+
+def cell(number: int) -> dict[str, int]:
+    if number > 1:
+        raise RuntimeError("no more")
+    return {"number": number}
+
+
+def test_a_cell_that_fails_is_told_beside_the_others(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run_all(cell, [(1,), (2,)], jobs=1)
+    assert found == [{"number": 1}, {"cell": "2", "missing": "RuntimeError: no more"}]
+    assert table(found, ("number", "facts")).splitlines()[2:] == ["| 1 |", "missing: 2: RuntimeError: no more"]
+    save(tmp_path / "run.json", found)
+    assert json.loads((tmp_path / "run.json").read_text())["figures"] == found
+    assert "no more" in capsys.readouterr().err
+
+
+def test_a_baseline_has_four_significant_digits() -> None:
+    assert rounded({"a": [1.23456, 123456.0], "b": {"c": 7}}) == {"a": [1.235, 123500.0], "b": {"c": 7}}
+    before, now = {"a": {"facts": 0.9, "lost": 0}, "b": 1.0}, {"a": {"facts": 0.8, "lost": 0}, "c": 1.0}
+    (line,) = differences(before, now)
+    assert (line["figure"], line["baseline"], line["now"]) == ("a facts", 0.9, 0.8)
+
+
+def test_the_strict_server_refuses_a_call_without_its_result() -> None:
+    call = {"type": "function_call", "call_id": "a", "name": "lookup", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "a", "output": "found"}
+    state, said = State(window=1_000), {"role": "user", "content": "Find it."}
+    body = {"model": "m", "tools": [{}], "input": [said, call, result]}
+    assert state.answer(body)[0] == 200
+    assert state.answer(body)[1]["usage"]["input_tokens_details"]["cached_tokens"] > 0
+    assert state.answer({**body, "input": [said, call]})[0] == 400
+    assert state.answer({**body, "input": [result]})[0] == 400
+    assert state.answer({**body, "input": [{"role": "user", "content": "x" * 9_000}]})[0] == 400
+    assert len(state.faults) == 3

@@ -1,0 +1,123 @@
+"""The harness: when requests are made, and what is measured of them."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import pytest
+
+from benchmarks.peers import KeepLast, Ours, Terms
+from benchmarks.run import play
+from benchmarks.scores import facts, faults, price, waiting
+from benchmarks.sessions import Session, called, invoices
+from benchmarks.summarisers import FAULTS, Keeping, seconds_of
+from benchmarks.tokens import Row, count, measure
+
+TALK: tuple[Row, ...] = (
+    {"role": "system", "content": "Be brief."},
+    {"role": "user", "content": "How are you?"},
+    {"role": "assistant", "content": "I am well."},
+    *called(1, "look", {"at": "sky"}, "It is blue."),
+)
+
+
+def talk(rows: tuple[Row, ...] = TALK) -> Session:
+    return Session(name="talk", rows=rows, budget=1_000)
+
+
+class Whole:
+    """A contestant that shows everything; `fails` and `asks` say at which requests it does so."""
+
+    packages = ()
+    fails: ClassVar[set[int]] = set()
+    asks: ClassVar[set[int]] = set()
+
+    def __init__(self, terms: Terms) -> None:
+        self.rows: list[Row] = []
+        self.requests = 0
+        self._terms = terms
+
+    async def add(self, row: Row) -> None:
+        self.rows.append(row)
+
+    async def view(self) -> list[Row]:
+        self.requests += 1
+        if self.requests in self.asks:
+            await self._terms.ask("A long text. " * 20, "", None)
+        if self.requests in self.fails:
+            raise RuntimeError("no view")
+        return list(self.rows)
+
+    def convert(self, rows: tuple[Row, ...]) -> list[Row]:
+        return list(rows)
+
+    async def close(self) -> None:
+        pass
+
+
+def test_a_request_is_made_before_each_assistant_row_and_at_the_end() -> None:
+    seen = []
+    result = play(Whole, talk(), look=lambda fed, view: seen.append((fed, len(view))))
+    assert seen == [(2, 2), (3, 3), (5, 5)]
+    assert [one.fed for one in result.requests] == [2, 3, 5]
+    assert result.view == TALK
+
+
+def test_what_stands_where_it_stood_is_cached_and_the_rest_is_paid_for_as_new() -> None:
+    result = play(Whole, talk())
+    sizes = [measure(row, count) for row in TALK]
+    first, second, last = result.requests
+    assert (first.tokens, first.cached) == (sum(sizes[:2]), 0)
+    assert (second.tokens, second.cached) == (sum(sizes[:3]), sum(sizes[:2]))
+    assert (last.tokens, last.cached) == (sum(sizes), sum(sizes[:3]))
+    assert price(result) == pytest.approx(0.1 * (second.cached + last.cached) + 1.25 * last.tokens)
+
+
+def test_waiting_is_the_time_until_the_rows_are_there_in_virtual_seconds() -> None:
+    result = play(type("Asking", (Whole,), {"asks": {2}}), talk())
+    call = result.calls[0]
+    assert [one.waited for one in result.requests] == pytest.approx([0, seconds_of(call.read, call.wrote), 0])
+    assert waiting(result) == pytest.approx(result.requests[1].waited / sum(one.latency for one in result.requests))
+
+
+def test_what_a_contestant_raises_is_a_lost_request_and_the_session_goes_on() -> None:
+    result = play(type("Failing", (Whole,), {"fails": {1}}), talk())
+    assert [one.lost for one in result.requests] == ["RuntimeError: no view", "", ""]
+    assert faults(result)["lost"] == 1
+
+
+def test_a_result_without_its_call_and_a_view_above_the_budget_are_faults() -> None:
+    class Orphan(Whole):
+        async def view(self) -> list[Row]:
+            return [row for row in self.rows if not row.get("tool_calls")]
+
+    result = play(Orphan, Session(name="talk", rows=TALK, budget=10))
+    assert [one.broken for one in result.requests] == [0, 0, 1]
+    assert faults(result) == {"lost": 0, "over_budget": 3, "broken": 1, "refused": 0}
+
+
+def test_an_adapter_that_loses_something_is_refused() -> None:
+    with pytest.raises(ValueError, match="without loss"):
+        play(type("Losing", (Whole,), {"convert": lambda self, rows: []}), talk())
+
+
+def test_a_session_ends_when_its_minutes_are_over() -> None:
+    result = play(Whole, talk(), minutes=0.0)
+    assert (len(result.requests), result.tokens) == (0, 0)
+
+
+def test_the_newest_rows_alone_fit_the_budget_and_forget_the_rest() -> None:
+    session = invoices(12, 60)
+    small = Session(name="small", rows=session.rows, facts=session.facts, budget=8_000)
+    result = play(KeepLast, small)
+    assert faults(result) == {"lost": 0, "over_budget": 0, "broken": 0, "refused": 0}
+    assert 0 < facts(small, result.view) < 0.7
+
+
+@pytest.mark.parametrize("summariser", [Keeping, *FAULTS.values()])
+def test_ours_breaks_nothing_with_any_summariser(summariser: type[Keeping]) -> None:
+    session = invoices(16, 60)
+    result = play(Ours, Session(name="small", rows=session.rows, facts=session.facts, budget=8_000), summariser)
+    assert faults(result) == {"lost": 0, "over_budget": 0, "broken": 0, "refused": 0}
+    assert len(result.calls) > 0
+    assert result.requests[-1].tokens < result.tokens / 2

@@ -1,0 +1,104 @@
+"""Tokens of texts and rows as the harness counts them, the same for every contestant and for every version of ours."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import json
+import lzma
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import tiktoken
+
+import context_summarize
+
+Row = dict[str, Any]
+Count = Callable[[str], int]
+
+_RANKS = Path(context_summarize.__file__).parent / "tokens" / "data" / "o200k_base.tiktoken.xz"
+_ROW_OVERHEAD = 3
+"""Tokens that wrap one message, as OpenAI states for its chat models."""
+_PATTERN = (
+    r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+)
+
+
+@functools.cache
+def encoding() -> tiktoken.Encoding:
+    """`o200k_base` from the ranks that come with the package; some 90 MB, so one a process."""
+    lines = (line.split() for line in lzma.decompress(_RANKS.read_bytes()).splitlines() if line)
+    ranks = {base64.b64decode(token): int(rank) for token, rank in lines}
+    return tiktoken.Encoding("benchmarks", pat_str=_PATTERN, mergeable_ranks=ranks, special_tokens={})
+
+
+def count(text: str) -> int:
+    """Tokens of a text."""
+    return len(encoding().encode_ordinary(text))
+
+
+class Counting:
+    """The counter that a contestant is given: its own cache or none, and the CPU seconds that counting took."""
+
+    def __init__(self, *, cached: bool) -> None:
+        self.cpu = 0.0
+        self._count = functools.lru_cache(maxsize=200_000)(count) if cached else count
+
+    def __call__(self, text: str) -> int:
+        started = time.thread_time()
+        tokens = self._count(text)
+        self.cpu += time.thread_time() - started
+        return tokens
+
+
+def text_of(row: Row) -> str:
+    """The text of a row, without its calls."""
+    content = row["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(block["text"] for block in content or () if block["type"] == "text")
+
+
+def calls_of(row: Row) -> list[Row]:
+    """The calls of a row."""
+    return row.get("tool_calls") or []
+
+
+def said(row: Row) -> str:
+    """All that a row says: its text, and the arguments of its calls."""
+    return "\n".join([text_of(row), *(arguments_of(call) for call in calls_of(row))]).strip()
+
+
+def arguments_of(call: Row) -> str:
+    """The arguments of a call as they are counted and searched."""
+    return json.dumps(call["arguments"], ensure_ascii=False, separators=(",", ":"))
+
+
+def measure(row: Row, counted: Count) -> int:
+    """Tokens of a row: its text, its calls, and the wrapping."""
+    texts = [text_of(row)]
+    for call in calls_of(row):
+        texts += [call["tool"], arguments_of(call)]
+    return _ROW_OVERHEAD + sum(counted(text) for text in texts if text)
+
+
+def broken_pairs(rows: Sequence[Row]) -> int:
+    """Calls without their result, and results without their call; calls at the very end may be open."""
+    return sum(1 for _ in _broken(rows))
+
+
+def _broken(rows: Sequence[Row]) -> Iterator[str]:
+    waiting: list[str] = []
+    for row in rows:
+        if row["role"] == "tool":
+            if row["tool_call_id"] in waiting:
+                waiting.remove(row["tool_call_id"])
+            else:
+                yield row["tool_call_id"]
+            continue
+        yield from waiting
+        waiting = [call["id"] for call in calls_of(row)]
