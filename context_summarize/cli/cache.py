@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TypeVar
 
@@ -48,8 +49,7 @@ def stats_command(cache: str | None, as_json: bool) -> None:
         store = open_file(cache)
         found = asyncio.run(_closing(store, store.stats()))
     if as_json:
-        told = {"path": str(found.path), "bytes": found.bytes, "entries": found.entries}
-        print_json({**told, "oldest": found.oldest, "newest": found.newest})
+        print_json({**asdict(found), "path": str(found.path)})
         return
     with printing() as out:
         sentence(out, f"Cache file: {found.path}")

@@ -125,9 +125,9 @@ def test_clear_removes_all_once_it_is_confirmed(filled: Path) -> None:
 
 @pytest.mark.parametrize("command", [["stats"], ["clear", "--yes"]])
 def test_what_is_no_file_of_summaries_is_refused(tmp_path: Path, command: list[str]) -> None:
-    """A folder, another file, an option."""
+    """A folder, another file, a server's address, memory, an option."""
     (tmp_path / "notes.db").write_text("not a database, and long enough to be looked at" * 100)
 
-    for cache in (tmp_path, tmp_path / "notes.db"):
+    for cache in (tmp_path, tmp_path / "notes.db", "redis://127.0.0.1:1/0", "memory"):
         assert refusal("cache", *command, "--cache", cache).startswith("Error: ")
     assert call("cache", *command, "--cache", "--json").exit_code == 2
