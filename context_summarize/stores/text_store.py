@@ -1,0 +1,53 @@
+"""`TextStore`: what the stores share that keep summaries and records as text."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from itertools import islice
+
+from context_summarize.core.nodes import CompactionRecord, Summary
+from context_summarize.stores.codec import EntryT, decode, encode
+
+_BATCH = 500  # keys in one query: old SQLite versions take at most 999 values
+_MOST_RECORDS = 3  # the caller adopts the first that fits, mostly the very first
+
+
+class TextStore(ABC):
+    """A store of summaries over one that reads and writes text. An entry that cannot be read counts as missing."""
+
+    async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
+        """The stored summaries among `keys`."""
+        return {found.key: found for found in await self._find(Summary, "summary", keys, len(keys))}
+
+    async def put(self, summary: Summary) -> None:
+        """Keep one summary. Raises `ValueError` if it is a fallback summary."""
+        if summary.fallback:
+            raise ValueError(f"a fallback summary is never stored, got one for key {summary.key[:12]}")
+        await self._write("summary", summary.key, encode(summary))
+
+    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
+        """The first three records with one of these running hashes, in the order given."""
+        return await self._find(CompactionRecord, "record", hashes, _MOST_RECORDS)
+
+    async def put_record(self, record: CompactionRecord) -> None:
+        """Keep one record; an earlier one of the same hash is replaced."""
+        await self._write("record", record.hash, encode(record))
+
+    async def _find(self, kind: type[EntryT], name: str, keys: Sequence[str], most: int) -> list[EntryT]:
+        found: list[EntryT] = []
+        wanted = list(dict.fromkeys(keys))
+        while wanted and len(found) < most:
+            batch, wanted = wanted[:_BATCH], wanted[_BATCH:]
+            texts = await self._read(name, batch)
+            entries = (decode(kind, texts[key]) for key in batch if key in texts)
+            found += islice((entry for entry in entries if entry is not None), most - len(found))
+        return found
+
+    @abstractmethod
+    async def _read(self, name: str, keys: Sequence[str]) -> Mapping[str, str | bytes]:
+        """The texts of one kind among at most 500 keys."""
+
+    @abstractmethod
+    async def _write(self, name: str, key: str, text: str) -> None:
+        """Keep one text; an earlier one of the same kind and key is replaced."""
