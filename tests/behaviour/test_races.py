@@ -481,7 +481,7 @@ class TestWhileSummariesAreUnderWay:
     async def test_a_status_line_does_not_wait(self) -> None:
         """`get_token_count` answers while a boundary is under way."""
         session, provider, task = await waiting()
-        assert await asyncio.wait_for(session.manager.get_token_count(), 1) > 900
+        assert await asyncio.wait_for(session.manager.get_token_count(), 30) > 900
         assert not task.done()
         provider.go.set()
         await task
@@ -552,7 +552,7 @@ class TestSessionEnd:
         task.cancel()
         await asyncio.wait([task])
         started = time.monotonic()
-        await asyncio.wait_for(session.manager.close(), 1)
+        await asyncio.wait_for(session.manager.close(), 30)
         assert time.monotonic() - started < 1
         await asyncio.sleep(0)
         assert ours() == []
@@ -574,9 +574,9 @@ class TestSessionEnd:
         for _ in range(50):
             await asyncio.sleep(0)  # all that the boundary asks at once is asked
         asked = provider.calls
-        await asyncio.wait_for(session.manager.close(), 1)
+        await asyncio.wait_for(session.manager.close(), 30)
         try:
-            view = await asyncio.wait_for(task, 1)
+            view = await asyncio.wait_for(task, 30)
         finally:
             left = ours()
             after = provider.calls
@@ -591,7 +591,7 @@ class TestSessionEnd:
         task.cancel()
         await asyncio.wait([task])
         closing = asyncio.create_task(session.manager.close())
-        done, _ = await asyncio.wait([closing], timeout=1)
+        done, _ = await asyncio.wait([closing], timeout=30)
         provider.go.set()
         await asyncio.wait([closing])
         await settle()
@@ -603,7 +603,7 @@ class TestTheHostStopsWaiting:
         """The late summaries are shown at the next boundary, without a second call."""
         session, provider, task = await waiting(Setup(budget=300, provider=lambda then: Gated(then)))
         await session.manager.stop_waiting()
-        view = await asyncio.wait_for(task, 1)
+        view = await asyncio.wait_for(task, 30)
         assert size(view) <= 300
         assert nodes(view)
         assert session.recorder.of("context:post_compact")[-1]["digests"] == len(nodes(view))
@@ -630,8 +630,8 @@ class TestTheHostStopsWaiting:
         made = SummarizingContextManager(recorder, keep_recent=4, **SMALL)
         await made.set_messages(tool_session(12))
         await made.stop_waiting()
-        assert size(await asyncio.wait_for(made.get_messages_for_request(300, provider), 1)) <= 300
-        assert size(await asyncio.wait_for(made.get_messages_for_request(250, provider), 1)) <= 250
+        assert size(await asyncio.wait_for(made.get_messages_for_request(300, provider), 30)) <= 300
+        assert size(await asyncio.wait_for(made.get_messages_for_request(250, provider), 30)) <= 250
         token.is_cancelled = False
         await made.set_messages(tool_session(12, start=70))
         task = asyncio.create_task(made.get_messages_for_request(300, provider))
@@ -659,7 +659,7 @@ class TestTheHostStopsWaiting:
         task = asyncio.create_task(made.get_messages_for_request(2_000, Gated()))
         await asked.wait()
         cancellation.is_cancelled = True
-        assert await asyncio.wait_for(task, 5) == tool_session(3)
+        assert await asyncio.wait_for(task, 30) == tool_session(3)
         await made.close()
 
 
@@ -669,9 +669,9 @@ class TestNoWaiting:
         setup = Setup(provider=lambda then: Gated(then), settings=(("wait_seconds", 0),), turns=12)
         session = await setup.session()
         session.budget = size(session.rows) * 10 // 9  # usage 0.9: above the threshold, and it fits
-        view = await asyncio.wait_for(session.request(), 1)
+        view = await asyncio.wait_for(session.request(), 30)
         assert view == session.rows
-        assert await asyncio.wait_for(session.request(), 1) == session.rows
+        assert await asyncio.wait_for(session.request(), 30) == session.rows
         await settle()
         provider = session.provider
         assert isinstance(provider, Gated)
@@ -694,7 +694,7 @@ class TestNoWaiting:
         """And the late summary stands there at the next boundary, without a second call."""
         setup = Setup(provider=lambda then: Gated(then), settings=(("wait_seconds", 0),), budget=300)
         session = await setup.session()
-        view = await asyncio.wait_for(session.request(), 1)
+        view = await asyncio.wait_for(session.request(), 30)
         assert size(view) <= 300
         assert nodes(view)
         assert session.recorder.of("context:post_compact")[-1]["digests"] == len(nodes(view))

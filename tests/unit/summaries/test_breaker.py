@@ -121,7 +121,7 @@ async def test_an_open_one_refuses_at_once_even_while_a_probe_is_under_way() -> 
     turn = await made.enter()
     made.failed()
     with pytest.raises(Open, match="no calls for another 120 s"):
-        await asyncio.wait_for(made.enter(), 1)
+        await asyncio.wait_for(made.enter(), 30)
     made.leave(turn)
     assert str(Open(None, "spent")) == "spent"
 

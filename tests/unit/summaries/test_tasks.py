@@ -647,12 +647,12 @@ class TestLife:
         assert not scene.tasks.is_stopped
         scene.tasks.stop_waiting()
         assert scene.tasks.is_stopped
-        assert await asyncio.wait_for(scene.tasks.get(nodes, scene.builder, scene.target, None), 5) == nodes
+        assert await asyncio.wait_for(scene.tasks.get(nodes, scene.builder, scene.target, None), 30) == nodes
         assert scene.tasks.status(nodes[0].key) is Status.UNDER_WAY, "not late: nobody has waited"
         scene.tasks.resume_waiting()
         assert not scene.tasks.is_stopped
         gate.set()
-        assert await asyncio.wait_for(scene.tasks.get(nodes, scene.builder, scene.target, None), 5) == []
+        assert await asyncio.wait_for(scene.tasks.get(nodes, scene.builder, scene.target, None), 30) == []
         assert scene.provider.calls == 1
 
     async def test_what_is_found_asks_no_provider_and_waits_for_none(self) -> None:
@@ -661,7 +661,7 @@ class TestLife:
         scene = Scene(gate=gate)
         under_way, unasked = scene.leaves[:2]
         await scene.tasks.get([under_way], scene.builder, scene.target, 0.0)
-        await asyncio.wait_for(scene.tasks.find([under_way, unasked], scene.builder), 5)
+        await asyncio.wait_for(scene.tasks.find([under_way, unasked], scene.builder), 30)
         assert all(shown.summary.fallback for shown in scene.tasks.rows([under_way, unasked]))
         assert (len(scene.tasks.rows([under_way, unasked])), scene.provider.calls) == (2, 1)
         gate.set()
