@@ -11,6 +11,7 @@ from benchmarks.sessions import Question, Session
 from benchmarks.tokens import Row, text_of
 from benchmarks.words import places
 from context_summarize import SummarizingContextManager
+from context_summarize.testing import ScriptedProvider
 
 _WORDS, _CHARACTERS = 60, 390
 """Of a question; a query has room for no more."""
@@ -32,6 +33,7 @@ async def _recalled(session: Session) -> dict[str, int]:
 
     await mount(SimpleNamespace(get=lambda point: manager, mount=mounted))
     await manager.set_messages([dict(row) for row in session.rows])
+    await manager.get_messages_for_request(provider=ScriptedProvider())  # leaves room for an answer
     found = {"recalls": 0, "recall_any": 0, "recall_gold": 0, "recall_gold_asked": 0}
     for question in session.questions:
         if question.sources:
