@@ -17,7 +17,6 @@ _WORDS, _CHARACTERS = 60, 390
 """Of a question; a query has room for no more."""
 _PIECE = 100
 """Characters of a source that an answer must hold in one piece, or all of it."""
-_STEP = 10
 
 
 def recalled(session: Session) -> dict[str, int]:
@@ -57,5 +56,5 @@ def _query(question: Question) -> str:
 
 def _quotes(answer: str, row: Row) -> bool:
     flat, whole = " ".join(answer.split()), " ".join(text_of(row).split())
-    starts = range(0, max(1, len(whole) - _PIECE + 1), _STEP)
+    starts = range(0, max(1, len(whole) - _PIECE + 1), 10)
     return bool(whole) and any(whole[at : at + _PIECE] in flat for at in starts)
