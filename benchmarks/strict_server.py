@@ -12,8 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 Item = dict[str, Any]
-CHARACTERS = 4
-"""Characters that the server counts as one token."""
+CHARACTERS = 4  # that the server counts as one token
 _CACHED = 8
 """Prompts that the cache remembers."""
 

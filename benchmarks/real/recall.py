@@ -11,12 +11,12 @@ from benchmarks.sessions import Question, Session
 from benchmarks.tokens import Row, text_of
 from benchmarks.words import places
 from context_summarize import SummarizingContextManager
+from context_summarize.testing import ScriptedProvider
 
 _WORDS, _CHARACTERS = 60, 390
 """Of a question; a query has room for no more."""
 _PIECE = 100
 """Characters of a source that an answer must hold in one piece, or all of it."""
-_STEP = 10
 
 
 def recalled(session: Session) -> dict[str, int]:
@@ -32,6 +32,7 @@ async def _recalled(session: Session) -> dict[str, int]:
 
     await mount(SimpleNamespace(get=lambda point: manager, mount=mounted))
     await manager.set_messages([dict(row) for row in session.rows])
+    await manager.get_messages_for_request(provider=ScriptedProvider())  # leaves room for an answer
     found = {"recalls": 0, "recall_any": 0, "recall_gold": 0, "recall_gold_asked": 0}
     for question in session.questions:
         if question.sources:
@@ -55,5 +56,5 @@ def _query(question: Question) -> str:
 
 def _quotes(answer: str, row: Row) -> bool:
     flat, whole = " ".join(answer.split()), " ".join(text_of(row).split())
-    starts = range(0, max(1, len(whole) - _PIECE + 1), _STEP)
+    starts = range(0, max(1, len(whole) - _PIECE + 1), 10)
     return bool(whole) and any(whole[at : at + _PIECE] in flat for at in starts)
