@@ -111,9 +111,8 @@ class SummaryTasks:
         except SummaryUnavailable:
             pass  # told by whoever asked the provider
         except Exception as error:  # noqa: BLE001 - logged without its secrets
-            logger.error(
-                "a summary could not be made; a fallback takes its place: %s", traceback_of(error, self._redact)
-            )
+            told = "a summary could not be made; a fallback takes its place: %s"
+            logger.error(told, traceback_of(error, self._redact))
         finally:
             entry.task = None
             entry.late = False  # what is started after it is other work
