@@ -13,7 +13,7 @@ from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.events import MESSAGE_ADDED
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.copying import copy_json
+from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.recall.desk import RecallDesk
