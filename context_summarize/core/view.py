@@ -12,7 +12,7 @@ from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.copying import copy_json
+from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.pairs import opens_conversation
 from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
 from context_summarize.tokens.measure import Count, measure

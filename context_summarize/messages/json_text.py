@@ -1,4 +1,4 @@
-"""JSON that is equal for equal data."""
+"""Data as JSON has it: as text that is equal for equal data, and as a deep copy."""
 
 from __future__ import annotations
 
@@ -28,3 +28,12 @@ def _without_none(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_without_none(item) for item in value if item is not None]
     return value
+
+
+def copy_json(value: Any) -> Any:
+    """Copy dicts and lists at every depth; text and numbers are shared. For values that `normalise` has passed."""
+    if isinstance(value, dict):
+        return {key: item if type(item) is str else copy_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copy_json(item) for item in value]
+    return tuple(map(copy_json, value)) if isinstance(value, tuple) else value

@@ -92,7 +92,7 @@ def arguments_of(value: Any) -> Any:
 
 
 def has_id(entry: Any) -> bool:
-    """True for a `tool_calls` entry that is a call: it has a usable id."""
+    """True for a block or a `tool_calls` entry with a usable id."""
     return isinstance(entry, dict) and bool(id_of(entry.get("id")))
 
 
@@ -112,7 +112,7 @@ def row_calls(raw: JsonRow) -> Iterator[Call]:
     """Calls of an assistant row; one that stands both as block and in `tool_calls` is one call."""
     in_blocks: Counter[str] = Counter()
     for block in blocks_of(raw):
-        if block_type(block) in CALL_BLOCKS and id_of(block.get("id")):
+        if is_call(block):
             call_id = id_of(block["id"])
             in_blocks[call_id] += 1
             yield Call(call_id, str(block.get("name") or ""), arguments_of(block.get("input")))
@@ -125,6 +125,11 @@ def row_calls(raw: JsonRow) -> Iterator[Call]:
             in_blocks[call.id] -= 1
         else:
             yield call
+
+
+def is_call(block: Any) -> bool:
+    """True for a block that is a call with a usable id."""
+    return block_type(block) in CALL_BLOCKS and has_id(block)
 
 
 def is_result(block: Any) -> bool:

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from context_summarize.messages.images import image_note, is_image
 from context_summarize.messages.json_text import compact_json, saved_json
-from context_summarize.messages.reading import (
-    arguments_of,
-    block_type,
-    blocks_of,
-    id_of,
-    is_result,
-    result_block_id,
-    row_calls,
-)
-from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, JsonRow, Row
+from context_summarize.messages.reading import block_type, blocks_of, is_call, is_result, result_block_id, row_calls
+from context_summarize.messages.rows import NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, JsonRow, Row
 from context_summarize.transcript.calls import ORPHAN, call_line
 
 
@@ -92,35 +83,28 @@ def _block_parts(row: Row, content: Sequence[Any], names: dict[str, str]) -> Ite
             call_id = result_block_id(block)
             label = f"result of {names.pop(call_id)}: " if call_id in names else ORPHAN
             yield True, label + content_text(result_value(block))
-        elif not (row.calls and block_type(block) in CALL_BLOCKS and id_of(block.get("id"))):
+        elif not (row.calls and is_call(block)):
             yield False, block_text(block)
 
 
 def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:
     """Texts and image blocks of a row that a provider charges for; a call that is stored twice appears once."""
-    content = raw.get("content")
+    content, calls = raw.get("content"), raw["role"] == "assistant"
     if isinstance(content, list | tuple):
         for block in content:
-            yield from _countable(block)
+            if not (calls and is_call(block)):
+                yield from _countable(block)
     else:
         yield content_text(content)
-    if raw["role"] == "assistant" and raw.get("tool_calls"):
-        in_blocks = Counter(id_of(block.get("id")) for block in blocks_of(raw) if block_type(block) in CALL_BLOCKS)
-        for call in row_calls({**raw, "content": None}):
-            if in_blocks[call.id]:
-                in_blocks[call.id] -= 1
-            else:
-                yield call.name
-                yield compact_json(call.arguments)
+    for call in row_calls(raw) if calls else ():
+        yield call.name
+        yield compact_json(call.arguments)
 
 
 def _countable(block: Any) -> Iterator[str | Mapping[str, Any]]:
     kind = block_type(block)
     if is_image(block):
         yield block
-    elif kind in CALL_BLOCKS:
-        yield str(block.get("name") or "")
-        yield compact_json(arguments_of(block.get("input")))
     elif kind in PRIVATE_BLOCKS:
         said = [block.get(key) for key in ("thinking", "data", "summary") if block.get(key)]
         yield content_text(said[0] if said else block.get("content"))

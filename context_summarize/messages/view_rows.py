@@ -9,11 +9,18 @@ from typing import Any
 from amplifier_core.message_models import Message
 from pydantic import ValidationError
 
-from context_summarize.messages.copying import copy_json
 from context_summarize.messages.images import base64_of, image_url, is_image, is_remote
-from context_summarize.messages.json_text import compact_json
-from context_summarize.messages.reading import arguments_of, block_type, has_id, id_of, is_result, result_block_id
-from context_summarize.messages.rows import CALL_BLOCKS, NO_RESULT, SOURCE, Call, JsonRow, Row
+from context_summarize.messages.json_text import compact_json, copy_json
+from context_summarize.messages.reading import (
+    arguments_of,
+    block_type,
+    has_id,
+    id_of,
+    is_call,
+    is_result,
+    result_block_id,
+)
+from context_summarize.messages.rows import NO_RESULT, SOURCE, Call, JsonRow, Row
 from context_summarize.messages.text import block_text, content_text, result_value
 
 _HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
@@ -57,7 +64,7 @@ def _content(row: Row, keep: Counter[str]) -> Any:
             if keep[call_id] > 0:
                 keep[call_id] -= 1
                 out.append(_result(block, call_id))
-        elif block_type(block) in CALL_BLOCKS and row.calls and id_of(block.get("id")):
+        elif row.calls and is_call(block):
             out.append(_call(block))
         else:
             out.append(_block(block))
@@ -66,9 +73,9 @@ def _content(row: Row, keep: Counter[str]) -> Any:
 
 def _call(block: Mapping[str, Any]) -> JsonRow:
     arguments = arguments_of(block.get("input"))
-    given = copy_json(arguments if isinstance(arguments, dict) else {"value": arguments})
+    given = arguments if isinstance(arguments, dict) else {"value": arguments}
     named = {"type": "tool_call", "id": id_of(block["id"]), "name": str(block.get("name") or "")}
-    return {**copy_json(block), **named, "input": given}
+    return {**copy_json(block), **named, "input": {str(key): copy_json(item) for key, item in given.items()}}
 
 
 def _result(block: Mapping[str, Any], call_id: str) -> JsonRow:
@@ -98,7 +105,7 @@ def _mended(out: JsonRow, row: Row) -> JsonRow:
     kinds = {"name": str, "tool_call_id": str, "tool_calls": list}
     safe |= {key: out[key] for key, kind in kinds.items() if isinstance(out.get(key), kind)}
     if isinstance(out.get("metadata"), dict):
-        safe["metadata"] = _text_keys(out["metadata"])
+        safe["metadata"] = {str(key): item for key, item in out["metadata"].items()}
     return safe
 
 
@@ -115,14 +122,9 @@ def _mended_block(block: JsonRow, role: str) -> JsonRow:
     if _passes({"role": role, "content": [block]}):
         return block
     kept = {k: v for k, v in block.items() if isinstance(k, str) and k != "visibility"}
-    kept |= {name: _text_keys(kept[name]) for name in ("input", "source") if isinstance(kept.get(name), dict)}
     if not isinstance(kept.get("signature", ""), str):
         del kept["signature"]
     return kept if _passes({"role": role, "content": [kept]}) else {"type": "text", "text": block_text(block)}
-
-
-def _text_keys(value: dict[Any, Any]) -> dict[str, Any]:
-    return {str(key): item for key, item in value.items()}
 
 
 def synthetic_result(call: Call) -> JsonRow:
@@ -146,11 +148,7 @@ The providers openai and vllm put their own name before it.
 def continues(row: JsonRow) -> bool:
     """True for a row that carries a server-side continuation id."""
     metadata = row.get("metadata")
-    return isinstance(metadata, dict) and any(map(_is_continuation, metadata))
-
-
-def _is_continuation(key: Any) -> bool:
-    return isinstance(key, str) and key.endswith(_CONTINUATION)
+    return isinstance(metadata, dict) and any(str(key).endswith(_CONTINUATION) for key in metadata)
 
 
 def without_continuation(row: JsonRow) -> JsonRow:
@@ -160,5 +158,5 @@ def without_continuation(row: JsonRow) -> JsonRow:
     compaction has removed.
     """
     if continues(row):
-        row["metadata"] = {k: v for k, v in row["metadata"].items() if not _is_continuation(k)}
+        row["metadata"] = {k: v for k, v in row["metadata"].items() if not str(k).endswith(_CONTINUATION)}
     return row

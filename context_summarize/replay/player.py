@@ -10,7 +10,7 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
-from context_summarize.messages.copying import copy_json
+from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.providers.counted import CountedProvider
 from context_summarize.replay.audit import Audit

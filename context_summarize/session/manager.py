@@ -13,7 +13,7 @@ from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.events import MESSAGE_ADDED
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.copying import copy_json
+from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.recall.desk import RecallDesk
@@ -85,7 +85,7 @@ class SummarizingContextManager(HostFace):
         raw = normalise(message)
         # The row is in place before anything is awaited, so that rows keep the order of the calls.
         if self._file is not None and not self._file.loaded:
-            await self._file.place_early(raw)
+            await self._file.append([raw])
             return
         self._take([raw])
         history, count = self.conversation.history, self._parts.services.count
@@ -145,10 +145,7 @@ class SummarizingContextManager(HostFace):
         history, known = self.conversation.history, len(self.conversation.history)
         rows = await in_slices(checked_rows(messages))
         if self._file is not None:
-            kept = await self._file.accepted([row.raw for row in history.rows[:known]], rows)
-            if kept is None:
-                return  # it is what we have
-            rows = kept
+            rows = await self._file.accepted([row.raw for row in history.rows[:known]], rows)
         same = await in_slices(common_prefix(history, rows))
         if same < known or (len(rows) > known < len(history)) or (not known and len(rows) > _MANY):
             await self._replace(history, rows, same, known)

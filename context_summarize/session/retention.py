@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from context_summarize.core.history import History
-from context_summarize.messages.copying import copy_json
+from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.reading import is_reminder
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.conversation import Conversation

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,10 @@ from tests.support.stored_rows import ROWS, user
 EXAMPLES = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def accepted(ours: Sequence[JsonRow], theirs: list[JsonRow]) -> list[JsonRow] | None:
-    """What a session that was resumed from its file takes of a host's copy; None: nothing."""
+def accepted(ours: list[JsonRow], theirs: list[JsonRow]) -> list[JsonRow]:
+    """What a session that was resumed from its file continues with after a host's copy."""
 
-    async def ask(path: Path) -> list[JsonRow] | None:
+    async def ask(path: Path) -> list[JsonRow]:
         for _ in range(2):
             file = HistoryFile(str(path), lambda _: None)
             await file.ready()
@@ -37,8 +36,8 @@ def accepted(ours: Sequence[JsonRow], theirs: list[JsonRow]) -> list[JsonRow] | 
         return asyncio.run(ask(Path(folder) / "h.jsonl"))
 
 
-def same_after_filtering(ours: Sequence[JsonRow], theirs: list[JsonRow]) -> bool:
-    return accepted(ours, theirs) is None
+def same_after_filtering(ours: list[JsonRow], theirs: list[JsonRow]) -> bool:
+    return accepted(ours, theirs) is ours
 
 
 TURN: list[JsonRow] = [
@@ -126,13 +125,6 @@ def test_ephemeral_rows_do_not_count_on_either_side():
     assert same_after_filtering([note, user("a")], [user("a")])
 
 
-@pytest.mark.parametrize("missing", [2, 3, 4, 8])
-def test_a_row_that_hosts_save_must_be_there(missing):
-    """A shorter copy is another history."""
-    assert not same_after_filtering(TURN, TURN[:missing] + TURN[missing + 1 :])
-    assert not same_after_filtering(TURN[:missing] + TURN[missing + 1 :], TURN)
-
-
 def changed(at: int, **more: Any) -> list[JsonRow]:
     return [row | more if index == at else row for index, row in enumerate(saved(TURN))]
 
@@ -188,18 +180,6 @@ def test_no_change_of_a_saved_row_goes_unseen(rows, data):
 def test_values_that_python_takes_for_equal_are_told_apart(ours, theirs):
     """JSON writes them differently."""
     assert not same_after_filtering([user("x", data=[ours])], [user("x", data=[theirs])])
-
-
-def test_keys_are_compared_as_json_writes_them():
-    """Whatever they were in Python."""
-    row = user("x", keys={True: "a", None: "b", 1.5: "c", 2: "d"})
-    assert same_after_filtering([row], json.loads(json.dumps([row])))
-    assert not same_after_filtering([row], [user("x", keys={"True": "a", "null": "b", "1.5": "c", "2": "d"})])
-
-
-def test_nan_is_itself():
-    """A row that holds one is the same row."""
-    assert same_after_filtering([user("x", data=float("nan"))], [user("x", data=float("nan"))])
 
 
 SYSTEM: JsonRow = {"role": "system", "content": "Be brief."}

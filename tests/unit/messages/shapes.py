@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amplifier_core.message_models import (
-    Message,
-)
+from amplifier_core.message_models import Message
 
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -100,7 +98,7 @@ SHAPES: dict[str, dict[Any, Any]] = {
     "broken metadata": {"role": "user", "content": "x", "metadata": {1: 2, "a": 3}},
     "keys that are no text in a block": user([{"type": "text", "text": "x", 5: 6}]),
 }
-"""Every shape that DESIGN.md and HOST-FACTS.md name, and broken ones."""
+"""Every shape that hosts use, and broken ones."""
 
 
 def row(raw: Any, **options: bool) -> Row:

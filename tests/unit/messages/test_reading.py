@@ -6,14 +6,7 @@ import pytest
 
 from context_summarize.messages.rows import Call, JsonRow
 from context_summarize.testing import assistant, call, hook, result, user
-from tests.unit.messages.shapes import (
-    ANTHROPIC_CALL,
-    ANTHROPIC_RESULTS,
-    BLOCK_CALL,
-    LOOP_CALL,
-    OPENAI_CALL,
-    row,
-)
+from tests.unit.messages.shapes import ANTHROPIC_CALL, ANTHROPIC_RESULTS, BLOCK_CALL, LOOP_CALL, OPENAI_CALL, row
 
 
 class TestAnalyse:
@@ -27,7 +20,6 @@ class TestAnalyse:
             ({"role": "developer", "content": "x"}, False, False, True),
             (hook("x"), False, False, False),
             (hook("x", "user"), False, False, False),
-            (hook("x", "developer"), False, False, False),
             ({**user("x"), "metadata": {"ephemeral": True}}, False, False, False),
             ({**user("x"), "ephemeral": True}, False, False, False),
             ({"role": "system", "content": "x", "ephemeral": True}, False, False, False),
@@ -37,7 +29,6 @@ class TestAnalyse:
             ({**user("x"), "critical": True, "ephemeral": True}, False, False, False),
             ({**user("x"), "metadata": {"critical": "yes", "ephemeral": 1}}, True, True, False),
             ({**user("x"), "metadata": None}, True, True, False),
-            ({**user("x"), "metadata": {"source": "tool"}}, True, True, False),
             (ANTHROPIC_RESULTS, True, False, False),
             (result("a"), True, False, False),
         ],

@@ -7,14 +7,7 @@ import pytest
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text, render_parts
 from context_summarize.testing import assistant, result
-from tests.unit.messages.shapes import (
-    ANTHROPIC_CALL,
-    ANTHROPIC_RESULTS,
-    LOOP_CALL,
-    OPENAI_CALL,
-    SIGNED,
-    row,
-)
+from tests.unit.messages.shapes import ANTHROPIC_CALL, ANTHROPIC_RESULTS, LOOP_CALL, OPENAI_CALL, SIGNED, row
 
 
 class TestText:

@@ -5,32 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from amplifier_core.message_models import (
-    Message,
-)
+from amplifier_core.message_models import Message
 
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import NO_RESULT, SOURCE, Call, JsonRow
 from context_summarize.messages.view_rows import synthetic_result, view_row, without_continuation
 from context_summarize.testing import assistant, hook, result, user
-from tests.unit.messages.shapes import (
-    ANTHROPIC_RESULTS,
-    IMAGE,
-    LOOP_CALL,
-    PNG,
-    SHAPES,
-    SIGNED,
-    row,
-    spoil,
-    view,
-)
+from tests.unit.messages.shapes import ANTHROPIC_RESULTS, LOOP_CALL, SHAPES, row, spoil, view
 
 
 class TestViewRow:
     @pytest.mark.parametrize("shape", SHAPES)
     def test_every_view_row_passes_the_hosts_message(self, shape: str) -> None:
-        """DESIGN rule 3, and the original stays as it came."""
+        """And the original stays as it came, whatever is changed in the view row."""
         raw = normalise(SHAPES[shape])
         found = analyse(raw)
         shown = view_row(found, list(found.result_ids))
@@ -38,33 +26,13 @@ class TestViewRow:
         Message(**shown)
         assert raw == SHAPES[shape]
         assert shown["role"] == raw["role"] or (raw["role"] == "tool" and not found.rendered)
-
-    @pytest.mark.parametrize("shape", SHAPES)
-    def test_changing_a_view_row_changes_nothing_in_the_history(self, shape: str) -> None:
-        """A view is copied down to its content blocks."""
-        raw = normalise(SHAPES[shape])
-        found = analyse(raw)
-        shown = view_row(found, list(found.result_ids))
-        assert shown is not None
         spoil(shown)
         assert raw == SHAPES[shape]
 
     def test_plain_rows_and_rows_of_the_hosts_loops_are_shown_as_they_are(self) -> None:
-        """Blocks and tool_calls stay together, metadata and extra keys pass."""
-        for raw in (user("x"), LOOP_CALL, SHAPES["tool named"], SHAPES["assistant thinking_block"], hook("x")):
+        """Blocks and tool_calls stay together, signed blocks, metadata and extra keys pass."""
+        for raw in (user("x"), LOOP_CALL, SHAPES["tool named"], SHAPES["assistant thinking"], hook("x")):
             assert view(raw, ["a"]) == raw
-
-    def test_thinking_is_untouched(self) -> None:
-        """A signed block that was changed is refused by its provider."""
-        raw = assistant(
-            [
-                SIGNED,
-                {"type": "redacted_thinking", "data": "xx"},
-                {"type": "reasoning", "content": [], "summary": ["s"], "encrypted": "e"},
-                {"type": "tool_use", "id": "a", "name": "f", "input": {}},
-            ]
-        )
-        assert view(raw)["content"][:3] == raw["content"][:3]
 
     def test_a_tool_use_block_becomes_a_tool_call(self) -> None:
         """Message refuses tool_use; extra keys of the block stay."""
@@ -107,13 +75,6 @@ class TestViewRow:
     @pytest.mark.parametrize(
         ("block", "shown"),
         [
-            (
-                {"type": "image_url", "image_url": {"url": "https://e.com/a.png"}},
-                {"type": "image", "source": {"type": "url", "url": "https://e.com/a.png"}},
-            ),
-            ({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{PNG}"}}, IMAGE),
-            (IMAGE, IMAGE),
-            ({"type": "image_url"}, {"type": "text", "text": "[image: image, 0 bytes]"}),
             ({"type": "input_text", "text": "x"}, {"type": "text", "text": "x"}),
             ({"type": "novel", "x": 1}, {"type": "text", "text": '{"type": "novel", "x": 1}'}),
             ("x", {"type": "text", "text": "x"}),
@@ -122,7 +83,7 @@ class TestViewRow:
         ],
     )
     def test_blocks_that_the_host_does_not_know_are_converted(self, block: Any, shown: JsonRow) -> None:
-        """image_url becomes image; everything unknown becomes text."""
+        """Everything unknown becomes text; for images see their own tests."""
         assert view(user([block]))["content"] == [shown]
 
     def test_ids_of_a_pair_are_equal_in_the_view(self) -> None:
@@ -132,14 +93,10 @@ class TestViewRow:
         assert answer["tool_call_id"] == "7"
         assert [entry["id"] for entry in made["tool_calls"]] == ["7"]
 
-    def test_broken_keys_are_left_out_and_nothing_else(self) -> None:
-        """Wrong types and keys that are no strings go; the words stay."""
-        assert view(SHAPES["broken keys"]) == {"role": "user", "content": "x"}
-        assert view(SHAPES["broken metadata"])["metadata"] == {"1": 2, "a": 3}
-        assert view({**result("a"), "name": 5}, ["a"]) == {"role": "tool", "tool_call_id": "a", "content": "ok"}
-
     def test_what_cannot_be_mended_is_shown_as_text_calls_and_ids(self) -> None:
         """Block by block: what the host refuses goes, words, calls and ids stay."""
+        assert view(SHAPES["broken keys"]) == {"role": "user", "content": "x"}
+        assert view(SHAPES["broken metadata"])["metadata"] == {"1": 2, "a": 3}
         odd = {"type": "text", "text": "said", "visibility": "everybody"}
         said = {"type": "text", "text": "said"}
         assert view(user([odd])) == {"role": "user", "content": [said]}

@@ -1,0 +1,280 @@
+"""The history's own file: one JSON line a row under a header, for one session at a time; and the host's copy of it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import json
+import logging
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from context_summarize.background import Steps, in_slices
+from context_summarize.messages.checking import normalise
+from context_summarize.messages.json_text import saved_json
+from context_summarize.messages.reading import block_type, blocks_of, is_ephemeral, is_hook
+from context_summarize.messages.rows import PRIVATE_BLOCKS, SYSTEM_ROLES, JsonRow
+
+logger = logging.getLogger(__name__)
+
+_HEADER = b'{"format":"context-summarize history","version":1}\n'
+_PRIVATE_KEYS = ("thinking_block", "thinking_text", "content_blocks")
+_IN_MEMORY = "history file %r: the session continues in memory: %s"  # a path may hold what a log cannot write
+_LOAD_SECONDS = 30
+"""How long a session waits for its file; then it continues in memory."""
+_WAIT_SECONDS = 1
+"""How long a call waits for the disk; slower work continues without it."""
+
+
+class HistoryFile:
+    """The file of one session; `take` appends the rows that it holds to the history. The first call opens it.
+
+    One thread does all work on the disk, in the order of the calls; what has begun is done once, whether or not the
+    caller is cancelled. No method raises: if something is wrong with the file, one warning says so, and the session
+    continues in memory: a file that cannot be loaded is left as it is; after a later error each request writes it anew.
+    """
+
+    def __init__(self, path: str, take: Callable[[Sequence[JsonRow]], None]) -> None:
+        self._disk = _Disk(path)
+        self._take = take
+        self._thread: ThreadPoolExecutor | None = ThreadPoolExecutor(1, "context-summarize-history")
+        self._reading: asyncio.Future[Any] | None = None
+        self._late: asyncio.Future[Any] | None = None
+        self._early: list[JsonRow] = []
+        self._from_file = self.loaded = False
+
+    async def ready(self) -> None:
+        """Wait until the file is loaded. The first call starts loading."""
+        if self._reading is None:
+            self._reading = self._do(self._disk.load)
+            self._reading.add_done_callback(self._begin)
+            asyncio.get_running_loop().call_later(_LOAD_SECONDS, self._reading.cancel)
+        if not self.loaded:
+            await asyncio.wait({self._reading})
+
+    def _begin(self, reading: asyncio.Future[Any]) -> None:
+        """Continue with the rows of the file, followed by the rows that came meanwhile."""
+        if reading.cancelled():
+            logger.warning(_IN_MEMORY, str(self._disk.path), "it could not be read in time; check its disk")
+        rows = None if reading.cancelled() else reading.result()
+        if rows is None:
+            self._do(self._disk.close)
+        self.loaded, self._from_file = True, bool(rows)
+        self._take([*(rows or ()), *self._early])
+        self._do(self._disk.append, self._early)
+
+    async def append(self, rows: Sequence[JsonRow]) -> None:
+        """Write rows that have been added to the history. Done when the system has them and all earlier ones.
+
+        Until the file is loaded, rows are added to the history here, behind those of the file.
+        """
+        if not self.loaded:
+            self._early += rows
+            await self.ready()
+            rows = ()
+        await self._wait(self._do(self._disk.append, rows))
+
+    async def replace(self, rows: Sequence[JsonRow]) -> None:
+        """Archive the file and continue with these rows."""
+        self._from_file = self._from_file and bool(rows)
+        await self._wait(self._do(self._disk.replace, rows))
+
+    async def sync(self) -> None:
+        """Force the written rows onto the disk itself."""
+        await self._wait(self._do(self._disk.sync))
+
+    async def accepted(self, ours: list[JsonRow], theirs: list[JsonRow]) -> list[JsonRow]:
+        """What the history is to be: ours, if the other is the copy of it that a resuming host has saved.
+
+        Any other copy is a repair. It follows our leading system and developer rows, which hosts do not save, unless it
+        begins with rows of that role.
+        """
+        if not self._from_file:
+            return theirs
+        if await in_slices(_is_copy(ours, theirs)):
+            return ours
+        brought = {row["role"] for row in _leading_system(theirs)}
+        return [*(row for row in _leading_system(ours) if row["role"] not in brought), *theirs]
+
+    async def close(self) -> None:
+        """Sync and release the file, within seconds; the disk finishes slower work by itself."""
+        if self._reading is not None:
+            asyncio.get_running_loop().call_later(_WAIT_SECONDS, self._reading.cancel)
+            await self.ready()
+            self._do(self._disk.sync)
+        closing = self._do(self._disk.close)
+        self._thread = None  # the thread ends with its last work
+        await asyncio.wait({closing}, timeout=_WAIT_SECONDS)
+
+    async def _wait(self, work: asyncio.Future[Any]) -> None:
+        """Wait for the disk, but not while earlier work is late."""
+        if self._late is None or self._late.done():
+            await asyncio.wait({work}, timeout=_WAIT_SECONDS)
+            self._late = work
+
+    def _do(self, work: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+        """Let the file's thread do this after all earlier work; in the end, a thread of the event loop does nothing."""
+        return asyncio.get_running_loop().run_in_executor(self._thread, self._disk.attempt, work, *args)
+
+
+class _Disk:
+    """The rows and the file that is to hold them, by blocking calls of one thread; it is open only while it is used."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path)
+        self._rows: list[JsonRow] = []
+        self._lock: BinaryIO | None = None
+        self._failed = False
+        """Set after an error: from then on rows wait until `sync` has written all of them anew."""
+        self._closed = False
+        """Set at the end, and where the file could not be loaded: from then on nothing is done."""
+
+    def attempt(self, work: Callable[..., Any], *args: Any) -> Any:
+        """Do this, which is one of the methods below. An error is told once; the result is None then."""
+        try:
+            return None if self._closed else work(*args)
+        except (OSError, RuntimeError, ValueError) as error:  # the latter two: no file can have this path
+            if not self._failed:
+                logger.warning(_IN_MEMORY, str(self.path), f"{error}; free disk space or correct persistence.path")
+            self._failed = True
+            return None
+
+    def load(self) -> list[JsonRow]:
+        """Lock, read and repair the file; a missing one is made. What is not our file, or damaged, stays as it is."""
+        self.path = self.path.expanduser().resolve()  # a link stays a link when its file is replaced
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = Path(f"{self.path}.lock")
+        lock.touch(mode=0o600)
+        self._lock = lock.open("wb")
+        _lock(self._lock)
+        Path(f"{self.path}.tmp").unlink(missing_ok=True)  # a session was killed while it wrote this
+        if not self.path.exists():
+            self._write_whole()
+        with self.path.open("r+b") as file:
+            if file.readline(len(_HEADER)) != _HEADER:
+                raise OSError("it is no history file of this version; move it away")
+            for number, line in enumerate(file, 2):
+                if not line.endswith(b"\n"):
+                    file.truncate(file.tell() - len(line))
+                    logger.warning("history file %r: its torn last line was removed", str(self.path))
+                    break
+                try:
+                    self._rows.append(normalise(json.loads(line.decode("utf-8", "surrogatepass"))))
+                except (ValueError, RecursionError):
+                    raise OSError(f"line {number} is damaged; repair it, or move the file away") from None
+        return [*self._rows]
+
+    def append(self, rows: Sequence[JsonRow]) -> None:
+        """Hand the lines of these rows to the system. What an error leaves of them there is their beginning."""
+        self._rows += rows
+        if not self._failed:
+            with self.path.open("r+b") as file:
+                file.seek(0, os.SEEK_END)
+                file.writelines(_lines(rows))
+
+    def replace(self, rows: Sequence[JsonRow]) -> None:
+        """Keep the file beside itself, if it holds rows, and put one with these rows in its place."""
+        had, self._rows = bool(self._rows), [*rows]
+        if had:
+            now = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
+            archive = self.path.with_name(f"{self.path.stem}.{now}{self.path.suffix}")
+            try:
+                os.link(self.path, archive)
+            except OSError:  # a disk without links
+                shutil.copy(self.path, archive)
+        self._write_whole()
+
+    def sync(self) -> None:
+        """Force every row onto the disk itself."""
+        if self._failed:  # a second sync may succeed although the system has dropped what it could not write
+            self._write_whole()
+        else:
+            with self.path.open("r+b") as file:
+                os.fsync(file.fileno())
+
+    def close(self) -> None:
+        """Let other sessions in."""
+        self._closed = True
+        if self._lock is not None:
+            self._lock.close()
+
+    def _write_whole(self) -> None:
+        """Put a new file with all rows in place of the old one; after a crash, one of the two is there, whole."""
+        new = Path(f"{self.path}.tmp")
+        new.touch(mode=0o600)
+        with new.open("wb") as file:
+            file.writelines(itertools.chain([_HEADER], _lines(self._rows)))
+            file.flush()
+            os.fsync(file.fileno())
+        new.replace(self.path)
+        with contextlib.suppress(OSError):  # some platforms cannot sync a folder, which holds the new name
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        self._failed = False
+
+
+def _lock(file: BinaryIO) -> None:
+    """Keep other sessions out until the file is closed, as far as platform and disk have locks."""
+    try:
+        from fcntl import LOCK_EX, LOCK_NB, flock
+
+        flock(file, LOCK_EX | LOCK_NB)
+    except BlockingIOError:
+        raise OSError("another session writes to it; give each session its own persistence.path") from None
+    except (ImportError, OSError):
+        logger.debug("history file: its disk has no locks")
+
+
+def _lines(rows: Iterable[JsonRow]) -> Iterable[bytes]:
+    """The lines of rows; ephemeral ones have none."""
+    for row in rows:
+        if not is_ephemeral(row):
+            # Escapes of a lone high surrogate and a lone low one would be read as one character; their bytes stay two.
+            text = json.dumps(row, ensure_ascii=False, separators=(",", ":"))
+            yield text.encode("utf-8", "surrogatepass") + b"\n"
+
+
+def session_path(path: str, coordinator: Any | None) -> str:
+    """The path with the host's session id in place of `{session_id}`, as far as a file name can hold the id."""
+    given = getattr(coordinator, "session_id", None)
+    name = re.sub(r"[^\w.-]", "_", given) if isinstance(given, str) and given.strip(".") else "session"
+    return path.replace("{session_id}", name)
+
+
+def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> Steps[bool]:
+    """True if `theirs` equals `ours` after a host's filtering.
+
+    The filter follows amplifier-app-cli (`SessionStore._save_transcript`) and amplifier-foundation
+    (`sanitize_message`). Rows that it drops, and hook rows, may be there or not. The file has no ephemeral rows.
+    """
+    given = [row for row in theirs if not is_ephemeral(row)]
+    at = 0
+    for row in ours:
+        yield
+        if at < len(given) and _as_saved(row) == _as_saved(given[at]):
+            at += 1
+        elif not (is_ephemeral(row) or is_hook(row) or row["role"] in SYSTEM_ROLES):
+            return False
+    return at == len(given)
+
+
+def _as_saved(row: JsonRow) -> str:
+    """A row as hosts save it: without thinking, `content_blocks` and `None`, and through JSON."""
+    kept = {key: value for key, value in row.items() if key not in _PRIVATE_KEYS}
+    if blocks := blocks_of(row):
+        kept["content"] = [block for block in blocks if block_type(block) not in PRIVATE_BLOCKS]
+    return saved_json(json.loads(json.dumps(kept)))
+
+
+def _leading_system(rows: Iterable[JsonRow]) -> Iterable[JsonRow]:
+    return itertools.takewhile(lambda row: row["role"] in SYSTEM_ROLES and not is_hook(row), rows)
