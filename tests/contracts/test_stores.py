@@ -49,7 +49,9 @@ class TestSummaries:
         assert await store.get(["a"]) == {"a": summary("a", "another text")}
 
     @pytest.mark.parametrize(
-        "text", ["é\u2028\n'\";--\x00😀", "alone: \ud83d and \udc00", "%s {0} \\u0041", "x" * 300_000]
+        "text",
+        ["é\u2028\n'\";--\x00😀", "alone: \ud83d and \udc00", "%s {0} \\u0041", "x" * 300_000],
+        ids=["signs", "surrogates", "placeholders", "long"],
     )
     async def test_a_text_of_any_kind_survives(self, store: SummaryStore, text: str) -> None:
         """Many scripts, line breaks, quotes, zero bytes, halves of a pair, and very long ones."""
