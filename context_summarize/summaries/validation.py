@@ -99,14 +99,14 @@ class AnswerJudge:
         tokens = self._count(text)
         kind = _told(answer)
         if kind is None:
-            return Judged(_form(text, instructions, tokens < source.tokens), text, tokens)
+            return Judged(_form(text, source, instructions, tokens < source.tokens), text, tokens)
         if kind != "cut_off":
             return Judged(kind, text, tokens)
         whole = _whole_sentences(text)
         size = self._count(whole)
         if not least <= size < source.tokens:
             return Judged(kind, text, tokens)
-        lacking = _form(whole, instructions, is_smaller=True)
+        lacking = _form(whole, source, instructions, is_smaller=True)
         if takes_cut or lacking:
             return Judged(lacking, whole, size, is_cut=lacking is None)
         return Judged(kind, whole, size, is_cut=True)
@@ -120,7 +120,7 @@ def _told(answer: Answer) -> str | None:
     return next((kind for kind, words in told.items() if answer.finish in words), None)
 
 
-def _form(text: str, instructions: str, is_smaller: bool) -> str | None:
+def _form(text: str, source: Source, instructions: str, is_smaller: bool) -> str | None:
     """Why a text is no summary, as far as its form shows it."""
     if not text:
         return "empty"
@@ -130,7 +130,7 @@ def _form(text: str, instructions: str, is_smaller: bool) -> str | None:
         return "not_smaller"
     if _GOES_ON.match(text) or _is_copied(text, instructions):
         return "copied"
-    return "repeats" if _is_loop(text) else None
+    return "repeats" if _is_loop(text, source.text) else None
 
 
 def _is_copied(text: str, instructions: str) -> bool:
@@ -139,8 +139,17 @@ def _is_copied(text: str, instructions: str) -> bool:
     return bool(lines) and all(line in instructions for line in lines)
 
 
-def _is_loop(text: str) -> bool:
-    """True if the second half of a text, or more of it, says one thing four times or more, to the letter."""
+def _is_loop(text: str, source: str) -> bool:
+    """True if the second half of a text, or more of it, says one thing four times or more, to the letter.
+
+    What the source says as often is quoted.
+    """
+    repeated = _repeated(text)
+    return bool(repeated) and " ".join(source.split()).count(repeated) < _TIMES
+
+
+def _repeated(text: str) -> str:
+    """What the end of a text says again and again, as often as makes a sentence; "" where it does not."""
     back = " ".join(text[-_MOST_READ:].split())[::-1]
     # The prefix function of the reversed text: `same[i]` characters at its start end again at i, so that its first
     # i + 1 characters repeat every i + 1 - same[i]. Where these are half of the text, its last half is a loop.
@@ -152,8 +161,9 @@ def _is_loop(text: str) -> bool:
         same[at] = length + (back[at] == back[length])
         size = at + 1
         if size >= max(_LOOP, len(back) / 2) and (size - same[at]) * _TIMES <= size:
-            return True
-    return False
+            period = size - same[at]
+            return back[: period * -(-_LINE // period)][::-1].strip()
+    return ""
 
 
 def _whole_sentences(text: str) -> str:

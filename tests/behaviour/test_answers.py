@@ -70,6 +70,7 @@ async def judged(answer: Any, said: str = ENGLISH) -> tuple[list[str], set[str]]
         ("I cannot say more of it. " + " ".join(f"Test {at} of src/parse.py passed." for at in range(15)), ENGLISH),
         ("\n".join(f"- module_{at}.py\n  Status: passed\n  Owner: the team" for at in range(12)), ENGLISH),
         ("Goal: move it.\nState: moved.\n#3 user\n## Summary 1 of 2", ENGLISH),
+        (f"Goal: a repair. {'Please fix the login bug in auth.py. ' * 8}".strip(), ENGLISH),
     ],
     ids=[
         "plain",
@@ -83,6 +84,7 @@ async def judged(answer: Any, said: str = ENGLISH) -> tuple[list[str], set[str]]
         "long, opens like an excuse",
         "like lines",
         "quotes our headings",
+        "quotes what was said again and again",
     ],
 )
 async def test_an_answer_is_a_summary_whatever_it_says(text: str, said: str) -> None:
