@@ -56,7 +56,7 @@ def _print(out: Console, name: str, found: Inspection) -> None:
     about = {
         "roles": "The rows of system and developer belong to the host.",
         "largest": "One long tool result can fill a window faster than many turns.",
-        "segments": f"One call summarises about {found.segment_tokens:,} tokens, at 4 bytes each.",
+        "segments": f"One call summarises about {found.segment_tokens:,} tokens, for which 4 bytes each are taken.",
     }
     for title, (columns, rows) in found.tables.items():
         heading(out, title.capitalize(), about[title])

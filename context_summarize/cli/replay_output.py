@@ -39,6 +39,8 @@ def print_result(out: Console, name: str, result: ReplayResult, *, show_view: bo
     heading(out, "Compactions", _COMPACTIONS)
     if result.compactions:
         out.print(table(_COLUMNS, map(_cells, result.compactions)))
+    elif not result.requests:
+        sentence(out, "None. There was no request: each message of the role assistant answers one.")
     else:
         largest = f"The largest of {counted(len(result.requests), 'request')} holds {result.largest_view:,} tokens."
         sentence(out, f"None. {largest} A smaller --window shows some.")

@@ -134,7 +134,8 @@ def _widen(keeps: list[bool], told: list[int]) -> None:
 
 def _stays(word: str) -> bool:
     bare = word.strip(".,;:!?()\"'“”*_`").lower().replace("’", "'")
-    return bool(bare) and bare not in _FILLER and len(word) <= _LONGEST_WORD
+    is_month = word.startswith("May")
+    return bool(bare) and (bare not in _FILLER or is_month) and len(word) <= _LONGEST_WORD
 
 
 def _most(words: list[str], values: tuple[str, ...], most: int) -> list[str]:

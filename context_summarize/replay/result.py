@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from context_summarize.messages.rows import JsonRow
+from context_summarize.transcript.wording import counted
 
 _FIGURES = (
     "provider",
@@ -152,8 +153,8 @@ class ReplayResult:
             return f"FAILED: {self.failed.name}: {self.failed.first}"
         if self.no_summary_made:
             return (
-                f"NO SUMMARIES: {self.provider} was called {self.provider_calls:,} times and wrote none. All summaries "
-                "are fallback summaries, written by code. The warnings above say why."
+                f"NO SUMMARIES: {self.provider} was called {counted(self.provider_calls, 'time')} and wrote none. "
+                "All summaries are fallback summaries, written by code. The warnings above say why."
             )
         return None
 

@@ -102,7 +102,10 @@ async def _without_base_exceptions(work: Awaitable[T]) -> T:
     except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:
-        # A cancelled task would look like a cancellation of the caller; the others would end the event loop.
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # somebody has cancelled the work, such as the end of the event loop
+        # A cancellation of its own would look like one of the caller; the others would end the event loop.
         raise ProviderStopped.of(error) from error
 
 

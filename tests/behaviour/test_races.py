@@ -717,3 +717,16 @@ class TestNoWaiting:
         )
         assert len(set(questions(provider))) == provider.calls
         await session.manager.close()
+
+
+def test_an_event_loop_that_ends_with_a_call_under_way_tells_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    """A script that forgets `close()`: asyncio cancels the call, and nobody is to hear of it."""
+
+    async def forgetful() -> None:
+        manager = SummarizingContextManager(wait_seconds=0, keep_recent=2)
+        await manager.set_messages(tool_session(30))
+        await manager.get_messages_for_request(4_000, ScriptedProvider(gate=asyncio.Event()))
+        await settle()
+
+    asyncio.run(forgetful())
+    assert [record for record in caplog.records if record.name == "asyncio"] == []

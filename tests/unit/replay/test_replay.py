@@ -111,7 +111,8 @@ async def test_a_broken_provider_does_not_end_the_session_and_is_told() -> None:
     assert told.failed is None
     assert told.failed_calls == told.provider_calls == provider.calls > 0
     assert told.compactions[-1].fallbacks > 0
-    assert (told.problem or "").startswith(f"NO SUMMARIES: mine was called {provider.calls} times and wrote none.")
+    assert "NO SUMMARIES: mine was called 1 time and wrote none." in (told.problem or "")
+    assert provider.calls == 1
 
 
 async def test_the_same_session_gives_the_same_replay() -> None:
