@@ -110,17 +110,20 @@ class PassageIndex:
         """(score, passage) of the best: BM25, and more for a larger share of the words."""
         held: Counter[int] = Counter()
         phrases: list[str] = []
-        left = _POSTINGS
+        left, first = _POSTINGS, 1
         for phrase, found in sorted(self._terms(question).items(), key=lambda term: len(term[1])):
             if found and (len(found) <= left or not phrases):
                 phrases.append(phrase)
                 left -= len(found)
+                first = found[-1] if left < 0 else first
                 held.update(found)
         if not phrases:
             return []
-        query = "SELECT rowid, rank FROM passages WHERE passages MATCH ? AND rowid <= ? ORDER BY rank LIMIT ?"
+        where = "WHERE passages MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?"
         last = bisect_left(self._rows, until + 1)
-        ranked = self._connection.execute(query, (" OR ".join(phrases), last, _PASSAGES))
+        ranked = self._connection.execute(
+            f"SELECT rowid, rank FROM passages {where}", (" OR ".join(phrases), first, last, _PASSAGES)
+        )
         return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in ranked]
 
     def _terms(self, question: str) -> dict[str, list[int]]:
@@ -131,7 +134,7 @@ class PassageIndex:
         terms = {f'"{word}"': found for word, found in of_word.items() if found}
         terms |= {f'"{word}"*': self._with(f'"{word}"*') for word, found in of_word.items() if not found}
         for one, other in pairwise(words):
-            if min(len(of_word[one]), len(of_word[other])) <= _POSTINGS:
+            if max(len(of_word[one]), len(of_word[other])) <= _POSTINGS:
                 terms[f'"{one} {other}"'] = self._with(f'"{one} {other}"')
         return terms
 
