@@ -144,18 +144,18 @@ class Answers:
         if not found:
             return self._answer(f"No message of {total} of this conversation matches", [], "", (), None)
         blocks: list[str] = []
-        for one in found:
-            shown, (start, end) = self.rows.row(one.number), one.span
+        for number, start, end in found:
+            shown = self.rows.row(number)
             text = shown.searched
             part = f"… {text[start:end].strip()}" if start else text[start:end].rstrip()  # a blank before may escape it
-            block = self._block(shown, f"{part}{' …' if end < len(text) else ''}", since=one.number)
+            block = self._block(shown, f"{part}{' …' if end < len(text) else ''}", since=number)
             if (size := self._size(block)) > room:
                 if blocks:
                     break
                 block = f"{block[: self._fit(block, room - 10)]} …"
             blocks.append(block)
             room -= size
-        numbers = [one.number for one in found]
+        numbers = [number for number, _, _ in found]
         around = f"{max(1, numbers[0] - 2)}-{min(total, numbers[0] + 2)}"
         more = f'\n[A message whole, with those around it: {NAME}(messages="{around}")]'
         if others := numbers[len(blocks) :]:
@@ -179,8 +179,7 @@ class Answers:
         first, offset, total = int(match[1]), int(match[2] or 0), self.rows.total
         last = min(int(match[3] or first), total)
         if not 1 <= first <= last:
-            have = f"it has {total}, numbered from 1" if total else "it has none yet"
-            raise RecallError(f"the conversation has no messages {text[:40].strip()}; {have}")
+            raise RecallError(f"the conversation has no messages {text[:40].strip()}; it has {total}, numbered from 1")
         return self._range(first, last, offset)
 
     def _range(self, first: int, last: int, offset: int) -> RecallAnswer:
@@ -221,8 +220,7 @@ class Answers:
         if shown.calls and not since <= shown.caller < row.number:
             told = " and ".join(f"{call.name}({compact_json(call.arguments)[:_NOTED]})" for call in shown.calls)
             note = " ".join(told[:_NOTED].split())
-            cut = self._fit(note, 60)
-            text = f"[answers the call in #{shown.caller}: {note[:cut]}{'…' if cut < len(told) else ''}]\n{text}"
+            text = f"[answers the call in #{shown.caller}: {note[: self._fit(note, 60)]}]\n{text}"
         name = row.name and row.name[: self._fit(row.name, 30)]
         block = render_rows((replace(row, text=text, name=name),))
         return block.encode("utf-8", "replace").decode()  # lone surrogates, which no provider takes

@@ -11,13 +11,12 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TypeAlias
 
 import regex
 
 _PASSAGE = 170
 """Characters at which a passage ends with its sentence. Several short ones answer more questions than few long ones."""
-_LONGEST = 2 * _PASSAGE
 _END = re.compile(r"(?<=[.!?:;])\s+|(?<=[\u3002\uff01\uff1b\uff1f])|\n+")
 _MARK = re.compile(r"[\s,;|&<>(){}\[\]]")
 _WORD = regex.compile(r"[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{M}]*")
@@ -49,12 +48,8 @@ _SEEN = 0.5
 _WIDE = 4
 """Best rows whose passage is shown with its neighbours."""
 
-
-class Found(NamedTuple):
-    """A row that answers, by its number, and where the part to show starts and ends in its text."""
-
-    number: int
-    span: tuple[int, int]
+Found: TypeAlias = tuple[int, int, int]
+"""The number of a row that answers, and where the part to show starts and ends in its text."""
 
 
 class PassageIndex:
@@ -104,7 +99,7 @@ class PassageIndex:
                 rows[row] += _AROUND * sum(own.get(row + step, 0.0) for step in (-2, -1, 1, 2)) if short else 0.0
                 rows[row] *= _SEEN if row > summarised > 0 else 1.0
         order = sorted(rows, key=lambda row: (-rows[row], -row))[:_ROWS]
-        return [Found(row, self._span(row, best.get(row), at < _WIDE)) for at, row in enumerate(order)]
+        return [(row, *self._span(row, best.get(row), at < _WIDE)) for at, row in enumerate(order)]
 
     def _scores(self, question: str, until: int) -> list[tuple[float, int]]:
         """(score, passage) of the best: BM25, and more for a larger share of the words."""
@@ -158,9 +153,9 @@ def passages(text: str) -> Iterator[tuple[int, int]]:
     """Start and end of each passage of a few sentences, in order; together they are the whole text."""
     start = 0
     while start < len(text):
-        if sentence := _END.search(text, start + _PASSAGE, start + _LONGEST):
+        if sentence := _END.search(text, start + _PASSAGE, start + 2 * _PASSAGE):
             end = sentence.end()
-        elif (end := len(text)) - start > _LONGEST:
+        elif (end := len(text)) - start > 2 * _PASSAGE:
             marks = list(_MARK.finditer(text, start + _PASSAGE // 2, start + _PASSAGE))
             end = marks[-1].end() if marks else start + _PASSAGE
         yield start, end

@@ -32,8 +32,6 @@ Steers how this conversation is kept within the model's window. Use it only when
 Summaries and the tool recall name message numbers. Tell the user the answer in one sentence."""
 _FIELD_OF = {"status": "", "compact": "keep", "undo": "", "pin": "messages", "unpin": "messages"}
 """The further field of each action."""
-_MOST_KEEP = 1_000
-"""Characters of `keep`: it becomes a part of one summary's instruction."""
 _MOST_MESSAGES = 50
 _NOTHING = "Nothing was compacted: the newest messages are kept as they are, and nothing else is long enough."
 _NUMBERS = re.compile(r"#?(\d{1,9})(?:\s*(?:-|–|to)\s*#?(\d{1,9}))?")
@@ -51,11 +49,7 @@ class RecallTool:
     @property
     def input_schema(self) -> dict[str, Any]:
         """JSON schema of the input. The code checks that exactly one field is given: providers refuse `oneOf` here."""
-        return _schema(
-            messages='A range of messages such as "13-58", or one number.',
-            summary="The id of a summary, as it names it.",
-            words="A question or a few words to search for; case, accents and endings do not matter.",
-        )
+        return _schema(messages="A range, or one number.", summary="An id.", words="What to search for.")
 
     async def execute(self, input: dict[str, Any]) -> ToolResult:
         """The requested rows as text, or an error that says what to ask instead."""
@@ -82,11 +76,7 @@ class ContextTool:
     @property
     def input_schema(self) -> dict[str, Any]:
         """JSON schema of the input."""
-        schema = _schema(
-            action="What to do.",
-            keep="With compact: what the summary must not lose, in words.",
-            messages='With pin and unpin: numbers such as "12" or "3, 7-9".',
-        )
+        schema = _schema(action="What to do.", keep="With compact alone.", messages="With pin and unpin alone.")
         schema["properties"]["action"]["enum"] = list(_FIELD_OF)
         return {**schema, "required": ["action"]}
 
@@ -99,7 +89,13 @@ class ContextTool:
 
     async def _do(self, action: str, keep: str | None = None, messages: str | None = None) -> str:
         if action == "status":
-            return await self._status()
+            told, coming = await self._call("statistics"), (await self._call("preview")).messages
+            code = f", {told.digests} of them by code" if told.digests else ""
+            made = f"{counted(told.boundaries, 'compaction', 'compactions')} so far."
+            stand = f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages{code}; {made}"
+            lines = [await self._use(), stand if told.summaries else "Nothing is summarised yet."]
+            lines += [f"A compaction now would summarise messages {coming[0]} to {coming[1]}."] if coming else []
+            return "\n".join(lines)
         if action == "compact":
             saved = await self._call("compact", *([keep] if keep else []))
             done = f"Compacted: {saved:,} tokens saved." if saved > 0 else _NOTHING
@@ -112,16 +108,6 @@ class ContextTool:
         )
         named = f"message{'s' if len(numbers) > 1 else ''}: {', '.join(map(str, numbers))}"
         return f"Pinned {named}. They stay word for word." if numbers else "No message is pinned."
-
-    async def _status(self) -> str:
-        told, coming = await self._call("statistics"), (await self._call("preview")).messages
-        code = f", {told.digests} of them by code" if told.digests else ""
-        made = f"{counted(told.boundaries, 'compaction', 'compactions')} so far."
-        stand = f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages{code}; {made}"
-        lines = [await self._use(), stand if told.summaries else "Nothing is summarised yet."]
-        if coming is not None:
-            lines.append(f"A compaction now would summarise messages {coming[0]} to {coming[1]}.")
-        return "\n".join(lines)
 
     async def _use(self) -> str:
         told = await self._call("statistics")
@@ -147,7 +133,7 @@ def _refused(kind: str, error: ContextSummarizeError) -> ToolResult:
 
 
 def _fields(given: Any, known: Sequence[str], error: type[ContextSummarizeError]) -> dict[str, str]:
-    """The fields that are filled in, stripped: some models fill in every field with an empty text."""
+    """The fields that are filled in, stripped: some models fill in all, with empty texts, or send numbers as such."""
     if not isinstance(given, Mapping):
         raise error(f"the input must be an object, got {type(given).__name__}")
     values: dict[str, str] = {}
@@ -156,20 +142,14 @@ def _fields(given: Any, known: Sequence[str], error: type[ContextSummarizeError]
             continue  # hosts add their own fields to the model's input, such as _tool_call_id
         if name not in known:
             raise error(f"unknown field {str(name)[:40]!r}; the fields are {', '.join(known)}")
-        text = _numbers_as_text(value) if name == "messages" else value
-        if text is not None and not isinstance(text, str):
+        items = value if isinstance(value, list) and name == "messages" else [value]
+        if value is not None and not all(
+            isinstance(item, str) or (name == "messages" and type(item) is int) for item in items
+        ):
             raise error(f"{name} must be text, got {type(value).__name__}")
-        if text and text.strip():
-            values[name] = text.strip()
+        if value is not None and (text := ", ".join(map(str, items[:100])).strip()):
+            values[name] = text
     return values
-
-
-def _numbers_as_text(value: Any) -> Any:
-    """A whole number, or a list of numbers and ranges, as the text that models mean by it; else the value itself."""
-    items = value if isinstance(value, list) else [value]
-    if not all(isinstance(item, str) or type(item) is int for item in items):
-        return value
-    return ", ".join(item if isinstance(item, str) else f"{item:d}"[:20] for item in items[:100])
 
 
 def _wish(given: Any) -> dict[str, str]:
@@ -180,8 +160,6 @@ def _wish(given: Any) -> dict[str, str]:
         raise SteeringError(f"give an action: one of {', '.join(_FIELD_OF)}, not {action[:40]!r}")
     if wrong := values.keys() - {"action", _FIELD_OF[action]}:
         raise SteeringError(f"{min(wrong)} does not belong to the action {action}; leave it out")
-    if len(keep := values.get("keep", "")) > _MOST_KEEP:
-        raise SteeringError(f"keep has {len(keep):,} characters; give at most {_MOST_KEEP:,}")
     return values
 
 
