@@ -1,8 +1,7 @@
 """Answers to recall queries: rows of a history, whole or in passages, within a size and between two lines. Pure.
 
-Rows are returned as the history holds them, without redaction: the session's own model wrote them or has seen them,
-and nobody else gets them. They are rendered and escaped as in a transcript, so that no content looks like a row header,
-a fence or a summary's heading. They stand between two lines that no content can contain.
+Rows are not redacted: the session's own model wrote them or has seen them, and nobody else gets them. They are escaped
+as in a transcript, so that no content looks like a row header, a summary's heading or one of the two lines.
 """
 
 from __future__ import annotations
@@ -70,10 +69,7 @@ class RecallAnswer:
 
 
 def limit_tokens(budget: int, free: int) -> int:
-    """Tokens that an answer may hold, so that no next request has to wait for summaries because of it.
-
-    A twentieth of the budget, within 400 … 4,000, but at most half of `free`, the tokens left until requests wait.
-    """
+    """A twentieth of the budget, within 400 … 4,000; at most half of `free`, the tokens until a request has to wait."""
     return max(0, min(MAX_TOKENS, max(MIN_TOKENS, budget // 20), free // 2))
 
 
@@ -198,10 +194,9 @@ class Answers:
             room -= size
             number, offset = number + 1, 0
         shown_last = number if offset else number - 1
-        title = f"Message {first}" if shown_last == first else f"Messages {first} to {shown_last}"
         rest = f"{number}{f'+{offset}' if offset else ''}-{last}" if number <= last else None
         more = f'\n[Up to message {last} there is more: {NAME}(messages="{rest}")]' if rest else ""
-        title = f"{title} of {self.rows.total} of this conversation, {_RECORD}"
+        title = f"Messages {first} to {shown_last} of {self.rows.total} of this conversation, {_RECORD}"
         return self._answer(title, blocks, more, range(first, shown_last + 1), rest)
 
     def _cut(self, shown: ShownRow, offset: int) -> tuple[str, int]:

@@ -115,10 +115,8 @@ class PassageIndex:
         if not phrases:
             return []
         where = "WHERE passages MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?"
-        last = bisect_left(self._rows, until + 1)
-        ranked = self._connection.execute(
-            f"SELECT rowid, rank FROM passages {where}", (" OR ".join(phrases), first, last, _PASSAGES)
-        )
+        given = (" OR ".join(phrases), first, bisect_left(self._rows, until + 1), _PASSAGES)
+        ranked = self._connection.execute(f"SELECT rowid, rank FROM passages {where}", given)
         return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in ranked]
 
     def _terms(self, question: str) -> dict[str, list[int]]:
@@ -144,9 +142,8 @@ class PassageIndex:
     def _span(self, row: int, best: int | None, wide: bool) -> tuple[int, int]:
         """Where the best passage of a row stands, or its first one; with its neighbours if `wide`."""
         known = self._passages(row)
-        best = best or known.start
-        first, last = (max(best - 1, known.start), min(best + 1, known.stop - 1)) if wide else (best, best)
-        return self._starts[first - 1], self._ends[last - 1]
+        best, more = best or known.start, int(wide)
+        return self._starts[max(best - more, known.start) - 1], self._ends[min(best + more, known.stop - 1) - 1]
 
 
 def passages(text: str) -> Iterator[tuple[int, int]]:

@@ -60,17 +60,16 @@ class RecallService:
 
     def follow(self, history: History) -> None:
         """Bring the index in step in the background, if the session's frames name the tool."""
-        if (
-            history.recall
-            and not (self._closed or self._failed)
-            and (self._following is None or self._following.done())
-        ):
+        is_busy = self._following is not None and not self._following.done()
+        if history.recall and not (is_busy or self._closed or self._failed):
             work = asyncio.to_thread(self._search, Rows(history), "", 0)
             self._following = asyncio.gather(work, return_exceptions=True)
 
     def _search(self, rows: Rows, words: str, summarised: int) -> list[Found]:
         """Add to the index what it lacks of the rows, and search it."""
         with self._lock:
+            if self._closed:
+                return []
             try:
                 if self._index is None or self._history is not rows.history:
                     self._forget()

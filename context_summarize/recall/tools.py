@@ -90,9 +90,10 @@ class ContextTool:
     async def _do(self, action: str, keep: str | None = None, messages: str | None = None) -> str:
         if action == "status":
             told, coming = await self._call("statistics"), (await self._call("preview")).messages
-            code = f", {told.digests} of them by code" if told.digests else ""
-            made = f"{counted(told.boundaries, 'compaction', 'compactions')} so far."
-            stand = f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages{code}; {made}"
+            stand = (
+                f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages, {told.digests} by code; "
+            )
+            stand += f"{counted(told.boundaries, 'compaction')} so far."
             lines = [await self._use(), stand if told.summaries else "Nothing is summarised yet."]
             lines += [f"A compaction now would summarise messages {coming[0]} to {coming[1]}."] if coming else []
             return "\n".join(lines)
@@ -103,9 +104,8 @@ class ContextTool:
         if action == "undo":
             grown = await self._call("undo")
             return f"The last compaction is taken back: {grown:,} tokens more. {await self._use()}"
-        numbers = await self._call(
-            action, *([] if messages is None and action == "unpin" else [_numbers(messages or "")])
-        )
+        wanted = [_numbers(messages or "")] if messages or action == "pin" else []
+        numbers = await self._call(action, *wanted)
         named = f"message{'s' if len(numbers) > 1 else ''}: {', '.join(map(str, numbers))}"
         return f"Pinned {named}. They stay word for word." if numbers else "No message is pinned."
 
