@@ -287,12 +287,6 @@ class TestByWords:
 
         assert set((await ask(rows, words="Which car does Evan drive?")).messages[:2]) == {31, 32}
 
-    async def test_what_the_view_shows_only_in_a_summary_comes_first(self):
-        rows = [user("The port is 8080."), *FILLER, user("The port is 9090.")]
-
-        assert (await ask(rows, words="port")).messages[0] == 32
-        assert (await ask(rows, words="port", summarised=20)).messages[0] == 1
-
     @pytest.mark.parametrize(
         ("text", "words"),
         [
