@@ -1,6 +1,6 @@
-"""The package name that Amplifier's source loader looks for; the tool lives in `context_summarize.recall.tool`."""
+"""The package name that Amplifier's source loader looks for; the tool lives in `context_summarize.recall.tools`."""
 
-from context_summarize.recall.tool import mount
+from context_summarize.recall.tools import mount
 
 __amplifier_module_type__ = "tool"
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.events import ALL_EVENTS
-from context_summarize.recall import context_tool
-from context_summarize.recall import tool as recall_tool
+from context_summarize.recall import tools
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores import open_store
 
@@ -45,9 +44,9 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     manager = SummarizingContextManager(coordinator, config=checked, store=open_store(checked.cache))
     await coordinator.mount("context", manager)
     if checked.recall_tool:
-        await recall_tool.mount(coordinator)
+        await tools.mount(coordinator)
     if checked.context_tool:
-        await context_tool.mount(coordinator)
+        await tools.mount_context_tool(coordinator)
     coordinator.register_contributor("observability.events", NAME, lambda: _own_events(coordinator, manager))
     unregister = coordinator.hooks.register(
         "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"

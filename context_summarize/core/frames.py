@@ -86,7 +86,7 @@ def actions_frame(*, text: str, last: str, recall: str = "", **_: str) -> str:
 def actions_row(history: History, text: str, frontier: int, role: str) -> JsonRow:
     """The row that tells what was done in the rendered groups before `frontier`."""
     _, last = history.message_range(0, frontier)
-    hint = f' More: {NAME}(query="a path or a command from below").' if history.recall else ""
+    hint = f' More: {NAME}(words="a path or a command from below").' if history.recall else ""
     content = actions_frame(text=quoted(without_surrogates(text), actions_frame), last=str(last), recall=hint)
     metadata = {"source": SOURCE, "ephemeral": True, "actions": [1, last]}
     return {"role": role, "content": content, "metadata": metadata}

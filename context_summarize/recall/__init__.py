@@ -1,1 +1,6 @@
-"""Reads summarised messages back: query, search, reader, tool."""
+"""Reads summarised messages back: by number, by summary, and by words in a full-text index; and the session's tools."""
+
+from context_summarize.recall.answer import MIN_TOKENS, RecallAnswer, RecallQuery, limit_tokens
+from context_summarize.recall.service import RecallService
+
+__all__ = ["MIN_TOKENS", "RecallAnswer", "RecallQuery", "RecallService", "limit_tokens"]

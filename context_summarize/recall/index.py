@@ -1,134 +1,167 @@
-"""`PassageIndex`: which passages of a history hold which words; SQLite's full-text search, in memory."""
+"""`PassageIndex`: which passages of a history answer a question, by SQLite's full-text search (FTS5), in memory."""
 
 from __future__ import annotations
 
+import math
+import re
 import sqlite3
+import unicodedata
 from array import array
-from bisect import bisect_right
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import TypeAlias
 
-from context_summarize.background import Steps
-from context_summarize.recall.passages import passages
+import regex
 
-_BATCH = 16
-"""Passages that one step adds: about a tenth of a millisecond."""
-_BLANK = 64
-"""Passages that one step passes over, because they hold nothing but blanks."""
-_CLEANED = 500_000
-"""Characters that one step makes fit for SQLite."""
-_COMMIT = 2_048
-"""Passages in one transaction."""
-_MERGED = 16
-"""Pages that one step merges: about two milliseconds. SQLite's own merges take ten times that, at any insert."""
-_TABLE = (
-    "CREATE VIRTUAL TABLE passages USING fts5(text, content='', columnsize=0,"
-    " tokenize='porter unicode61 remove_diacritics 2')"
-)
+_PASSAGE = 170
+"""Characters at which a passage ends with its sentence. Several short ones answer more questions than few long ones."""
+_END = re.compile(r"(?<=[.!?:;])\s+|(?<=[\u3002\uff01\uff1b\uff1f])|\n+")
+_MARK = re.compile(r"[\s,;|&<>(){}\[\]]")
+_WORD = regex.compile(r"[\p{L}\p{N}\p{Co}][\p{L}\p{N}\p{Co}\p{M}]*")
+"""A word as FTS5 cuts it."""
+_CHARACTER = re.compile(r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u9fff\uac00-\ud7a3\U00020000-\U0003ffff])")
+"""Of a script that sets no blanks between words, or sets them by other rules: each counts as a word."""
+_STOP_LIST = """
+a about after again all also am an and any are as at be been before being between both but by can could did do does
+doing during each for from had has have he her here him his how i if in into is it its just like many me more most much
+my no not of on only or other our out over please said same say she should show so some such tell than that the their
+them then there these they this those to too under until up us very was we were what when where which while who whom
+whose why will with would you your
+"""
+_STOP_WORDS = frozenset(_STOP_LIST.split())
+"""Words of a question that do not say what it is about, although few messages may hold them."""
+_POSTINGS = 5_000
+"""Passages looked at for one question: the rarest words come first, and common ones that do not fit are left out."""
+_PASSAGES, _ROWS = 400, 300
+"""What is weighed, and what is ranked at most."""
+_SHARE = 2.0
+"""How much more a passage counts that holds all of the question's words."""
+_LONG_ROW = 0.4
+"""How much a long row must be better: by chance one of its many passages holds some of the words."""
+_BESIDE, _AROUND = 0.4, 0.2
+"""Share of the better neighbour's score that a row gets, since an answer stands beside its question; and, if it has one
+passage, as in a chat, of each of four neighbours."""
+_SEEN = 0.5
+"""Factor of a row that the view still shows: the model has it before its eyes."""
+_WIDE = 4
+"""Best rows whose passage is shown with its neighbours."""
+
+Found: TypeAlias = tuple[int, int, int]
+"""The number of a row that answers, and where the part to show starts and ends in its text."""
 
 
 class PassageIndex:
-    """Passages by number, from 1, in the order of their rows. Use it in the thread that made it.
-
-    Raises:
-        sqlite3.Error: this SQLite has no FTS5.
-    """
+    """The passages of rows, in their order, for one thread at a time; raises sqlite3.Error without FTS5."""
 
     def __init__(self) -> None:
-        self._connection = sqlite3.connect(":memory:", isolation_level=None)
+        self._added = 0
+        self._rows, self._starts, self._ends = array("q"), array("q"), array("q")
+        """Of each passage the number of its row, and where it stands in the row's text."""
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         try:
-            self._connection.execute(_TABLE)
-            for setting, value in (("automerge", 0), ("crisismerge", 1_000), ("hashsize", 1 << 18)):
-                self._connection.execute("INSERT INTO passages(passages, rank) VALUES (?, ?)", (setting, value))
+            tokens = "porter unicode61 remove_diacritics 2"
+            self._connection.execute(f"CREATE VIRTUAL TABLE passages USING fts5(text, content='', tokenize='{tokens}')")
         except sqlite3.Error:
             self._connection.close()
             raise
-        self._ends_of_rows = array("q")
-        """Passages up to and with each row."""
-        self._starts = array("q")
-        self._ends = array("q")
-        self.chars = 0
-        """Characters of all passages."""
 
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    @property
-    def rows(self) -> int:
-        """How many rows have been added."""
-        return len(self._ends_of_rows)
-
-    def add(self, text: str) -> Steps[None]:
-        """Add the text of the next row; an empty text adds a row without passages. Finish the steps."""
-        clean = yield from _clean(text)
-        batch: list[tuple[int, str]] = []
-        for at, (start, end) in enumerate(passages(clean), start=1):
-            if at % _BLANK == 0:
-                yield
-            if clean[start:end].isspace():
-                continue
-            self._starts.append(start)
-            self._ends.append(end)
-            self.chars += end - start
-            batch.append((len(self._starts), clean[start:end]))
-            if len(batch) == _BATCH:
-                yield from self._insert(batch)
-                batch = []
-        yield from self._insert(batch)
-        self._ends_of_rows.append(len(self._starts))
-
-    def _insert(self, batch: Iterable[tuple[int, str]]) -> Steps[None]:
-        if not self._connection.in_transaction:
-            self._connection.execute("BEGIN")
-        self._connection.executemany("INSERT INTO passages(rowid, text) VALUES (?, ?)", batch)
-        yield
-        if len(self) // _COMMIT > (len(self) - _BATCH) // _COMMIT:
-            yield from self.commit()
-
-    def commit(self) -> Steps[None]:
-        """Write what has been added, and merge a little."""
-        if self._connection.in_transaction:
-            self._connection.execute("COMMIT")
-            yield
-            self._connection.execute("INSERT INTO passages(passages, rank) VALUES ('merge', ?)", (_MERGED,))
-            yield
-
-    def count(self, phrase: str, most: int) -> int:
-        """How many passages hold this phrase of FTS5's query language, at most `most`."""
-        query = "SELECT count(*) FROM (SELECT 1 FROM passages WHERE passages MATCH ? LIMIT ?)"
-        return int(self._connection.execute(query, (phrase, most)).fetchone()[0])
-
-    def passages_with(self, phrase: str, most: int) -> list[int]:
-        """The passages that hold this phrase, at most so many of the newest."""
-        query = "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?"
-        return [number for (number,) in self._connection.execute(query, (phrase, most))]
-
-    def row_of(self, passage: int) -> int:
-        """The number of a passage's row, from 1."""
-        return bisect_right(self._ends_of_rows, passage - 1) + 1
-
-    def passages_of(self, row: int) -> range:
-        """The numbers of a row's passages; none for a row that is not there."""
-        if not 1 <= row <= len(self._ends_of_rows):
-            return range(0)
-        first = self._ends_of_rows[row - 2] if row > 1 else 0
-        return range(first + 1, self._ends_of_rows[row - 1] + 1)
-
-    def span(self, passage: int) -> tuple[int, int]:
-        """Where a passage starts and ends in its row's text."""
-        return self._starts[passage - 1], self._ends[passage - 1]
+    def add(self, texts: Iterable[str]) -> None:
+        """Add the texts of the next rows; an empty text is a row without passages."""
+        for text in texts:
+            self._added += 1
+            for start, end in passages(text):
+                self._rows.append(self._added)
+                self._starts.append(start)
+                self._ends.append(end)
+                passage = (len(self._rows), _comparable(text[start:end]))
+                self._connection.execute("INSERT INTO passages(rowid, text) VALUES (?, ?)", passage)
+        self._connection.commit()
 
     def close(self) -> None:
         """Let go of the memory."""
         self._connection.close()
 
+    def rank(self, question: str, until: int, summarised: int) -> list[Found]:
+        """Rows up to number `until` that answer, best first; those after `summarised`, unless it is 0, count less."""
+        best: dict[int, int] = {}
+        own: dict[int, float] = {}
+        for score, passage in sorted(self._scores(question, until), reverse=True):
+            row = self._rows[passage - 1]
+            if best.setdefault(row, passage) == passage:
+                own[row] = score / (1 + _LONG_ROW * math.log(len(self._passages(row))))
+        rows: dict[int, float] = {}
+        for row in {at for found in own for at in (found - 1, found, found + 1) if at <= until}:
+            short = len(self._passages(row)) == 1
+            if short or row in own:
+                rows[row] = own.get(row, 0.0) + _BESIDE * max(own.get(row - 1, 0.0), own.get(row + 1, 0.0))
+                rows[row] += _AROUND * sum(own.get(row + step, 0.0) for step in (-2, -1, 1, 2)) if short else 0.0
+                rows[row] *= _SEEN if row > summarised > 0 else 1.0
+        order = sorted(rows, key=lambda row: (-rows[row], -row))[:_ROWS]
+        return [(row, *self._span(row, best.get(row), at < _WIDE)) for at, row in enumerate(order)]
 
-def _clean(text: str) -> Steps[str]:
-    """The text as SQLite takes it: without lone surrogates and NUL."""
-    pieces: list[str] = []
-    is_clean = True
-    for at in range(0, len(text), _CLEANED):
-        piece = text[at : at + _CLEANED]
-        pieces.append(piece.encode("utf-8", "replace").decode().replace("\0", " "))
-        is_clean = is_clean and pieces[-1] == piece
-        yield
-    return text if is_clean else "".join(pieces)  # a copy of megabytes would be one long step
+    def _scores(self, question: str, until: int) -> list[tuple[float, int]]:
+        """(score, passage) of the best: BM25, and more for a larger share of the words."""
+        held: Counter[int] = Counter()
+        phrases: list[str] = []
+        left, first = _POSTINGS, 1
+        for phrase, found in sorted(self._terms(question).items(), key=lambda term: len(term[1])):
+            if found and (len(found) <= left or not phrases):
+                phrases.append(phrase)
+                left -= len(found)
+                first = found[-1] if left < 0 else first
+                held.update(found)
+        if not phrases:
+            return []
+        where = "WHERE passages MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?"
+        given = (" OR ".join(phrases), first, bisect_left(self._rows, until + 1), _PASSAGES)
+        ranked = self._connection.execute(f"SELECT rowid, rank FROM passages {where}", given)
+        return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in ranked]
+
+    def _terms(self, question: str) -> dict[str, list[int]]:
+        """The question's words, or their beginnings, and pairs of them, each with the passages that hold it."""
+        words = _WORD.findall(_comparable(question))
+        words = [word for word in words if word not in _STOP_WORDS] or words
+        of_word = {word: self._with(f'"{word}"') for word in words}
+        terms = {f'"{word}"': found for word, found in of_word.items() if found}
+        terms |= {f'"{word}"*': self._with(f'"{word}"*') for word, found in of_word.items() if not found}
+        for one, other in pairwise(words):
+            if max(len(of_word[one]), len(of_word[other])) <= _POSTINGS:
+                terms[f'"{one} {other}"'] = self._with(f'"{one} {other}"')
+        return terms
+
+    def _with(self, phrase: str) -> list[int]:
+        """The newest passages that hold this phrase of FTS5's language, one more than `_POSTINGS` at most."""
+        query = "SELECT rowid FROM passages WHERE passages MATCH ? ORDER BY rowid DESC LIMIT ?"
+        return [passage for (passage,) in self._connection.execute(query, (phrase, _POSTINGS + 1))]
+
+    def _passages(self, row: int) -> range:
+        return range(bisect_left(self._rows, row) + 1, bisect_left(self._rows, row + 1) + 1)
+
+    def _span(self, row: int, best: int | None, wide: bool) -> tuple[int, int]:
+        """Where the best passage of a row stands, or its first one; with its neighbours if `wide`."""
+        known = self._passages(row)
+        best, more = best or known.start, int(wide)
+        return self._starts[max(best - more, known.start) - 1], self._ends[min(best + more, known.stop - 1) - 1]
+
+
+def passages(text: str) -> Iterator[tuple[int, int]]:
+    """Start and end of each passage of a few sentences, in order; together they are the whole text."""
+    start = 0
+    while start < len(text):
+        if sentence := _END.search(text, start + _PASSAGE, start + 2 * _PASSAGE):
+            end = sentence.end()
+        elif (end := len(text)) - start > 2 * _PASSAGE:
+            marks = list(_MARK.finditer(text, start + _PASSAGE // 2, start + _PASSAGE))
+            end = marks[-1].end() if marks else start + _PASSAGE
+        yield start, end
+        start = end
+
+
+def _comparable(text: str) -> str:
+    """The text for FTS5: one case, compatible characters as one, no lone surrogates."""
+    if text.isascii():
+        return text.replace("\0", " ").lower()
+    text = unicodedata.normalize("NFKC", text.casefold()).encode("utf-8", "replace").decode().replace("\0", " ")
+    return _CHARACTER.sub(r" \1 ", text)

@@ -7,7 +7,7 @@ from typing import Any
 
 from context_summarize.history_file import HistoryFile
 from context_summarize.messages.rows import JsonRow
-from context_summarize.recall.desk import RecallDesk
+from context_summarize.recall import RecallService
 from context_summarize.session.limits import Wanted
 from context_summarize.session.parts import Parts
 from context_summarize.summaries.summarizer import own_call
@@ -18,7 +18,7 @@ class HostFace:
 
     _parts: Parts
     _file: HistoryFile | None
-    _desk: RecallDesk
+    _recall: RecallService
 
     async def _loaded(self) -> None:
         """Until the history's file has been read, if there is one."""
@@ -54,7 +54,7 @@ class HostFace:
         if self._file is not None:
             await self._file.sync()  # every row of the view, also one that came while summaries were made
         await self._parts.services.outbox.flush()
-        self._desk.ahead(self._parts.requests.chat.history)
+        self._recall.follow(self._parts.requests.chat.history)
         return rows
 
     async def undo(self) -> int:

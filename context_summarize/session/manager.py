@@ -16,8 +16,7 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.recall.desk import RecallDesk
-from context_summarize.recall.query import RecallAnswer, RecallQuery, limit_tokens
+from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, filled, is_large
 from context_summarize.session.host import DEFAULT_BUDGET
@@ -67,7 +66,7 @@ class SummarizingContextManager(HostFace):
         self._requests = self._parts.requests
         self._requests.begin(self._parts.new_conversation())
         self._file = self._parts.session_file(self._take)
-        self._desk = RecallDesk(self._parts.services.count)
+        self._recall = RecallService(self._parts.services.count)
 
     @property
     def conversation(self) -> Conversation:
@@ -236,8 +235,8 @@ class SummarizingContextManager(HostFace):
         used, chat = await self.get_token_count(), self.conversation
         budget = self._parts.host.limits.served_budget or DEFAULT_BUDGET
         bound = int(budget * patience(self._config)) if self._config.auto_compact else budget
-        limit, nodes = limit_tokens(budget, bound - used - self._desk.reading), [one.node for one in chat.view.nodes]
-        return await self._desk.answer(chat.history, nodes, chat.view.frontier, query, limit)
+        limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), [one.node for one in chat.view.nodes]
+        return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
@@ -252,7 +251,7 @@ class SummarizingContextManager(HostFace):
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""
-        await self._desk.close()
+        await self._recall.close()
         await self._requests.close()
         if self._file is not None:
             await self._file.close()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager, background
-from context_summarize.recall.query import RecallQuery
+from context_summarize.recall import RecallQuery
 from context_summarize.testing import ScriptedProvider, call, calls, result, tool_session, user
 from tests.support.session import summarise
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from context_summarize import SummarizingContextManager
-from context_summarize.recall.query import RecallAnswer, RecallQuery
+from context_summarize.recall import RecallAnswer, RecallQuery
 from context_summarize.testing import tool_session, user
 
 FACT = user("By the way, the deployment deadline of the tracker is March 15.")

@@ -13,7 +13,7 @@ from amplifier_core.validation.structural import ToolStructuralTests
 
 import amplifier_module_tool_context_recall
 from amplifier_module_tool_context_recall import mount
-from context_summarize.recall.tool import RecallTool
+from context_summarize.recall.tools import RecallTool
 from tests.support.session import Host
 from tests.support.validation import validated
 

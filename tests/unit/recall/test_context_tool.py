@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from context_summarize import mount
 from context_summarize.errors import SteeringError
-from context_summarize.recall.context_tool import ACTIONS, ContextRequest, ContextTool
+from context_summarize.recall.tools import ContextTool
 from context_summarize.testing import ScriptedProvider, tool_session
 
 
@@ -69,29 +70,30 @@ async def test_compact_says_what_was_saved_and_hands_over_what_to_keep():
 # --- what it takes ----------------------------------------------------------------------------------------------------
 
 
-def test_numbers_are_read_as_people_and_models_write_them():
+async def test_numbers_are_read_as_people_and_models_write_them():
     for messages, numbers in (
         ("12", [12]),
         ("3, 7-9", [3, 7, 8, 9]),
         ("#3 and 5 to 6", [3, 5, 6]),
         ([3, "5-6"], [3, 5, 6]),
     ):
-        assert ContextRequest.from_input({"action": "pin", "messages": messages}).numbers() == numbers
+        offers = Offers(pin=tuple(numbers))
+        assert await said(offers, action="pin", messages=messages)
+        assert offers.asked == [("pin", (numbers,))]
 
 
 @pytest.mark.parametrize(
     ("given_input", "says"),
     [
         (None, "the input must be an object, got NoneType"),
-        ({}, "give an action: one of status, compact, undo, pin, unpin"),
-        ({"action": "drop_all"}, "unknown action 'drop_all'; give one of status"),
-        ({"action": "undo", "force": True}, "unknown field 'force'; give action, keep, messages"),
-        ({"action": "undo", "keep": "x"}, "keep belongs to the action compact, not to undo"),
-        ({"action": "compact", "messages": "3"}, "messages belongs to the actions pin and unpin"),
-        ({"action": "compact", "keep": "x" * 1_001}, "keep has 1,001 characters; give at most 1,000"),
-        ({"action": "pin"}, "pin needs messages: their numbers"),
+        ({}, "give an action: one of status, compact, undo, pin, unpin, not ''"),
+        ({"action": "drop_all"}, "pin, unpin, not 'drop_all'"),
+        ({"action": "undo", "force": True}, "unknown field 'force'; the fields are action, keep, messages"),
+        ({"action": "undo", "keep": "x"}, "keep does not belong to the action undo; leave it out"),
+        ({"action": "compact", "messages": "3"}, "messages does not belong to the action compact"),
+        ({"action": "pin"}, "messages must be numbers such as"),
         ({"action": "pin", "messages": "the last one"}, "messages must be numbers such as"),
-        ({"action": "pin", "messages": "9-3"}, "the range 9-3 runs backwards; give 3-9"),
+        ({"action": "pin", "messages": "9-3"}, "messages must be numbers such as"),
         ({"action": "pin", "messages": "1-999999999"}, "at most 50 messages can be named at once"),
     ],
 )
@@ -109,12 +111,11 @@ async def test_what_cannot_be_done_is_refused_and_nothing_is_asked(given_input, 
 )
 def test_any_messages_are_numbers_or_refused(messages):
     """Whatever a model sends: few numbers, or one error that is bounded."""
-    try:
-        numbers = ContextRequest.from_input({"action": "pin", "messages": messages}).numbers()
-    except SteeringError:
-        return
-    assert numbers is not None
-    assert 1 <= len(numbers) <= 50
+    offers = Offers(pin=())
+    told = asyncio.run(ContextTool(offers).execute({"action": "pin", "messages": messages}))
+    assert bool(offers.asked) == told.success
+    assert len(str(told.output)) < 200
+    assert all(1 <= len(numbers) <= 50 for _, (numbers,) in offers.asked)
 
 
 async def test_a_capability_that_is_not_there_is_said_clearly():
@@ -134,11 +135,11 @@ def test_the_schema_names_every_field_and_no_other():
     tool = ContextTool(Offers())
     schema = tool.input_schema
 
-    assert list(schema["properties"]) == list(ContextRequest.__dataclass_fields__)
+    assert list(schema["properties"]) == ["action", "keep", "messages"]
     assert {field["type"] for field in schema["properties"].values()} == {"string"}
-    assert schema["properties"]["action"]["enum"] == list(ACTIONS)
+    assert schema["properties"]["action"]["enum"] == ["status", "compact", "undo", "pin", "unpin"]
     assert (schema["required"], schema["additionalProperties"]) == (["action"], False)
-    assert all(f"- {action}: " in tool.description for action in ACTIONS)
+    assert all(f"- {action}: " in tool.description for action in schema["properties"]["action"]["enum"])
     assert not {"oneOf", "anyOf", "allOf"} & schema.keys(), "providers refuse these at the top"
     schema["properties"].clear()
     assert tool.input_schema["properties"], "each call gives a schema of its own"

@@ -10,8 +10,8 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import RecallError
-from context_summarize.recall.query import RecallAnswer, RecallQuery
-from context_summarize.recall.tool import RecallTool, mount
+from context_summarize.recall import RecallAnswer, RecallQuery
+from context_summarize.recall.tools import RecallTool, mount
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
 
 
@@ -47,8 +47,21 @@ async def test_an_answer_is_text_and_nothing_around_it():
     ("context", "given_input", "says"),
     [
         (Context(RecallError("no such row; ask for 1 to 4")), {"messages": "9"}, "no such row; ask for 1 to 4"),
-        (Context(AssertionError("not asked")), {}, "give exactly one of messages, summary, words or cursor"),
-        (Context(AssertionError("not asked")), None, "the input must be an object"),
+        (Context(AssertionError("not asked")), {}, "give exactly one of messages, summary or words, not none"),
+        (Context(AssertionError("not asked")), {"messages": ""}, "give exactly one of"),
+        (
+            Context(AssertionError("not asked")),
+            {"messages": "1", "words": "x"},
+            "messages, summary or words, not",
+        ),
+        (Context(AssertionError("not asked")), None, "the input must be an object, got NoneType"),
+        (
+            Context(AssertionError("not asked")),
+            {"word": "x"},
+            "unknown field 'word'; the fields are messages",
+        ),
+        (Context(AssertionError("not asked")), {"words": ["x"]}, "words must be text, got list"),
+        (Context(AssertionError("not asked")), {"messages": True}, "messages must be text, got bool"),
         (None, {"messages": "1"}, "has nothing to read back"),
         (object(), {"messages": "1"}, "has nothing to read back"),
     ],
