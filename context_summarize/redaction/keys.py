@@ -12,15 +12,22 @@ from collections.abc import Iterator
 from context_summarize.redaction.formats import Span
 
 KIND = "private key"
+_FULL = 40
+"""Least characters of rows before the mark of an end."""
 _BREAK = r"(?:\r?\n|\r|\\{1,6}(?:r\\{1,6})?n)"
 _NEXT = rf"(?:[\s\"'`\\,;|)>}}\].*$+]{{0,20}}?{_BREAK}){{1,2}}(?:(?!-----)[^\n\r]){{0,100}}?"
 """The end of a line and what a tool writes before the next one."""
-_ROW = r"[A-Za-z0-9+/]{40,}+={0,2}"
-_CHAIN = re.compile(
-    rf"(?:{_BREAK})?(?P<rows>{_ROW}(?:(?:{_NEXT}|\s){_ROW})*+)"
-    rf"(?P<short>(?:{_NEXT}|\s)[A-Za-z0-9+/]{{16,39}}+={{0,2}})?"
-)
-"""Rows that follow each other, and a shorter one. The letter of an escaped line break before them stays outside."""
+
+
+def _chains(least: int) -> re.Pattern[str]:
+    """Rows that follow each other, and a shorter one. The letter of an escaped line break before them stays outside."""
+    row = rf"[A-Za-z0-9+/]{{{least},}}+={{0,2}}"
+    return re.compile(
+        rf"(?:{_BREAK})?(?P<rows>{row}(?:(?:{_NEXT}|\s){row})*+)(?:(?:{_NEXT}|\s)[A-Za-z0-9+/]{{12,39}}+={{0,2}})?"
+    )
+
+
+_NARROW, _WIDE = _chains(16), _chains(40)
 _NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 _HEADER = r"(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset|MessageID)\b[^\n\r]{0,200}?"
 _BEGIN = re.compile(
@@ -40,11 +47,11 @@ STEMS = ("UFJJVkFURSBLRVkt", "BSSVZBVEUgS0VZL", "QUklWQVRFIEtFWS")
 
 def keys(text: str) -> Iterator[Span]:
     """Places of private keys whose lines may stand after line numbers, marks or times."""
-    for chain in _CHAIN.finditer(text):
+    for chain in (_NARROW if "PRIVATE KEY-----" in text else _WIDE).finditer(text):
         first, end = chain.span("rows")
         begin = _BEGIN.search(text, max(0, first - 2_000), first)
         close = _END.match(text, end)
-        if begin or close:
+        if begin or (close and end - first >= _FULL):
             yield Span(begin.start() if begin else first, close.end() if close else chain.end(), KIND)
         elif any(stem in chain["rows"] for stem in STEMS):
             yield Span(first, chain.end(), KIND)

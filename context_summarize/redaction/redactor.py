@@ -23,7 +23,7 @@ from context_summarize.redaction.views import view_of
 Redact = Callable[[str], str]
 Rule = Callable[[str], Iterator[Span]]
 
-_WINDOW = 48_000
+_WINDOW = 32_000
 """Characters of a long text that are searched at once."""
 _MORE = 16_000
 """Characters after them that are looked at as well: a secret that is no longer is seen whole by one window."""
