@@ -126,7 +126,7 @@ def _windows(text: str) -> Steps[list[Span]]:
 
 def _between_words(text: str, at: int) -> int:
     """The place after a blank that stands shortly before this one; this one where there is none."""
-    return max(text.rfind(blank, max(0, at - 500), at) + 1 for blank in " \n") or at
+    return at if at >= len(text) else max(text.rfind(blank, max(0, at - 500), at) + 1 for blank in " \n") or at
 
 
 class Redactor:
