@@ -51,7 +51,7 @@ def _rules(text: str) -> Iterator[Rule]:
     """The rules that may find something in the text, in their order."""
     low = text.lower()
     words = [word for word in text.split() if len(word) >= SHORTEST]
-    if "PRIVATE KEY-----" in text or any(len(word) >= 64 for word in words) or _holds(text, STEMS):
+    if words and ("PRIVATE KEY-----" in text or max(map(len, words)) >= 64 or _holds(text, STEMS)):
         yield keys
     yield from (known.places for known in [*_chosen(_TOKENS, "\n".join(words)), *_chosen(_PLACED, low)])
     if _holds(low, ("cookie", " -b ")):
@@ -88,7 +88,7 @@ def _disguised(text: str, joined: bool) -> Iterator[Span]:
 def _torn(text: str) -> Iterator[Span]:
     """Places of tokens that the end of a line stands within; the first part holds the prefix. Whole ones are gone."""
     end = 0
-    for torn in _TORN.finditer(text):
+    for torn in _TORN.finditer(text) if _holds(text, ("\n", "\\n")) else ():
         word, edge = torn["left"] + torn["right"], len(torn["left"])
         if torn.start() < end or not is_mixed(word):
             continue
