@@ -1,49 +1,240 @@
-"""Secrets with a recognisable format: prefixes, blocks, headers."""
+"""The table of secrets that have a form of their own, or stand where only a secret stands."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from context_summarize.redaction.services import ACCESS, UUID
-from context_summarize.redaction.services import END as _END
-from context_summarize.redaction.services import START as _START
-from context_summarize.redaction.spans import Span
-from context_summarize.redaction.values import Check, is_discord, is_drawn, is_login, is_mixed, is_password, is_real
+Check = Callable[[str], bool]
 
 QUOTE = r"\\{0,3}[\"'`]"
-_GAP = r"(?:\s|\\[nrt]){1,8}"
-# Text between the lines of a key: line ends, escaped line ends of JSON, quotes of source code.
-_GLUE = r"(?:[\s\"',>|]|\\{1,4}+[nrt]?+)"
-_HASH = (
-    r"\$(?:1|apr1|2[abxy]|5|6|7|y|gy|argon2(?:id|i|d)|scrypt)\$(?:v=\d{1,3}\$)?(?:[\w=,-]{1,60}\$)?(?:[\w./+=-]{1,40}\$)?"
-    r"[A-Za-z0-9./+]{22,100}+"
+_SHORT = {
+    "ALNUM": "[A-Za-z0-9]",
+    "BASE64": "[A-Za-z0-9+/]",
+    "UUID": r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}",
+    # Looks ahead at a token that no word is: a capital, and two numbers with letters between.
+    "DRAWN": r"(?=[a-z0-9_-]{0,60}[A-Z])(?=[A-Za-z_-]{0,60}\d[\w-]{0,60}[A-Za-z][\w-]{0,60}\d)",
+    # A row may be JSON. There `\n` before a token is two characters, and the second one is a letter.
+    "START": r"(?<![A-Za-z0-9](?<!\\[nrtbf])(?<!\\u[0-9a-fA-F]{4}))",
+    "END": r"(?![A-Za-z0-9])",
+    "SIGN": r"<QUOTE>?\s{0,4}[:=]\s{0,4}<QUOTE>?",
+    "QUOTE": QUOTE,
+    "GAP": r"(?:\s|\\[nrt]){1,8}",
+    "OPTION": r"\b[^\n]{0,150}?\s",
+    "ARGUMENT": r"""(?P<secret>[^\s"'\\$<-][^\s"'\\]{2,200})""",
+}
+"""What a name in angle brackets stands for in a pattern; `<WORDS>` stands for one of the words of its row."""
+
+_TOKENS = r"""
+age key  any  AGE-SECRET-KEY- AGE-PLUGIN-  <WORDS>(?:PQ-|[A-Z0-9]{1,20}-)?1[0-9A-Z]{40,}+
+AWS secret key  any  AKIA ASIA  <WORDS>[A-Z2-7]{16}[\s,:|"']{1,6}(?P<secret><BASE64>{40})(?![+/=])
+AWS access key  any  AKIA ASIA ABIA ACCA  <WORDS>[A-Z2-7]{16}
+Google API key  any  AIza  AIza[\w-]{35}
+Google OAuth secret  any  GOCSPX-  GOCSPX-[\w-]{20,}+
+Google OAuth token  any  ya29. 1//0  <WORDS>[\w-]{20,}+
+Azure client secret  any  Q~  [\w.~-]{3}\dQ~[\w~-]{31,34}
+DigitalOcean token  any  dop_v1_ doo_v1_ dor_v1_  <WORDS>[a-f0-9]{64}
+GitHub token  any  ghp_ gho_ ghu_ ghs_ ghr_  <WORDS>(?:<ALNUM>{30,}+|\d{1,12}_eyJ[\w.-]{30,}+)
+GitHub token  any  github_pat_  github_pat_\w{30,}+
+GitLab token  any  glpat- glptt- gldt- glrt- glrtr- glcbt- glsoat- glft- glimt- glagent- gloas- glffct- glwt- GR1348941
+    <WORDS>(?:t\d_)?[\w-]{19,}+(?:\.[a-z0-9]{2}\.[a-z0-9]{7,12}|\.[a-z0-9]{7,12})?
+Bitbucket token  any  ATBB  ATBB<ALNUM>{28,}+
+Bitbucket token  any  BBDC- ATATT3 ATCTT3  <WORDS>[\w+/@=-]{30,}+
+npm token  any  npm_  npm_<ALNUM>{36}
+PyPI token  mixed  pypi-  pypi-[\w-]{50,}+
+Slack token  any  xapp- xwfp-  <WORDS>[\w-]{22,}+
+Slack token  mixed  xox  xoxd-[\w%+/=-]{10,}+|xox[a-z](?:\.xox[a-z])?-[\w-]{10,}+
+Telegram token  any  :AA  (?:bot)?(?P<secret>\d{8,10}:AA[\w-]{32,34})
+Anthropic key  any  sk-ant-  sk-ant-[\w-]{20,}+
+OpenAI key  mixed  sk-  sk-<ALNUM>{20,}+
+OpenAI key  mixed  sk-proj- sk-svcacct- sk-admin- sk-None- sk-or-v1- sk-kimi- sk-cp- sk-helicone- sk-litellm-
+    <WORDS>[\w-]{20,}+
+Hugging Face token  any  hf_ api_org_  <WORDS><ALNUM>{30,}+
+Stripe key  any  sk_live_ rk_live_ sk_test_ rk_test_ sk_org_ rk_org_  <WORDS>(?:live_|test_)?<ALNUM>{16,}+
+Stripe key  any  whsec_  whsec_[A-Za-z0-9+/=]{24,}+
+Twilio key  any  AC  AC[0-9a-f]{32}[\"', :]{1,6}(?P<secret>[0-9a-f]{32})
+Twilio key  any  SK  SK[0-9a-f]{32}
+SendGrid key  any  SG.  SG\.[\w-]{16,32}\.[\w-]{30,64}
+Mailgun key  any  key-  key-[0-9a-f]{32}
+Mailgun key  mixed  -  [0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?!-[0-9a-f])
+Shopify token  any  shpat_ shpca_ shppa_ shpss_ shptka_  <WORDS>[a-fA-F0-9]{32}
+JWT  any  eyJ  eyJ[\w-]{10,1000}+\.(?:\.|[\w-]{10,}+\.)[\w-]{8,}+(?:\.[\w-]++){0,2}
+access token  mixed  gsk_ r8_ fw_ jina_ rpa_ mint_ apify_api_ pplx- xai- csk- vca_ vcc_ vci_ vck_ vcp_ vcr_ nfb_ nfc_
+     nfo_ nfp_ nfu_ rnd_ ddpat_ phx_ phs_ pnu_ ntn_ lin_api_ lin_oauth_ lin_wh_ bkct_ bkat_ bkrt_ napi_ unkey_ cnva AKID
+     tr_pat_ tr_dev_ tr_prod_ tr_stg_ tr_preview_ retool_01 polar_oat_ polar_pat_ polar_rst_ sbp_ sbp_v0_ sgp_local_
+     NRAK- hcaik_ hcbik_ hcxik_ oy2 cio  <WORDS><ALNUM>{20,}+
+access token  mixed  pcsk_ nvapi- tvly- tgp_v bb_live_ wandb_v1_ cfk_ cfut_ cfat_ HRKU- sb_secret_ vercel_blob_rw_ AVNS_
+     pscale_tkn_ pscale_pw_ pscale_oauth_ mdb_sa_sk_ dckr_pat_ dckr_oat_ dbtc_ dbtu_ glsa_ figd_ figo_ figu_ figr_
+     figdr_ figor_ figur_ tfp_ atkn_ sq0atp- sq0csp- sq0idp- secret-live- secret-test- pdl_live_apikey_ pdl_sdbx_apikey_
+     rdme_ zpka_ hvs. hvb. hvr. duffel_live_ duffel_test_ CFPAT- NRII- NRIQ- NRJS- NRBR- fo1_ tskey- AQVN
+     lsv2_pt_ lsv2_sk_ CCIPAT_ CCIPRJ_ pylf_v signkey- PMAK- xkeysib- xsmtpsib- FLWSECK  <WORDS>[\w-]{18,}+={0,2}
+access token  mixed  sntrys_ sntryu_ glc_ fm1a_ fm1r_ fm2_ ops_eyJ essu_  <WORDS>[\w+/-]{30,}+={0,3}
+access token  mixed  AQ.Ab bedrock-api-key- dG9rO y0_ EAAA  <WORDS>[\w+/%-]{40,}+={0,2}
+access token  mixed  ABSK EAAM EAAC EAAB RWRTY0Iy AgABAA  <WORDS>[\w+/.-]{100,}+={0,2}
+access token  mixed  AKCp cmVmd EZAK EZTK  <WORDS><ALNUM>{54,80}
+access token  mixed  e2b_ pul- bkua_ sqa_ sqp_ squ_ shippo_live_ shippo_test_ crsr_ dtn_ mlsn. fc- dapi dose cal_
+     cal_live_ sk_ rubygems_ CLOJARS_ NRRA- depot_org_ depot_project_ depot_user_ ATTA  <WORDS>[a-fA-F0-9]{32,}+(?:-\d)?
+access token  mixed  ctx7sk- sk-lf- access-sandbox- access-development- access-production- sdk- api-  <WORDS><UUID>
+access token  mixed  pa- ak_ BSA s.  <WORDS><DRAWN>(?:[\w-]{43}|[\w-]{28}|[\w-]{24}|[\w-]{20})
+access token  mixed  ak- as-  <WORDS>(?=[a-z0-9]{0,21}[A-Z])<ALNUM>{22}
+access token  mixed  T3BlbkFJ  sk-[\w-]{10,200}?T3BlbkFJ[\w-]{10,}+
+access token  mixed  JQQJ99 AZDO AzSe AzFu AzCa AIoT AZEG +AEh +ASb +ARm +ACR ACDb +ABa +AMC +ASt
+    (?:<BASE64>{33}|<BASE64>{42}|[\w-]{44}|<BASE64>{52}|<BASE64>{76})<WORDS>[\w+/-]{4,26}={0,2}
+access token  mixed  dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.  <WORDS>(?:[\w-]{1,35}\.)?<ALNUM>{40,}+
+access token  mixed  v1.0-  v1\.0-[a-f0-9]{24}-[a-f0-9]{146}
+access token  mixed  LTAI  LTAI<ALNUM>{17,22}
+access token  mixed  t1.  t1\.[\w-]{20,}+={0,2}\.[\w-]{86}={0,2}
+access token  mixed  ::  K10[a-f0-9]{64}::[a-z]{3,10}:[\w-]{16,}+
+access token  mixed  .atlasv1.  <ALNUM>{14}\.atlasv1\.[\w-]{60,}+
+access token  mixed  A3-  A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}
+access token  mixed  packagist_  packagist_[a-z]{2,4}_[a-f0-9]{60,}+
+access token  mixed  sgp_  sgp_(?:[a-f0-9]{16}_)?<ALNUM>{40,}+
+access token  mixed  NRAL  [a-f0-9]{36}NRAL
+access token  mixed  pdus+_  pdus\+_\w{6,12}_\w{6,12}-<UUID>
+access token  mixed  dt0  dt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}
+access token  mixed  prod: dev: preview:  <WORDS>[a-z]{2,20}-[a-z]{2,20}-\d{1,4}\|[A-Za-z0-9+/=]{40,}+
+access token  mixed  secret_ secret-  <WORDS><ALNUM>{43}
+access token  mixed  0/1 1/1 2/1  [012]/\d{13,19}(?:/\d{13,19})?:[a-f0-9]{32}
+access token  mixed  00D  00D<ALNUM>{9,15}![\w.]{80,}+
+access token  mixed  sl.  sl\.(?:u\.)?[\w-]{120,}+={0,2}
+access token  mixed  :APA91b  AAAA[\w-]{7}:APA91b[\w-]{100,}+
+access token  mixed  pk_  pk_\d{5,12}_[A-Z0-9]{32}
+access token  mixed  pat-  pat-[a-z]{2}\d-<UUID>
+access token  mixed  -us  [0-9a-f]{32}-us\d{1,2}
+access token  mixed  re_  re_<ALNUM>{8}_<ALNUM>{24}
+access token  mixed  sk.eyJ  sk\.eyJ[\w-]{20,}+\.[\w-]{20,}+
+access token  mixed  APP_USR- TEST-  <WORDS>\d{10,20}-\d{6}-[a-f0-9]{32}-\d{5,12}
+access token  mixed  WPL_AP1.  WPL_AP1\.<ALNUM>{16}\.[A-Za-z0-9+/=]{6,8}
+access token  mixed  oauth:  oauth:[a-z0-9]{30}
+access token  mixed  M.C  M\.C\d{2,4}_[A-Z0-9]{2,4}\.[\w.*!$-]{60,}+
+access token  mixed  access_token$  access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}
+access token  mixed  rzp_live_ rzp_test_ npg_  <WORDS><ALNUM>{12,}+
+access token  mixed  .  [a-f0-9]{32}\.(?=[A-Za-z]{0,15}\d)<ALNUM>{16}
+access token  mixed  st.  st\.<UUID>\.[a-f0-9]{32}\.[a-f0-9]{32}
+access token  mixed  pat  pat<ALNUM>{14}\.[a-f0-9]{64}
+Discord token  any  .  (?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}[\w-]{0,4}\.[\w-]{6,7}\.[\w-]{27,45}
+"""
+"""Tokens: kind, check, words, pattern, with two blanks between. A line that begins with blanks goes on with the last.
+
+Every match contains one of the words, and stands between `<START>` and `<END>`.
+"""
+
+_PLACED = r"""
+AWS secret key  mixed  secret
+    (?i:secret[_ -]?(?:access[_ -]?)?key)[^A-Za-z0-9/+\n]{1,12}(?P<secret><BASE64>{40})(?![A-Za-z0-9/+=])
+Azure storage key  any  accountkey
+    (?i:AccountKey)["'\\]{0,4}\s{0,4}[=:]\s{0,4}["'\\]{0,4}(?P<secret><BASE64>{40,}+={0,2})
+Azure SAS signature  any  sig=  (?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/_-]{40,}+={0,2})
+signature  any  signature=  (?<=[?&;])(?:X-(?:Amz|Goog)-)?Signature=(?P<secret>[A-Za-z0-9%+/_~-]{60,}+={0,2})
+Azure function key  any  code=  (?<=[?&;])code=(?P<secret>[\w-]{52,60}==)
+Slack webhook  any  hooks.slack  hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[\w/+-]{20,}+)
+webhook  any  webhook.office.com hooks.zapier.com  <WORDS>/(?:hooks/catch/)?(?P<secret>[\w/@-]{10,}+)
+Discord webhook  any  /webhooks/  discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{5,25}/(?P<secret>[\w-]{30,}+)
+password  real  ://  ://[^\s:/@?#"'<>\\]{0,128}:(?P<secret>[^\s/?#"'<>\\]{1,256})@(?=[\w.\[-])
+access token  drawn  ://  ://(?P<secret>[A-Za-z0-9_.~-]{20,}+)@(?=[\w.\[-])
+access token  drawn  alchemy.com infura.io appid=
+    (?:\.g\.alchemy\.com/v2/|infura\.io/v3/|[?&]appid=)(?P<secret>[\w-]{24,}+)
+authorization  password  bearer  <START>(?i:bearer<GAP>)<QUOTE>?(?P<secret>[\w.~+/-]{16,}+={0,3})
+authorization  real  authorization
+    (?i:authorization)<SIGN>(?i:basic|token|digest|apikey)\s{1,4}(?P<secret>[\w.~+/-]{8,}+={0,3})
+authorization  drawn  authorization  (?i:authorization)<SIGN>[A-Za-z][\w-]{1,24}\s{1,4}(?P<secret>[\w.~+/=-]{20,}+)
+registry login  password  auth  <QUOTE>auth<QUOTE>\s{0,4}:\s{0,4}<QUOTE>(?P<secret><BASE64>{12,}+={0,2})<QUOTE>
+password hash  any  $
+    \$(?:1|apr1|2[abxy]|5|6|7|y|gy|argon2(?:id|i|d)|scrypt)\$(?:v=\d{1,3}\$)?(?:[\w=,-]{1,60}\$)?
+    (?:[\w./+=-]{1,40}\$)?[A-Za-z0-9./+]{22,100}+
+password  password  variable
+    variable\s{1,4}\\{0,3}"[\w-]{0,40}(?i:password|passwd|secret|token|key)[\w-]{0,40}\\{0,3}"\s{0,4}
+    \{[^{}]{0,400}?\bdefault\s{0,8}=\s{0,4}\\{0,3}"(?P<secret>[^\s"\\]{6,200}+)
+wifi key  password  psk=  (?<![A-Za-z0-9])psk=<QUOTE>?(?P<secret>[^\s"'\\]{8,64})
+password  real  curl wget http
+    <START>(?:curl|https?|wget)<OPTION>(?:-u|--user|-a|--auth)[ =]?<QUOTE>?[^\s:"'<$]{1,64}:<ARGUMENT>
+password  password  mysql mariadb  <START>(?:mysql|mariadb)[\w-]{0,12}<OPTION>-p<QUOTE>?<ARGUMENT>
+password  real  sshpass redis-cli login
+    <START>(?:sshpass|redis-cli|(?:docker|podman|helm|oras|crane|az|npm) (?:\w{1,20} )?login)<OPTION>
+    (?:-p|-a|--pass(?!w))[ =]?<QUOTE>?<ARGUMENT>
+password  real  password-stdin
+    \b(?:echo|printf)\s{1,4}(?:-n\s{1,4})?<QUOTE>?(?P<secret>[^\s"'`\\|$]{6,200}+)<QUOTE>?\s{0,4}
+    \|[^\n|]{0,150}?--password-stdin
+password  real  pass:  \s-pass(?:in|out)?\s{1,4}<QUOTE>?pass:(?P<secret>[^\s"'\\]{3,200})
+password  real  jdbc:oracle  jdbc:oracle:\w{1,10}:[\w$#]{1,60}/(?P<secret>[^\s@"'\\]{3,100})@
+password  real  :543 :6543 :26257
+    (?m)^[^\s:]{1,100}:(?:543\d|6543|26257):[^\s:]{1,60}:[^\s:]{1,60}:(?P<secret>(?:[^\s:\\]|\\.){3,200})\r?$
+password  real  login
+    <START>login<GAP>[^\s\\]{1,100}<GAP>(?:account<GAP>[^\s\\]{1,100}<GAP>)?password<GAP>(?P<secret>[^\s\\"']{3,200}+)
+cookie  drawn
+    phpsessid jsessionid connect.sid _session= sessionid=
+    (?<![A-Za-z0-9])(?i:connect\.sid|phpsessid|jsessionid|asp\.net_sessionid|[a-z]{1,20}_session|sessionid)
+    =(?P<secret>[\w%.+/~-]{16,}+={0,2})
+"""
+"""What stands where only a secret stands: the same columns, and patterns as they are. The words have small letters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """One secret: `text[first:end]`."""
+
+    first: int
+    end: int
+    kind: str
+
+
+def replaced(text: str, spans: Sequence[Span]) -> str:
+    """The text with the mark of its kind in place of each span; the spans are in order and do not overlap."""
+    out, at = [], 0
+    for span in spans:
+        out += [text[at : span.first], f"[redacted: {span.kind}]"]
+        at = span.end
+    return "".join([*out, text[at:]])
+
+
+def is_mixed(value: str) -> bool:
+    """True if the value has both letters and digits, which prose and names seldom have."""
+    return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
+
+
+_TURN = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])")
+
+
+def is_drawn(value: str) -> bool:
+    """True if letters and digits take turns at least twice, as drawn characters do and no name does."""
+    return sum(1 for _ in zip(range(2), _TURN.finditer(value), strict=False)) == 2
+
+
+_PLACEHOLDER = re.compile(
+    r"(?i:[*x.•#_-]+|<.*|\$[a-z_{(].*|[%{\[].*"
+    r"|none|null|nil|true|false|undefined|password|passwd|pass|pwd|secret|token)",
+    re.S,
 )
-"""A password as crypt(3), bcrypt or argon2 keep it."""
-_LOGIN = r"[^\s:\"'<$]{1,64}:"
-_PIPED = (
-    rf"\b(?:echo|printf)\s{{1,4}}(?:-n\s{{1,4}})?(?:{QUOTE})?(?P<secret>[^\s\"'`\\|$]{{6,200}}+)(?:{QUOTE})?\s{{0,4}}\|"
-    r"[^\n|]{0,150}?--password-stdin"
+_SAYS_SO = re.compile(
+    r"(?i:\$\{|\{\{|example|placeholder|change[_-]?me|(?<![a-z])your(?![a-z])|your[_-]|xxxx|dummy|redacted)"
 )
-_KEY_NAME = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
+
+
+def is_real(value: str) -> bool:
+    """True if the value is no placeholder, and does not say that it is an example."""
+    return _PLACEHOLDER.fullmatch(value) is None and _SAYS_SO.search(value) is None
+
+
+CHECKS: dict[str, Check | None] = {
+    "any": None,
+    "mixed": is_mixed,
+    "drawn": lambda value: is_drawn(value) and is_real(value),
+    "real": is_real,
+    "password": lambda value: is_mixed(value) and is_real(value),
+}
+"""What a secret must look like besides its pattern, by the name in the table of formats."""
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One format. The group `secret` is replaced, or the whole match if there is no such group."""
+    """One form. The group `secret` is replaced, or the whole match if there is no such group."""
 
     kind: str
-    needs: tuple[str, ...]
-    """Every match contains one of these; a text without them needs no search.
-
-    A word with a capital is looked for as it is, another one in any case.
-    """
-    pattern: re.Pattern[str]
-    check: Check | None = None
+    check: Check | None
     """A further condition for the secret, if the pattern is not enough."""
-    run: int = 20
-    """Every match holds at least so many characters without a blank between them."""
+    words: tuple[str, ...]
+    pattern: re.Pattern[str]
 
     def places(self, text: str) -> Iterator[Span]:
         """Places of this format's secrets in a text, in order."""
@@ -53,243 +244,16 @@ class Format:
                 yield Span(*found.span(group), self.kind)
 
 
-def _after(command: str, option: str, before: str = "") -> str:
-    """A pattern for the secret that an option of a command holds."""
-    return (
-        rf"{_START}{command}\b[^\n]{{0,150}}?\s{option}(?:{QUOTE})?{before}"
-        r"(?P<secret>[^\s\"'\\$<-][^\s\"'\\]{2,200})"
-    )
+def _formats(table: str, form: str) -> Iterator[Format]:
+    for row in re.sub(r"\n {4}(?! )", "  ", table).replace("\n     ", " ").strip().splitlines():
+        kind, check, words, *pattern = row.split("  ")
+        full = form.format("".join(pattern)).replace("<WORDS>", f"(?:{'|'.join(map(re.escape, words.split()))})")
+        for name, meaning in _SHORT.items():
+            full = full.replace(f"<{name}>", f"(?:{meaning})")
+        yield Format(kind, CHECKS[check], tuple(words.split()), re.compile(full))
 
 
-def _format(kind: str, needs: str, pattern: str, check: Check | None = None, *, run: int = 20) -> Format:
-    return Format(kind, tuple(needs.split()), re.compile(pattern), check, run)
-
-
-FORMATS = (
-    # Blocks, also on one line, which `keys.blocks` does not read; a truncated key has no end line.
-    _format(
-        "private key",
-        "-----begin",
-        rf"-----BEGIN {_KEY_NAME}"
-        rf"(?:{_GLUE}{{0,20}}+(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset): [^\n\\]{{0,200}}+){{0,8}}+"
-        rf"(?:{_GLUE}{{0,80}}+[A-Za-z0-9+/=]{{16,}}+)++(?:[A-Za-z0-9+/=\s\\\"',>|]{{0,200}}?-----END {_KEY_NAME})?",
-        run=0,
-    ),
-    _format(
-        "age key",
-        "age-secret-key- age-plugin-",
-        rf"{_START}AGE-(?:SECRET-KEY(?:-PQ)?|PLUGIN-[A-Z0-9]{{1,20}})-1[0-9A-Z]{{40,}}+",
-    ),
-    # Clouds.
-    _format(
-        "AWS secret key",
-        "akia asia",
-        rf"{_START}(?:AKIA|ASIA)[A-Z2-7]{{16}}[\s,:|\"']{{1,6}}(?P<secret>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+=])",
-    ),
-    _format(
-        "AWS secret key",
-        "secret",
-        r"(?i:secret[_ -]?(?:access[_ -]?)?key)[^A-Za-z0-9/+\n]{1,12}(?P<secret>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])",
-        is_mixed,
-    ),
-    _format("AWS access key", "akia asia abia acca", rf"{_START}(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{{16}}{_END}"),
-    _format("Google API key", "aiza", rf"{_START}AIza[\w-]{{35}}{_END}"),
-    _format("Google OAuth secret", "gocspx-", rf"{_START}GOCSPX-[\w-]{{20,}}+"),
-    _format("Google OAuth token", "ya29. 1//0", rf"{_START}(?:ya29\.[\w-]{{20,}}+|1//0[\w-]{{30,}}+)"),
-    _format(
-        "Azure storage key",
-        "accountkey",
-        r"(?i:AccountKey)[\"'\\]{0,4}\s{0,4}[=:]\s{0,4}[\"'\\]{0,4}(?P<secret>[A-Za-z0-9+/]{40,}+={0,2})",
-    ),
-    _format("Azure SAS signature", "sig=", r"(?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/_-]{40,}+={0,2})"),
-    _format("Azure client secret", "q~", rf"{_START}[\w.~-]{{3}}\dQ~[\w~-]{{31,34}}{_END}"),
-    _format(
-        "signature",
-        "signature=",
-        r"(?<=[?&;])(?:X-(?:Amz|Goog)-)?Signature=(?P<secret>[A-Za-z0-9%+/_~-]{60,}+={0,2})",
-    ),
-    _format("Azure function key", "code=", r"(?<=[?&;])code=(?P<secret>[\w-]{52,60}==)"),
-    _format("DigitalOcean token", "_v1_", rf"{_START}do[opr]_v1_[a-f0-9]{{64}}{_END}"),
-    # Forges and registries.
-    _format(
-        "GitHub token",
-        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
-        rf"{_START}(?:gh[pousr]_[A-Za-z0-9]{{30,}}+|ghs_\d{{1,12}}_eyJ[\w.-]{{30,}}+|github_pat_\w{{30,}}+)",
-    ),
-    _format(
-        "GitLab token",
-        "glpat- glptt- gldt- glrt- glrtr- glcbt- glsoat- glft- glimt- glagent- gloas- glffct- glwt- gr1348941",
-        rf"{_START}(?:gl(?:pat|ptt|dt|rt|rtr|cbt|soat|ft|imt|agent|oas|ffct|wt)-(?:t\d_)?[\w-]{{19,}}+"
-        r"(?:\.[a-z0-9]{2}\.[a-z0-9]{7,12}|\.[a-z0-9]{7,12})?|GR1348941[\w-]{20,60}+)",
-    ),
-    _format(
-        "Bitbucket token",
-        "atbb bbdc- atatt3 atctt3",
-        rf"{_START}(?:ATBB[A-Za-z0-9]{{28,}}+|BBDC-[A-Za-z0-9+/@_-]{{30,}}+|AT[AC]TT3[\w=-]{{50,}}+)",
-    ),
-    _format("npm token", "npm_", rf"{_START}npm_[A-Za-z0-9]{{36}}{_END}"),
-    _format("PyPI token", "pypi-", rf"{_START}pypi-[\w-]{{50,}}+", is_mixed),
-    # Chat services.
-    _format(
-        "Slack token",
-        "xox xapp- xwfp-",
-        rf"{_START}(?:xoxd-[\w%+/=-]{{10,}}+|xox[a-z](?:\.xox[a-z])?-[\w-]{{10,}}+|xapp-\d-[\w-]{{20,}}+|xwfp-[\w-]{{20,}}+)",
-        is_mixed,
-        run=0,
-    ),
-    _format(
-        "Slack webhook", "hooks.slack", r"hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[\w/+-]{20,}+)"
-    ),
-    _format("Teams webhook", "webhook.office.com", r"webhook\.office\.com/(?P<secret>[\w/@-]{60,}+)"),
-    _format("Zapier webhook", "hooks.zapier.com", r"hooks\.zapier\.com/hooks/catch/(?P<secret>[\w/]{10,}+)"),
-    _format(
-        "Discord webhook",
-        "/webhooks/",
-        r"discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{5,25}/(?P<secret>[\w-]{30,}+)",
-    ),
-    _format(
-        "Discord token",
-        ".",
-        rf"{_START}[MNO][\w-]{{22,28}}\.[\w-]{{6,7}}\.[\w-]{{27,45}}{_END}",
-        is_discord,
-        run=57,
-    ),
-    _format("Telegram token", ":aa", r"(?<!\d)\d{8,10}:AA[\w-]{32,34}(?![A-Za-z0-9])"),
-    # Models.
-    _format("Anthropic key", "sk-ant-", rf"{_START}sk-ant-[\w-]{{20,}}+"),
-    _format(
-        "OpenAI key",
-        "sk-",
-        rf"{_START}sk-(?:[A-Za-z0-9]{{20,}}+|(?:proj|svcacct|admin|None|or-v1|kimi|cp|helicone|litellm)-[\w-]{{20,}}+)",
-        is_mixed,
-    ),
-    _format("Hugging Face token", "hf_ api_org_", rf"{_START}(?:hf|api_org)_[A-Za-z0-9]{{30,}}+"),
-    # Payment, mail, telephone, shops.
-    _format(
-        "Stripe key",
-        "sk_ rk_ whsec_",
-        rf"{_START}(?:[sr]k_(?:live|test|org)_(?:live_|test_)?[A-Za-z0-9]{{16,}}+|whsec_[A-Za-z0-9+/=]{{24,}}+)",
-    ),
-    _format("Twilio key", "AC", rf"{_START}AC[0-9a-f]{{32}}[\"', :]{{1,6}}(?P<secret>[0-9a-f]{{32}}){_END}"),
-    _format("SendGrid key", "sg.", rf"{_START}SG\.[\w-]{{16,32}}\.[\w-]{{30,64}}{_END}"),
-    _format("Twilio key", "SK", rf"{_START}SK[0-9a-f]{{32}}{_END}"),
-    _format(
-        "Mailgun key",
-        "key- -",
-        rf"{_START}(?:key-[0-9a-f]{{32}}{_END}|[0-9a-f]{{32}}-[0-9a-f]{{8}}-[0-9a-f]{{8}}(?!-?[0-9a-f]){_END})",
-        run=36,
-    ),
-    _format("Shopify token", "shp", rf"{_START}shp(?:at|ca|pa|ss|tka)_[a-fA-F0-9]{{32}}{_END}"),
-    _format("access token", ".", rf"{_START}[a-f0-9]{{32}}\.(?=[A-Za-z]{{0,15}}\d)[A-Za-z0-9]{{16}}{_END}", run=49),
-    _format("access token", "st.", rf"{_START}st\.{UUID}\.[a-f0-9]{{32}}\.[a-f0-9]{{32}}", run=105),
-    _format("access token", "pat", rf"{_START}pat[A-Za-z0-9]{{14}}\.[a-f0-9]{{64}}{_END}", run=82),
-    *(_format("access token", needs, pattern, is_mixed, run=24) for needs, pattern in ACCESS),
-    # Formats that many services share.
-    _format("JWT", "eyj", rf"{_START}eyJ[\w-]{{10,1000}}+\.(?:\.|[\w-]{{10,}}+\.)[\w-]{{8,}}+(?:\.[\w-]++){{0,2}}"),
-    _format(
-        "password",
-        "://",
-        r"://[^\s:/@?#\"'<>\\]{0,128}:(?P<secret>[^\s/?#\"'<>\\]{1,256})@(?=[\w.\[-])",
-        is_real,
-        run=0,
-    ),
-    _format("access token", "://", r"://(?P<secret>[A-Za-z0-9_.~-]{20,}+)@(?=[\w.\[-])", is_drawn),
-    _format(
-        "access token",
-        "alchemy.com infura.io appid=",
-        r"(?:\.g\.alchemy\.com/v2/|infura\.io/v3/|[?&]appid=)(?P<secret>[\w-]{24,}+)",
-        is_drawn,
-    ),
-    _format(
-        "authorization",
-        "bearer",
-        rf"{_START}(?i:bearer{_GAP})(?:{QUOTE})?(?P<secret>[\w.~+/-]{{16,}}+={{0,3}})",
-        is_password,
-        run=0,
-    ),
-    _format(
-        "authorization",
-        "authorization",
-        rf"(?i:authorization)(?:{QUOTE})?\s{{0,4}}[:=]\s{{0,4}}(?:{QUOTE})?(?i:basic|token|digest|apikey)\s{{1,4}}"
-        r"(?P<secret>[\w.~+/-]{8,}+={0,3})",
-        is_real,
-        run=0,
-    ),
-    _format(
-        "authorization",
-        "authorization",
-        rf"(?i:authorization)(?:{QUOTE})?\s{{0,4}}[:=]\s{{0,4}}(?:{QUOTE})?[A-Za-z][\w-]{{1,24}}\s{{1,4}}"
-        r"(?P<secret>[\w.~+/=-]{20,}+)",
-        lambda value: is_drawn(value) and is_real(value),
-    ),
-    _format(
-        "registry login",
-        "auth",
-        rf"(?:{QUOTE})auth(?:{QUOTE})\s{{0,4}}:\s{{0,4}}(?:{QUOTE})(?P<secret>[A-Za-z0-9+/]{{12,}}+={{0,2}})(?:{QUOTE})",
-        is_login,
-        run=12,
-    ),
-    _format("password hash", "$", _HASH, run=20),
-    _format(
-        "access token",
-        "rzp_ npg_",
-        rf"{_START}(?:rzp_(?:live|test)_[A-Za-z0-9]{{14}}{_END}|npg_[A-Za-z0-9]{{12,}}+)",
-        is_mixed,
-        run=16,
-    ),
-    _format(
-        "password",
-        "variable",
-        r"variable\s{1,4}\\{0,3}\"[\w-]{0,40}(?i:password|passwd|secret|token|key)[\w-]{0,40}\\{0,3}\"\s{0,4}\{[^{}]{0,400}?\bdefault\s{0,8}=\s{0,4}"
-        r"\\{0,3}\"(?P<secret>[^\s\"\\]{6,200}+)",
-        is_password,
-        run=0,
-    ),
-    _format("wifi key", "psk=", rf"(?<![A-Za-z0-9])psk=(?:{QUOTE})?(?P<secret>[^\s\"'\\]{{8,64}})", is_password, run=0),
-    _format(
-        "password",
-        "curl wget http",
-        _after(r"(?:curl|https?|wget)", r"(?:-u|--user|-a|--auth)[ =]?", _LOGIN),
-        is_real,
-        run=0,
-    ),
-    _format("password", "mysql mariadb", _after(r"(?:mysql|mariadb)[\w-]{0,12}", "-p"), is_password, run=0),
-    _format("password", "sshpass", _after("sshpass", "-p ?"), is_real, run=0),
-    _format("password", "redis-cli", _after("redis-cli", "(?:-a|--pass) "), is_real, run=0),
-    _format(
-        "password",
-        "login",
-        _after(r"(?:docker|podman|helm|oras|crane|az|npm) (?:\w{1,20} )?login", r"-p[ =]?"),
-        is_real,
-        run=0,
-    ),
-    _format("password", "password-stdin", _PIPED, is_real, run=0),
-    _format(
-        "password",
-        "pass:",
-        rf"\s-pass(?:in|out)?\s{{1,4}}(?:{QUOTE})?pass:(?P<secret>[^\s\"'\\]{{3,200}})",
-        is_real,
-        run=0,
-    ),
-    _format(
-        "password",
-        "jdbc:oracle",
-        r"jdbc:oracle:\w{1,10}:[\w$#]{1,60}/(?P<secret>[^\s@\"'\\]{3,100})@",
-        is_real,
-        run=0,
-    ),
-    _format(
-        "password",
-        ":543 :6543 :26257",
-        r"(?m)^[^\s:]{1,100}:(?:543\d|6543|26257):[^\s:]{1,60}:[^\s:]{1,60}:(?P<secret>(?:[^\s:\\]|\\.){3,200})\r?$",
-        is_real,
-        run=0,
-    ),
-    _format(
-        "password",
-        "login",
-        rf"{_START}login{_GAP}[^\s\\]{{1,100}}{_GAP}(?:account{_GAP}[^\s\\]{{1,100}}{_GAP})?password{_GAP}(?P<secret>[^\s\\\"']{{3,200}}+)",
-        is_real,
-        run=0,
-    ),
-)
+TOKENS = list(_formats(_TOKENS, "<START>(?:{})<END>"))
+"""Each stands within a run of characters without a blank that has at least `SHORTEST` of them."""
+SHORTEST = 16
+PLACED = list(_formats(_PLACED, "{}"))

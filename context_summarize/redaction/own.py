@@ -2,152 +2,97 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import re
 import time
-from collections import OrderedDict
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
 
 import regex
 
-from context_summarize.background import Steps, finished
 from context_summarize.errors import ConfigError
-from context_summarize.redaction.marks import MARK, OWN, WITHHELD
-from context_summarize.redaction.spans import Span, replaced
+from context_summarize.redaction.formats import Span, replaced
 
 logger = logging.getLogger(__name__)
 
-SECONDS = 1.0
+WITHHELD = "[withheld: a redact pattern took too long]"
+"""In place of a whole text that the user's own patterns could not search in time."""
+_MARK = re.compile(rf"\[redacted: [^\]\n]{{1,40}}\]|{re.escape(WITHHELD)}")
+_SECONDS = 1.0
 """Longest time that the patterns may take for one text."""
 _SECONDS_LATER = 0.1
-"""The same once they have taken too long for `_PATIENCE` texts, so that a session does not stand still."""
-_PATIENCE = 5
-_REMEMBERED = 4_096
-_QUICK_SECONDS = 0.01
-"""Longest search that is one step; a longer one goes on in a thread."""
-_LOOK_SECONDS = 0.003
-"""How long a step waits for that thread."""
+"""The same once they have taken too long, so that a session does not stand still."""
 
 
 class OwnPatterns:
     """Takes matches of the user's own patterns out of texts; a text that takes too long is withheld as a whole.
 
+    A call may last as long as `seconds`, mostly without the interpreter's lock: it belongs into a thread.
+
     Raises:
         ConfigError: a pattern is not a regular expression, or matches the empty text.
     """
 
-    def __init__(self, patterns: Sequence[str], seconds: float = SECONDS) -> None:
+    def __init__(self, patterns: Sequence[str], seconds: float = _SECONDS) -> None:
         self._patterns = [_compiled(pattern) for pattern in patterns]
         self._seconds = seconds
-        self._slow: OrderedDict[bytes, None] = OrderedDict()
+        self._slow: set[int] = set()
         """Hashes of texts that were withheld: the same text is always shown alike, and costs its time once."""
-        self._warned = False
+
+    def __bool__(self) -> bool:
+        return bool(self._patterns)
 
     def __call__(self, text: str) -> str:
         """The text with a mark in place of each match."""
-        return finished(self.steps(text))
-
-    def steps(self, text: str) -> Steps[str]:
-        """The same, a match a step. Only the time of the search counts, and a long search is done in a thread."""
-        if not self._patterns or not text or text == WITHHELD:
-            return text
-        key = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() if self._slow else b""
-        if key in self._slow:
+        if hash(text) in self._slow:
             return WITHHELD
-        seconds = self._seconds if len(self._slow) < _PATIENCE else min(_SECONDS_LATER, self._seconds)
-        time_left = _TimeLeft(seconds)
-        clean = text
+        seconds, clean = self._seconds, text
         for pattern in self._patterns:
             try:
-                spans = yield from _found(pattern, clean, time_left)
-            except TimeoutError:
-                self._withhold(pattern.pattern, text, seconds)
+                spans, seconds = _found(pattern, clean, seconds)
+            except (TimeoutError, MemoryError) as error:
+                if not self._slow:
+                    logger.warning(
+                        "redact: %r fails for a text of %d characters (%s); such a text is withheld from summaries; "
+                        "change the pattern so that it does not backtrack",
+                        pattern.pattern, len(text), str(error) or type(error).__name__,
+                    )  # fmt: skip
+                self._slow.add(hash(text))
+                self._seconds = min(_SECONDS_LATER, self._seconds)
                 return WITHHELD
             clean = replaced(clean, spans)
-            yield
         return clean
 
-    def _withhold(self, pattern: str, text: str, seconds: float) -> None:
-        self._slow[hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()] = None
-        if len(self._slow) > _REMEMBERED:
-            self._slow.popitem(last=False)
-        if not self._warned:
-            self._warned = True
-            logger.warning(
-                "redact: %r took longer than %g s for a text of %d characters; such a text is withheld from summaries; "
-                "change the pattern so that it does not backtrack",
-                pattern, seconds, len(text),
-            )  # fmt: skip
 
-
-class _TimeLeft:
-    """Searches for so many seconds; what else runs meanwhile, here or in other threads, takes none of them."""
-
-    def __init__(self, seconds: float) -> None:
-        self._seconds = seconds
-
-    def search(self, pattern: regex.Pattern[str], text: str, at: int) -> Steps[regex.Match[str] | None]:
-        """The first match from this place on.
-
-        Raises:
-            TimeoutError: no time is left.
-        """
-        try:
-            return self._search(pattern, text, at, _QUICK_SECONDS)
-        except TimeoutError:
-            if self._seconds <= 0:
-                raise
-        thread = ThreadPoolExecutor(1, "context-summarize-redact")
-        try:
-            # `regex` lets go of the interpreter's lock while it searches.
-            work = thread.submit(self._search, pattern, text, at, self._seconds)
-            while not wait([work], _LOOK_SECONDS).done:
-                yield
-            return work.result()
-        finally:
-            thread.shutdown(wait=False)
-
-    def _search(self, pattern: regex.Pattern[str], text: str, at: int, most: float) -> regex.Match[str] | None:
-        most = min(most, self._seconds)
-        if most <= 0:
-            raise TimeoutError
-        started = time.thread_time()
-        try:
-            return pattern.search(text, at, concurrent=True, timeout=most)
-        finally:
-            self._seconds -= time.thread_time() - started
-
-
-def _found(pattern: regex.Pattern[str], text: str, time_left: _TimeLeft) -> Steps[list[Span]]:
-    """Spans where the pattern matches, outside existing marks.
+def _found(pattern: regex.Pattern[str], text: str, seconds: float) -> tuple[list[Span], float]:
+    """Spans where the pattern matches outside of marks, and the seconds of this thread that are left for the others.
 
     Raises:
         TimeoutError: no time is left.
     """
     spans: list[Span] = []
-    at = 0
-    mark = MARK.search(text)
-    while at <= len(text) and (found := (yield from time_left.search(pattern, text, at))):
-        while mark is not None and mark.end() <= found.start():
-            mark = MARK.search(text, mark.end())
-        if mark is not None and mark.start() <= found.start():
-            at = mark.end()
-        elif found.end() > found.start():
-            spans.append(Span(found.start(), found.end(), OWN))
-            at = found.end()
+    marks = [mark.span() for mark in _MARK.finditer(text)][::-1]
+    at, end = 0, time.thread_time() + seconds
+    while at <= len(text):
+        if (left := end - time.thread_time()) <= 0:
+            raise TimeoutError(f"it takes longer than {seconds:g} s")
+        found = pattern.search(text, at, concurrent=True, timeout=left)
+        if found is None:
+            break
+        while marks and marks[-1][1] <= found.start():
+            marks.pop()
+        if marks and marks[-1][0] <= found.start():
+            at = marks[-1][1]
         else:
-            at = found.end() + 1
-        yield
-    return spans
+            at = max(found.end(), found.start() + 1)
+            spans += [Span(found.start(), found.end(), "own pattern")] if found.end() > found.start() else []
+    return spans, end - time.thread_time()
 
 
 def _compiled(pattern: str) -> regex.Pattern[str]:
     try:
         re.compile(pattern)  # what Python's own module refuses is refused, in its words
         compiled = regex.compile(pattern)
-        is_empty = compiled.match("", timeout=SECONDS) is not None
+        is_empty = compiled.match("", timeout=_SECONDS) is not None
     except (re.error, regex.error, OverflowError, RecursionError) as error:
         raise ConfigError(
             f"redact: {pattern!r} is not a regular expression ({error}); correct it, or escape its special characters "

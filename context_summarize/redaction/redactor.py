@@ -7,110 +7,126 @@ with colour codes, escapes or continued lines is also searched without them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+import re
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import lru_cache, partial
 
 from context_summarize.background import Steps, finished
-from context_summarize.redaction.assigned import NAMES, assigned
-from context_summarize.redaction.cookies import SESSIONS, cookies, sessions
-from context_summarize.redaction.halves import halves
-from context_summarize.redaction.keys import blocks, encoded, middles, tails
-from context_summarize.redaction.needed import formats_in
+from context_summarize.redaction.assigned import NAMES, assigned, cookies
+from context_summarize.redaction.formats import PLACED, SHORTEST, TOKENS, Format, Span, is_mixed, replaced
+from context_summarize.redaction.keys import KIND, STEMS, keys
 from context_summarize.redaction.own import OwnPatterns
-from context_summarize.redaction.spans import Span, added, in_order, replaced
 from context_summarize.redaction.views import view_of
 
 Redact = Callable[[str], str]
+Rule = Callable[[str], Iterator[Span]]
 
 _WINDOW = 32_000
 """Characters of a long text that are searched at once."""
-_AROUND = 8_000
-"""Characters before and after them that are looked at as well: no rule looks further back."""
-_FAR = 64_000
-"""Characters after them that are looked at where a secret goes on there."""
+_MORE = 16_000
+"""Characters after them that are looked at as well: a secret that is no longer is seen whole by one window."""
+_TORN = re.compile(
+    r"(?<![\w+/=.~:-])(?P<left>[\w+/=.~:-]{3,200}+)(?:\r?\n|\\{1,4}n){1,2}(?=(?P<right>[\w+/=.~:-]{4,400}+))"
+)
+"""The last word of a line and the first one of the next; between two blocks there may be an empty line."""
+_TOKENS = [(word, known) for known in TOKENS for word in known.words]
+_PLACED = [(word, known) for known in PLACED for word in known.words]
+_THREADS = ThreadPoolExecutor(4, "context-summarize-redact")
+_LOOK_SECONDS = 0.003
+"""How long a step waits for the user's own patterns."""
 
 
-def _holds(low: str, *words: str) -> bool:
-    return any(word in low for word in words)
+def _holds(text: str, words: Iterable[str]) -> bool:
+    return any(word in text for word in words)
 
 
-def _rules(text: str) -> Iterator[Callable[[str], Iterator[Span]]]:
+def _chosen(table: list[tuple[str, Format]], text: str) -> list[Format]:
+    """The formats that may match somewhere in the text, in their order."""
+    return list(dict.fromkeys([known for word, known in table if word in text])) if text else []
+
+
+def _rules(text: str) -> Iterator[Rule]:
     """The rules that may find something in the text, in their order."""
     low = text.lower()
-    longest = len(max(text.split(), key=len, default=""))
-    yield blocks
-    yield encoded
-    for known in formats_in(text, longest):
-        yield known.places
-    if _holds(low, "-----end"):
-        yield tails
-    if longest >= 64:
-        yield middles
-    if _holds(low, "cookie", " -b "):
+    words = [word for word in text.split() if len(word) >= SHORTEST]
+    if words and ("PRIVATE KEY-----" in text or max(map(len, words)) >= 64 or _holds(text, STEMS)):
+        yield keys
+    yield from (known.places for known in [*_chosen(_TOKENS, "\n".join(words)), *_chosen(_PLACED, low)])
+    if _holds(low, ("cookie", " -b ")):
         yield cookies
-    if _holds(low, *SESSIONS):
-        yield sessions
-    if _holds(low, *NAMES):
+    if _holds(low, NAMES):
         yield assigned
 
 
-def _secrets(text: str) -> Steps[list[Span]]:
-    """Places of secrets of known formats, a rule a step. A rule sees marks in place of what earlier ones have found."""
-    spans: list[Span] = []
-    clean = text
+def _blank(text: str, spans: Sequence[Span]) -> str:
+    """The text with brackets and blanks in place of each span, as a mark has them; all places stay where they are."""
+    for span in spans:
+        length = span.end - span.first
+        text = text[: span.first] + f"[{' ' * (length - 2)}]"[-length:] + text[span.end :]
+    return text
+
+
+def _as_it_stands(text: str) -> Iterator[Span]:
+    """Places of secrets. A rule does not see what earlier ones have found."""
     for rule in _rules(text):
-        if found := list(rule(clean)):
-            spans = added(spans, found)
-            clean = replaced(text, spans)
-        yield
-    return spans
+        found = list(rule(text))
+        text = _blank(text, found)
+        yield from found
 
 
-def _known(text: str) -> Steps[list[Span]]:
-    """Places of secrets of known formats, also under a disguise."""
+def _disguised(text: str, joined: bool) -> Iterator[Span]:
+    """Places of secrets that a view of the text shows; in the joined one only those that need it."""
+    if view := view_of(text, joined=joined):
+        for one in _as_it_stands(view.text):
+            # The rows of a key need their line breaks, which the joined view takes for ends of continued lines.
+            if not joined or (one.kind != KIND and view.is_joined(one)):
+                yield view.back(one)
+
+
+def _torn(text: str) -> Iterator[Span]:
+    """Places of tokens that the end of a line stands within; the first part holds the prefix. Whole ones are gone."""
+    end = 0
+    for torn in _TORN.finditer(text) if _holds(text, ("\n", "\\n")) else ():
+        word, edge = torn["left"] + torn["right"], len(torn["left"])
+        if torn.start() < end or not is_mixed(word):
+            continue
+        for found in (span for known in _chosen(_TOKENS, word) for span in known.places(word)):
+            if found.first < edge < found.end and is_mixed(word[found.first : found.end]):
+                end = torn.start("right") + found.end - edge
+                yield Span(torn.start() + found.first, end, found.kind)
+                break
+
+
+def _known(text: str) -> Iterator[Span]:
+    """Places of secrets of known formats. What needs no disguise is found where the words around it are as meant."""
+    for rule in (partial(_disguised, joined=True), partial(_disguised, joined=False), _as_it_stands, _torn):
+        found = list(rule(text))
+        text = _blank(text, found)
+        yield from found
+
+
+def _windows(text: str) -> Steps[list[Span]]:
+    """Places of all secrets in order, a window a step. Places that overlap become one, of the kind of the longer."""
     spans: list[Span] = []
-    clean = text
-    for joined in (True, False):
-        view = view_of(clean, joined=joined)
+    for at in range(0, max(1, len(text) - _MORE), _WINDOW):
+        first, end = _between_words(text, at), _between_words(text, at + _WINDOW + _MORE)
+        spans += [Span(first + one.first, first + one.end, one.kind) for one in _known(text[first:end])]
         yield
-        if view is not None:
-            # What does not need the joined view is found later, where the words around it are as they are meant.
-            secrets = yield from _secrets(view.text)
-            found = [span for span in secrets if not joined or view.is_joined(span)]
-            spans = added(spans, in_order(map(view.back, found)))
-            clean = replaced(text, spans)
-    spans = added(spans, (yield from _secrets(clean)))
-    yield
-    return added(spans, list(halves(replaced(text, spans))))
+    out: list[Span] = []
+    for span in sorted(spans, key=lambda span: span.first):
+        if out and span.first < out[-1].end:
+            last = out.pop()
+            longer = max(last, span, key=lambda one: one.end - one.first)
+            span = Span(last.first, max(last.end, span.end), longer.kind)
+        out.append(span)
+    return out
 
 
-def _known_in_windows(text: str) -> Steps[list[Span]]:
-    """The same, in windows; a short text is one window.
-
-    A window shows what stands around its own part, and more of it where a secret goes on after that part.
-    """
-    spans: list[Span] = []
-    at = 0
-    while at < len(text):
-        end = min(at + _WINDOW, len(text))
-        found = yield from _known_within(text, at, end, _AROUND)
-        if _reached(found, end) != end:
-            found = yield from _known_within(text, at, end, _FAR)
-        spans += found
-        at = _reached(found, end)
-    return spans
-
-
-def _known_within(text: str, at: int, end: int, after: int) -> Steps[list[Span]]:
-    """What begins in this part of the text, or goes on in it, seen with what stands around the part."""
-    first = max(0, at - _AROUND)
-    known = yield from _known(text[first : end + after])
-    found = [Span(one.first + first, one.end + first, one.kind) for one in known]
-    return [Span(max(one.first, at), one.end, one.kind) for one in found if one.end > at and one.first < end]
-
-
-def _reached(found: Sequence[Span], end: int) -> int:
-    return max([end, *(one.end for one in found)])
+def _between_words(text: str, at: int) -> int:
+    """The place after a blank that stands shortly before this one; this one where there is none."""
+    return at if at >= len(text) else max(text.rfind(blank, max(0, at - 500), at) + 1 for blank in " \n") or at
 
 
 class Redactor:
@@ -121,12 +137,17 @@ class Redactor:
 
     def __call__(self, text: str) -> str:
         """The text with a mark in place of each secret."""
-        return finished(self.steps(text))
+        return self._own(replaced(text, finished(_windows(text))))
 
     def steps(self, text: str) -> Steps[str]:
-        """The same in steps of a hundredth of a second; the user's own patterns take a step for each match."""
-        clean = replaced(text, (yield from _known_in_windows(text)))
-        return (yield from self._own.steps(clean))
+        """The same in short steps; the user's own patterns are searched in a thread."""
+        clean = replaced(text, (yield from _windows(text)))
+        if not self._own:
+            return clean
+        work = _THREADS.submit(self._own, clean)
+        while not wait([work], _LOOK_SECONDS).done:
+            yield
+        return work.result()
 
 
 def redact_steps(text: str, redact: Redact | None) -> Steps[str]:
@@ -153,3 +174,16 @@ def build_redactor(setting: bool | Sequence[str]) -> Redactor | None:
     if isinstance(setting, bool):
         return _redactor(()) if setting else None
     return _redactor(tuple(setting))
+
+
+def traceback_of(error: BaseException, setting: bool | Sequence[str] = True) -> str:
+    """The traceback of an error with its causes, on several lines, without secrets of known formats.
+
+    A provider's or a hook's error may quote a request with its key, and a log is read by others than a session is.
+
+    Args:
+        setting: the setting `redact`: the user's own patterns are taken out too, and `False` leaves the known formats.
+    """
+    told = "".join(traceback.format_exception(error)).rstrip()
+    redact = build_redactor(setting or True)
+    return redact(told) if redact else told

@@ -15,16 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from context_summarize.redaction.redactor import build_redactor
 from tests.support.effort import full
-from tests.support.secrets import TEMPLATES, Template, key_block, make
-
-
-def known(text: str) -> str:
-    """The text without secrets of known formats."""
-    redact = build_redactor(True)
-    assert redact is not None
-    return redact(text)
+from tests.support.secrets import TEMPLATES, Template, key_block, known, make
 
 
 def _dict_key(text: str) -> str:
