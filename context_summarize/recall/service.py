@@ -18,6 +18,8 @@ from context_summarize.tokens.measure import Count
 
 logger = logging.getLogger(__name__)
 
+_CLOSE_SECONDS = 1
+
 
 class RecallService:
     """Reads the history of one session back; `count` gives the tokens of a text."""
@@ -82,6 +84,9 @@ class RecallService:
                 says = f"SQLite's full-text search (FTS5) fails: {error}; ask by messages or by summary, not by words"
                 logger.warning("recall: %s", says)
                 raise RecallError(says) from error
+            finally:
+                if self._closed:
+                    self._forget()
 
     def _texts(self, rows: Rows) -> Iterator[str]:
         while self._groups < rows.closed and not self._closed:
@@ -94,8 +99,10 @@ class RecallService:
         self._history, self._index, self._groups = None, None, 0
 
     async def close(self) -> None:
-        """End what is under way and let go of the index."""
+        """End what is under way and let go of the index, within a second; a thread that is slower does it by itself."""
         self._closed = True
-        await asyncio.to_thread(self._lock.acquire)
-        self._forget()
-        self._lock.release()
+        if self._following is not None:
+            await asyncio.wait({self._following}, timeout=_CLOSE_SECONDS)
+        if self._lock.acquire(blocking=False):
+            self._forget()
+            self._lock.release()

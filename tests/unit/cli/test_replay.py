@@ -78,7 +78,7 @@ def test_a_session_without_a_compaction_or_a_request_says_so(tmp_path: Path) -> 
 
     assert (fits.exit_code, silent.exit_code) == (0, 0)
     assert "None. The largest of 4 requests holds " in fits.stdout
-    assert "None. The largest of 0 requests holds 0 tokens." in silent.stdout
+    assert "None. There was no request" in silent.stdout
     assert "Last request" not in silent.stdout
 
 
