@@ -16,6 +16,7 @@ from context_summarize.stores.protocol import SummaryStore
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
+Clock = Callable[[], float]
 
 _RETRY_SECONDS = 30.0
 
@@ -29,15 +30,9 @@ class LayeredStore:
     """
 
     def __init__(
-        self,
-        memory: MemoryStore,
-        persistent: SummaryStore,
-        *,
-        name: str = "the persistent store",
-        timeout: float = 1.0,
-        clock: Callable[[], float] = time.monotonic,
+        self, memory: MemoryStore, store: SummaryStore, name: str, timeout: float = 1, clock: Clock = time.monotonic
     ) -> None:
-        self._memory, self._persistent = memory, persistent
+        self._memory, self._persistent = memory, store
         self._name, self._timeout, self._clock = name, timeout, clock
         self._retry_at = 0.0
         self._is_told = False
