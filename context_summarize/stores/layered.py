@@ -25,8 +25,7 @@ class LayeredStore:
     """Reads from memory first, then from the persistent store; writes to both.
 
     When the persistent store fails, or does not answer within `timeout` seconds, the log gets one warning, and memory
-    serves alone for 30 s. Then the next call tries the store again. Once it works, what it has missed is written.
-    `name` is what the log calls it: it must hold no secret.
+    serves alone for 30 s. Once it works again, what it has missed is written. `name`, for the log, holds no secret.
     """
 
     def __init__(
@@ -34,7 +33,7 @@ class LayeredStore:
     ) -> None:
         self._memory, self._persistent = memory, store
         self._name, self._timeout, self._clock = name, timeout, clock
-        self._retry_at = 0.0
+        self._retry_at = {"read": 0.0, "write": 0.0}
         self._is_told = False
         """True from the warning until an entry is written again: a file may be readable and its disk full."""
         self._unwritten: dict[tuple[str, str], Callable[[], Awaitable[None]]] = {}
@@ -45,7 +44,7 @@ class LayeredStore:
         """The stored summaries among `keys`. Those read from the persistent store are kept in memory."""
         found = await self._memory.get(keys)
         if missing := [key for key in keys if key not in found]:
-            for summary in (await self._ask(lambda: self._persistent.get(missing)) or {}).values():
+            for summary in (await self._ask("read", lambda: self._persistent.get(missing)) or {}).values():
                 await self._memory.put(summary)
                 found[summary.key] = summary
         return found
@@ -54,11 +53,11 @@ class LayeredStore:
         """The records with one of these running hashes, in the order given, down to the first ones in memory."""
         held = await self._memory.find_records(hashes)
         longer = hashes[: hashes.index(held[0].hash)] if held else hashes
-        return [*(await self._ask(lambda: self._persistent.find_records(longer)) or []), *held]
+        return [*(await self._ask("read", lambda: self._persistent.find_records(longer)) or []), *held]
 
     async def is_empty(self) -> bool:
         """True while neither store has a record of a compaction, as far as can be known."""
-        return await self._memory.is_empty() and await self._ask(self._persistent.is_empty) is not False
+        return await self._memory.is_empty() and await self._ask("read", self._persistent.is_empty) is not False
 
     async def put(self, summary: Summary) -> None:
         """Keep one summary. Raises `ValueError` if it is a fallback summary."""
@@ -72,16 +71,16 @@ class LayeredStore:
 
     async def close(self) -> None:
         """Try once more to write what is missing, and close the persistent store; each takes at most `timeout`."""
-        self._retry_at = 0.0
+        self._retry_at["write"] = 0.0
         await asyncio.wait({writer := self._start_writer()}, timeout=self._timeout)
         writer.cancel()
         with contextlib.suppress(Exception):  # it is not used any more
             async with asyncio.timeout(self._timeout):
                 await self._persistent.close()
 
-    async def _ask(self, call: Callable[[], Awaitable[T]]) -> T | None:
+    async def _ask(self, kind: str, call: Callable[[], Awaitable[T]]) -> T | None:
         """The persistent store's answer; None where it is left alone, fails or takes too long."""
-        if self._clock() < self._retry_at:
+        if self._clock() < self._retry_at[kind]:
             return None
         try:
             async with asyncio.timeout(self._timeout):
@@ -91,7 +90,8 @@ class LayeredStore:
                 # The text of a foreign error may hold a secret.
                 seen = error if isinstance(error, StoreUnavailable) else f"{self._name}: {type(error).__name__}"
                 logger.warning("%s; summaries are kept in memory, and it is tried again every half minute", seen)
-            self._is_told, self._retry_at = True, self._clock() + _RETRY_SECONDS
+            self._is_told = True
+            self._retry_at |= dict.fromkeys((kind, "write"), self._clock() + _RETRY_SECONDS)  # a full disk can be read
             return None
         if self._unwritten:
             self._start_writer()
@@ -111,8 +111,8 @@ class LayeredStore:
         while self._unwritten:
             name, call = next(iter(self._unwritten.items()))
             del self._unwritten[name]
-            await self._ask(call)
-            if self._clock() < self._retry_at:
+            await self._ask("write", call)
+            if self._clock() < self._retry_at["write"]:
                 self._unwritten.setdefault(name, call)  # behind the others, so that no single one holds them up
                 return
             if self._is_told:

@@ -130,6 +130,15 @@ class TestTrouble:
         assert warning.startswith("the shaky store: OSError; summaries are kept in memory")
         assert "hunter2" not in warning
 
+    async def test_a_store_that_cannot_be_written_is_read_all_the_same(self) -> None:
+        """A full or read-only disk: what it holds is not paid for again."""
+        store, shaky, _ = make()
+        await shaky.kept.put(summary("a"))
+        shaky.refuses = {"b"}
+        await store.put(summary("b"))
+        assert await store.get(["a", "b"]) == {"a": summary("a"), "b": summary("b")}
+        assert shaky.calls == ["put b", "get a"]
+
     async def test_a_store_that_hangs_costs_one_timeout(self, caplog: pytest.LogCaptureFixture, no_hang: None) -> None:
         """Twenty requests at once wait together, and the calls that follow do not wait at all."""
         store, shaky, _ = make(timeout=HANG)
