@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from amplifier_core.message_models import Message
@@ -88,6 +87,6 @@ def check_fits(view: Rows, budget: int, tokens: int | None = None) -> None:
     for row in view:
         marks = marks_of(row)
         ours = marks.get("source") in ("context-summarize", "hook") or marks.get("ephemeral") or row.get("ephemeral")
-        if (row["role"] in ("system", "developer") and not ours) or '"image"' in json.dumps(row, default=str):
-            continue  # an image counts 1,600 tokens, whatever its size
+        if row["role"] in ("system", "developer") and not ours:
+            continue
         assert measure(row) <= 120, ("could still be shortened", measure(row), row)
