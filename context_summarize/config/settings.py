@@ -133,8 +133,8 @@ class Config:
     """Share of the budget that all summaries together may hold before old ones merge."""
     fan_in: Annotated[int, Field(ge=2), "must be a whole number of 2 or more, got {!r}; the default is 6"] = 6
     """Neighbouring summaries that one merge joins (2 or more)."""
-    action_share: Annotated[int | float, Field(ge=0, le=0.03), "must be from 0 to 0.03, got {!r}; 0 is none"] = 0.03
-    """Share of the budget for the row that tells what was done (files, commands, tests); out of `summary_share`."""
+    notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 is none"] = 0.1
+    """Share of the budget for the row of notes that code writes; out of `summary_share`, and at most half of it."""
     action_tools: Annotated[
         Mapping[str, ToolKind] | None,
         f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",

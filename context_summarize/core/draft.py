@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from context_summarize.core.action_log import ActionLog
 from context_summarize.core.frames import one_line_size, opening_row
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
@@ -16,7 +15,6 @@ from context_summarize.core.nodes import Node, Place
 from context_summarize.core.short_rows import HARD_FLOOR
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
-from context_summarize.facts.ledger import ledger_tokens, prose_tokens
 from context_summarize.tokens.measure import Count, measure
 
 FRAME_TOKENS = 70
@@ -39,8 +37,8 @@ class Draft:
     """Rendered groups that the user has pinned."""
     segments: int = 0
     """Segments and rests that it summarises."""
-    actions: bool = True
-    """False where the row of what has been done had to go."""
+    notes: bool = True
+    """False where the row of notes had to go."""
     lines: int = 0
     """How many of the oldest nodes are shown as one line only."""
     rung: int = 1
@@ -75,9 +73,6 @@ class Scene:
     """Caught up with the history."""
     view: ViewState
     limits: Limits
-    actions: ActionLog
-    operations: tuple[str, ...] = ()
-    """What the host says is under way."""
     pins: tuple[int, ...] = ()
     """Rendered groups that the user wants verbatim from the next compaction on."""
     size_of: SizeOf
@@ -122,7 +117,7 @@ class Scale:
         saved = self._saved_by(draft)
         verbatim = groups.tokens_from(row) - saved.from_row(row)
         pins = groups.pin_tokens(row) - saved.in_pins(row) + self._kept_size(draft, row, after)
-        shown = self.nodes_size(draft) + self.actions_size(draft)
+        shown = self.nodes_size(draft) + self.notes_size(draft)
         return verbatim + pins + shown + self._opening_size(draft, row, after)
 
     def frontier_row(self, draft: Draft) -> int:
@@ -138,8 +133,7 @@ class Scale:
         found = self._sizes.get(node.place)
         if found is None:
             known = self.scene.size_of(node)
-            tokens = node.summary_tokens
-            estimate = prose_tokens(tokens, node.level) + ledger_tokens(tokens, node.level) + FRAME_TOKENS
+            estimate = node.summary_tokens + FRAME_TOKENS
             found = self._sizes[node.place] = estimate if known is None else known
         return found
 
@@ -153,18 +147,14 @@ class Scale:
         lines = (one_line_size(scene.history, n, scene.limits.role, scene.count) for n in draft.nodes[: draft.lines])
         return sum(lines) + self.sum_of(draft.nodes[draft.lines :])
 
-    def actions_size(self, draft: Draft) -> int:
-        """Tokens of the row of what has been done; an estimate, never too small, where the row is not made yet."""
+    def notes_size(self, draft: Draft) -> int:
+        """Tokens of the row of notes; all that it may take, where it is not written yet."""
         view = self.scene.view
-        if not draft.actions:
+        if not draft.notes:
             return 0
-        if draft.frontier == view.frontier:
-            return view.actions.tokens if view.actions else 0
-        return self.actions_reserve(draft.frontier)
-
-    def actions_reserve(self, frontier: int) -> int:
-        """Tokens that this row takes at most once the groups before `frontier` are summarised."""
-        return self.scene.actions.reserve(frontier, self.scene.limits.actions_room)
+        if view.notes is not None and (draft.frontier == view.frontier or view.keeps_notes(draft.nodes)):
+            return view.notes.tokens
+        return self.scene.limits.notes_room if draft.frontier else 0
 
     # --- pins -------------------------------------------------------------------------------------------------------
 

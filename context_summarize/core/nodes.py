@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from context_summarize.core.keys import SCHEMA_VERSION, hash_parts
-from context_summarize.facts.fact import Fact
 
 Place = tuple[str, int, int]
 """Key and range of a node; see `Node.place`."""
@@ -48,10 +47,8 @@ class Summary:
     level: int
     text: str
     """The model's words (or the digest's)."""
-    ledger: tuple[Fact, ...]
-    """Exact values that the text does not hold."""
     tokens: int
-    """Size of text, rules and ledger as shown, in tokens."""
+    """Size of the text in tokens."""
     source_tokens: int
     fallback: bool = False
     """Made by code because no model summary could be had; never stored."""
@@ -61,10 +58,6 @@ class Summary:
     cost_usd: str | None = None
     created: float = 0.0
     """Seconds since the epoch."""
-    coverage: float = 1.0
-    """Share of the source's identifiers that text and ledger hold, 0…1."""
-    directives: tuple[str, ...] = ()
-    """Standing rules of the user in the user's own words, oldest first; they stand between text and ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +106,10 @@ class CompactionRecord:
     newest_user: int | None = None
     """Rendered group of the newest user message when the boundary was made."""
     created: float = 0.0
-    actions: str = ""
-    """The lines that tell what was done before the frontier."""
+    notes: str = ""
+    """The lines of the row of notes, without their frame."""
+    instructions: tuple[tuple[int, int, int], ...] = ()
+    """(row, start, end) of each instruction of the user that was found before the frontier."""
     pinned: tuple[tuple[int, str], ...] = ()
     """(rendered group, hash) of each group that the view shows because the user has pinned it."""
     ahead: tuple[Node, ...] = ()

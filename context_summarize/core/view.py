@@ -48,14 +48,16 @@ class View:
         """Nodes in order, each with the pins of its range before it."""
         state, history = self.state, self._history
         pins = self.groups.pins(state.frontier_row, state.frontier, state.newest_user, state.pinned)
-        for shown in state.nodes:
+        for at, shown in enumerate(state.nodes):
+            if state.notes is not None and state.notes.after == at:
+                yield Entry(None, state.notes.row, state.notes.tokens)
             end = history.rendered_group(shown.node.end_group - 1).end
             while pins and pins[0].start < end:
                 group = pins.pop(0)
                 yield from self._group(group, self.groups.pinned(group))
             yield Entry(None, shown.row, shown.tokens)
-        if state.actions is not None:
-            yield Entry(None, state.actions.row, state.actions.tokens)
+        if state.notes is not None and state.notes.after >= len(state.nodes):
+            yield Entry(None, state.notes.row, state.notes.tokens)
         for group in pins:
             yield from self._group(group, self.groups.pinned(group))
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Literal
@@ -11,11 +12,10 @@ from typing import Literal
 from context_summarize.background import Steps, in_slices
 from context_summarize.core.draft import Scene
 from context_summarize.core.frames import show_one_line
-from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import to_make
+from context_summarize.core.notes_log import NotesAsk
 from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
-from context_summarize.core.view_state import ShownNode, ViewState
-from context_summarize.facts.directives import FEW, directives_room, share_out
+from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import CompactionThrottle, Deadline, RequestLimits
@@ -26,15 +26,6 @@ logger = logging.getLogger(__name__)
 
 MOST_ROUNDS = 100
 """Planning rounds of one compaction; each round but the last makes at least one text that was missing."""
-
-
-def directives_most(own_budget: int | None, summary_tokens: int) -> int:
-    """Tokens that the user directives of all nodes may take: 2 % of the budget, if it is known, and what one may.
-
-    In a small window, where that holds a handful, they may take `FEW` tokens, but at most 5 %.
-    """
-    room = directives_room(summary_tokens)
-    return room if own_budget is None else min(max(own_budget // 50, min(FEW, own_budget // 20)), room)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +130,6 @@ class Compactor:
             groups=chat.groups,
             view=chat.view,
             limits=limits.own,
-            actions=chat.actions,
-            operations=self._operations(),
             pins=tuple(sorted(chat.steered.pins)),
             size_of=self._tasks.size_of,
             count=self._services.count,
@@ -162,7 +151,7 @@ class Compactor:
             plan = await self._plan(chat, limits, ask)
             worthwhile = is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
             if worthwhile and not plan.missing:
-                return self._compaction(chat, limits, plan)
+                return await self._compaction(chat, limits, plan)
             if not worthwhile or ask.prefetched == "room" or ask.reason == "cold_cache":
                 break
             if ask.reason == "manual":
@@ -224,11 +213,10 @@ class Compactor:
         await self._tasks.stand_in(late, chat.builder)
         return _Fetched.COMPLETE
 
-    def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
+    async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
         history, count = chat.history, self._services.count
-        found = self._tasks.rows(plan.nodes)
-        summary_tokens = (chat.builder.segment_sizes or (0, 0))[1]
-        shown = self.share_directives(chat.builder, found, directives_most(limits.own.own_budget, summary_tokens))
+        shown = self._tasks.rows(plan.nodes)
+        notes = await asyncio.to_thread(self._notes, chat, limits, plan, shown)
         lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
         view = ViewState(
             nodes=(*lines, *shown[plan.lines :]),
@@ -236,7 +224,7 @@ class Compactor:
             frontier_row=plan.frontier_row,
             shortened=plan.shortened,
             newest_user=plan.newest_user,
-            actions=plan.actions,
+            notes=notes,
             pinned=plan.pinned,
             rows_at_compaction=len(history),
             compactions=chat.view.compactions + 1,
@@ -251,15 +239,20 @@ class Compactor:
             before_tokens=limits.used(plan.tokens_before),
         )
 
-    def share_directives(self, builder: NodeBuilder, shown: list[ShownNode], most: int) -> list[ShownNode]:
-        """The nodes with user directives of at most so many tokens in all: older nodes give way, and stay so."""
-        shares = share_out([item.summary.directives for item in shown], most, self._services.count)
-        return [
-            item
-            if share == item.summary.directives
-            else self._tasks.row_of(builder, item.node, replace(item.summary, directives=share))
-            for item, share in zip(shown, shares, strict=True)
-        ]
+    def _notes(
+        self, chat: Conversation, limits: RequestLimits, plan: Plan, shown: Sequence[ShownNode]
+    ) -> ShownNotes | None:
+        """The row of notes of a plan; where no more is summarised than before, the one that stands."""
+        own, view = limits.own, chat.view
+        if not plan.notes or not own.notes_room:
+            return None
+        if plan.frontier == view.frontier:
+            return view.notes
+        if view.notes is not None and view.keeps_notes(plan.nodes):
+            return replace(view.notes, age=view.notes.age + 1)
+        operations = self._operations()
+        asked = NotesAsk(plan.frontier, plan.frontier_row, own.notes_room, own.role, own.own_budget, operations)
+        return chat.notes.write(shown, asked)
 
     def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:
         """What the next compaction does, without making it or asking anybody."""

@@ -8,10 +8,10 @@ from typing import Any
 
 from context_summarize.background import Steps
 from context_summarize.config import Config
-from context_summarize.core.action_log import ActionLog
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import CompactionRecord, Node, next_index, regular_frontier
+from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
@@ -52,8 +52,8 @@ class Conversation:
     """Its segments and their nodes."""
     groups: ShownGroups
     """Its groups as a view shows them."""
-    actions: ActionLog
-    """What its calls did."""
+    notes: NotesLog
+    """What code knows of its summarised part."""
     view: ViewState = field(default_factory=ViewState)
     adopted: bool = False
     """True once recorded compactions have been looked for."""
@@ -67,7 +67,6 @@ class Conversation:
         """Index what has come since the last time."""
         yield from self.groups.advance()
         yield from self.builder.advance()
-        yield from self.actions.advance()
         yield from self.history.hash_groups()
         yield from self.groups.advance()  # rows that came meanwhile
 
@@ -78,8 +77,15 @@ def new_conversation(
     """A conversation without rows; `recall`: frames and marks say how the model reads the originals."""
     history = History(recall=recall)
     builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, redact)
-    actions = ActionLog(history, config.action_tools or {}, redact, count)
-    return Conversation(history, builder, ShownGroups(history, count), actions)
+    notes = NotesLog(
+        builder,
+        redact,
+        count,
+        tools=config.action_tools or {},
+        signs=prompts.rule_signs,
+        heading=prompts.rules_heading,
+    )
+    return Conversation(history, builder, ShownGroups(history, count), notes)
 
 
 def with_view(chat: Conversation, view: ViewState, count: Count, hides_system: bool) -> Conversation:

@@ -147,7 +147,7 @@ def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:
         fan_in=config.fan_in,
         shorten_above=min(4_000, max(1, own_budget // 10)) if isinstance(given, str) else given,
         min_fold=config.min_fold,
-        actions_room=int(config.action_share * own_budget),
+        notes_room=int(min(config.notes_share, config.summary_share / 2) * own_budget),
         role=config.summary_role,
     )
 

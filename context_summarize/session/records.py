@@ -68,7 +68,8 @@ class Records:
             newest_user=view.newest_user,
             created=time.time(),
             pinned=tuple((at, history.hash_of(at)) for at in view.pinned),
-            actions=view.actions.text if view.actions else "",
+            notes=view.notes.text if view.notes else "",
+            instructions=chat.notes.instructions,
             ahead=tuple(chat.builder.carried_ahead(regular_frontier(nodes, view.frontier))),
         )
 

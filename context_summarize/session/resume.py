@@ -11,8 +11,8 @@ from context_summarize.core.carrying import carry
 from context_summarize.core.finding import pins_in
 from context_summarize.core.history import History
 from context_summarize.core.nodes import CompactionRecord, SessionMarks
-from context_summarize.core.view_state import ShownActions, ViewState
-from context_summarize.session.compaction import Compactor, directives_most
+from context_summarize.core.view_state import ShownNotes, ViewState
+from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, Steered, start_segments
 from context_summarize.session.records import Records
 from context_summarize.summaries.tasks import SummaryTasks
@@ -116,10 +116,8 @@ class Resumption:
         if not _is_sound(record, history):
             return None
         await self._tasks.find(record.nodes, chat.builder)
-        found = self._tasks.rows(record.nodes)
-        shown = self._compactor.share_directives(
-            chat.builder, found, directives_most(own_budget, record.summary_tokens)
-        )
+        shown = self._tasks.rows(record.nodes)
+        chat.notes.restore(record.instructions)
         newest = record.newest_user
         shortened = history.from_portable(record.shortened)
         return ViewState(
@@ -128,16 +126,16 @@ class Resumption:
             frontier_row=history.row_after(record.frontier_group, len(history) - self._config.keep_recent),
             shortened=shortened,
             newest_user=newest if newest is not None and newest in history.users else None,
-            actions=_actions(chat, record, self._config.summary_role),
+            notes=_notes(chat, record, self._config.summary_role),
             pinned=pins_in(history, record.pinned),
             rows_at_compaction=history.row_of(record.rendered_groups),
             compactions=1 if record.nodes or shortened else 0,
         )
 
 
-def _actions(chat: Conversation, record: CompactionRecord, role: str) -> ShownActions | None:
-    """The row that the record keeps of what was done."""
-    return chat.actions.frame(record.actions, record.frontier_group, role) if record.actions else None
+def _notes(chat: Conversation, record: CompactionRecord, role: str) -> ShownNotes | None:
+    """The row of notes that the record keeps."""
+    return chat.notes.frame(record.notes, record.frontier_group, role) if record.notes else None
 
 
 def _steered(history: History, marks: SessionMarks | None) -> Steered:

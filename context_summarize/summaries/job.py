@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from context_summarize.facts.fact import Fact
 from context_summarize.transcript.rows import RenderedRow
 
 
@@ -17,14 +16,10 @@ class Job:
     level: int
     parts: tuple[str, ...]
     """The source, in pieces that belong together: groups at level 0, texts of the children at higher levels."""
-    facts: tuple[Fact, ...]
-    """Exact values of the source, in the ledger's order."""
     source_tokens: int
-    """At level 0 the size of the text; at higher levels the size of the children as they are shown."""
+    """At level 0 the size of the text; at higher levels the size of the children's texts."""
     summary_tokens: int
     focus: str | None = None
-    directives: tuple[str, ...] = ()
-    """User directives of the source, oldest first."""
     rows: tuple[RenderedRow, ...] = ()
     """The rendered rows behind a job of level 0."""
     reasons: bool = False

@@ -79,7 +79,6 @@ class SummaryMaker:
                 "attempts": summary.usage.get("attempts", 1),
                 "usage": {name: summary.usage.get(name, 0) for name in ("input_tokens", "output_tokens")},
                 "cost_usd": summary.cost_usd,
-                "coverage": round(summary.coverage, 4),
             },
         )
         return summary
@@ -88,15 +87,15 @@ class SummaryMaker:
         """A node's fallback summary, from its rows or its children's texts. It is never stored."""
         job, count = await self._job(node, builder, children), self._services.count
         if not node.children:
-            return await in_slices(leaf_fallback(job, count))
-        return await in_slices(merge_fallback(job, children, count))
+            return leaf_fallback(job, count)
+        return merge_fallback(job, children, count)
 
     async def _job(self, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Job:
         count = self._services.count
         async with self._preparing:  # one after the other, so that they ask in the order in which they were started
             if node.children:
-                return await in_slices(merge_job(node, children, count))
-            return await in_slices(leaf_job(node, builder, self._summarizer.directive_words, count))
+                return merge_job(node, children)
+            return await in_slices(leaf_job(node, builder, count))
 
     def _failed(self, job: Job, error: SummaryUnavailable) -> None:
         if not error.attempts:

@@ -25,7 +25,9 @@ class _Slots:
 
 
 _FILES: Mapping[str, _Slots] = {
-    "segment.md": _Slots(frozenset({"words", "fence"}), header=frozenset({"version", "variables", "rules"})),
+    "segment.md": _Slots(
+        frozenset({"words", "fence"}), header=frozenset({"version", "variables", "rules", "rules_heading"})
+    ),
     "merge.md": _Slots(frozenset({"words", "fence"}), frozenset({"count"})),
     "frame.md": _Slots(frozenset({"text", "first", "last"}), frozenset({"count", "level", "recall"})),
 }
@@ -66,7 +68,7 @@ class PromptTemplate:
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:
-    """The three templates of a set, and the words that mark a user directive."""
+    """The three templates of a set, and how the user's instructions are found."""
 
     name: str
     """The requested name: the name of a set, or the path of a folder."""
@@ -79,8 +81,10 @@ class PromptSet:
 
     `recall` says how to ask for the originals, with a space before it, or is empty.
     """
-    directive_words: tuple[str, ...]
-    """Words from the header of `segment.md`, in lower case with straight apostrophes; may be empty."""
+    rule_signs: tuple[str, ...]
+    """Words from the header of `segment.md` that make a user's sentence an instruction; may be empty."""
+    rules_heading: str
+    """Heading, from the same header, under which a summary quotes the user's instructions; may be empty."""
 
 
 def load_prompts(name_or_folder: str, *, root: Path | None = None) -> PromptSet:
@@ -96,11 +100,15 @@ def load_prompts(name_or_folder: str, *, root: Path | None = None) -> PromptSet:
     folder = find_set(name_or_folder, root=root)
     templates: dict[str, PromptTemplate] = {}
     words: tuple[str, ...] = ()
+    heading = ""
     for file_name, slots in _FILES.items():
         templates[file_name], header = _load(folder / file_name, slots)
         if "rules" in header:
             words = tuple(dict.fromkeys(_items(header["rules"].replace("’", "'").lower())))
-    return PromptSet(name_or_folder, templates["segment.md"], templates["merge.md"], templates["frame.md"], words)
+        heading = header.get("rules_heading", heading)
+    return PromptSet(
+        name_or_folder, templates["segment.md"], templates["merge.md"], templates["frame.md"], words, heading
+    )
 
 
 def find_problems(folder: Path) -> list[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from amplifier_core.message_models import ChatRequest, Message
 
-from context_summarize.facts.ledger import prose_tokens
 from context_summarize.summaries.hints import LITTLE_REASONING
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.prompts import PromptTemplate
@@ -22,7 +21,7 @@ def input_limit(window: int | None, output_room: int) -> int | None:
 
 def instructions_of(job: Job, template: PromptTemplate, text: str, count: int) -> str:
     """The filled template; `count` is the number of texts that are joined."""
-    words = str(max(20, prose_tokens(job.summary_tokens, job.level) * 3 // 4))
+    words = str(max(20, job.summary_tokens * 3 // 4))
     return template.fill(words=words, fence=fence_of(text), count=str(count))
 
 

@@ -9,12 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from context_summarize.background import in_slices
-from context_summarize.core.frames import shown_text
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.facts.directives import format_directives
-from context_summarize.facts.extraction import coverage_steps
-from context_summarize.facts.ledger import ledger_steps, ledger_tokens, prose_tokens
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.summaries.answer import Answer
 from context_summarize.summaries.breaker import Open
@@ -100,11 +96,6 @@ class Summarizer:
             if name == provider:
                 caller.breaker.answered_elsewhere()
 
-    @property
-    def directive_words(self) -> tuple[str, ...]:
-        """Words of the prompt set that make a user's sentence a standing rule."""
-        return self._prompts.directive_words
-
     def forget_failures(self) -> None:
         """Forget what providers failed at; what they have shown of themselves is kept."""
         for caller in self._callers.values():
@@ -127,7 +118,7 @@ class Summarizer:
                 raise
             except Exception as error:
                 raise self._unavailable(error, work) from error
-        summary = await self._summary(job, target, work.run, text)
+        summary = self._summary(job, target, work.run, text)
         self._budget.stored(work.run.pieces)
         self._pieces.drop(job.key)
         return summary
@@ -149,27 +140,18 @@ class Summarizer:
             return SummaryUnavailable(str(error), kind="breaker_open", attempts=attempts, retry_in_s=error.retry_in_s)
         return unavailable(error, attempts, breaker.retry_in_s, self._clean)
 
-    async def _summary(self, job: Job, target: Target, run: Run, text: str) -> Summary:
-        said = f"{text}\n{format_directives(job.directives)}"
-        room, rules = ledger_tokens(job.summary_tokens, job.level), format_directives(job.directives, text)
-        # What the rules take, the ledger of a segment leaves, up to a quarter: so its summary keeps its length.
-        room -= min(self._count(rules), room // 4) if rules and job.level == 0 else 0
-        ledger = await in_slices(ledger_steps(job.facts, said, room, self._count))
-        shown = shown_text(text, job.directives, ledger)
+    def _summary(self, job: Job, target: Target, run: Run, text: str) -> Summary:
         return Summary(
             key=job.key,
             level=job.level,
             text=text,
-            ledger=ledger,
-            directives=job.directives,
-            tokens=self._count(shown),
+            tokens=self._count(text),
             source_tokens=job.source_tokens,
             provider=target.name,
             model=run.model or target.model,
             usage={"input_tokens": run.input_tokens, "output_tokens": run.output_tokens, "attempts": run.attempts},
             cost_usd=None if run.cost is None else f"{run.cost:f}",
             created=self._now(),
-            coverage=await in_slices(coverage_steps(job.facts, shown)),
         )
 
     # --- whole or in pieces -----------------------------------------------------------------------------------------
@@ -285,7 +267,7 @@ class Summarizer:
             request = summary_request(job, source.text, instructions, work.target, room)
 
             def judge(answer: Answer, is_last: bool = is_last) -> Judged:
-                least = prose_tokens(job.summary_tokens, job.level) // 2
+                least = job.summary_tokens // 2
                 return self._judge(answer, source, instructions, least, takes_cut=is_last)
 
             try:

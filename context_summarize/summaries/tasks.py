@@ -276,7 +276,7 @@ class SummaryTasks:
         self._changed()
 
     def _note(self, item: ShownNode) -> None:
-        """What a view shows is what counts: its directives may have been cut."""
+        """What a view shows is what counts."""
         entry = self._entries.setdefault(item.node.key, Entry())
         if not (item.line or item.summary.fallback):
             entry.summary = item.summary

@@ -8,7 +8,7 @@ import pytest
 from amplifier_core.llm_errors import ProviderUnavailableError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.facts.fallback import FALLBACK_LINE
+from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure

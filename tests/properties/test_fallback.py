@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from context_summarize.facts.extraction import coverage, extract_facts, identifiers
-from context_summarize.facts.fallback import fallback_text
+from context_summarize.notes.fallback import fallback_text
 from context_summarize.facts.ledger import build_ledger
 from context_summarize.facts.ledger_lines import format_ledger
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows

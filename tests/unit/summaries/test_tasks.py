@@ -22,7 +22,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.events import FAILURE, SUMMARY
-from context_summarize.facts.fallback import FALLBACK_LINE
+from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow

@@ -1,0 +1,128 @@
+"""The notes of one history: its summarised groups are read once, in their order, and the row of notes is written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from context_summarize.config import ToolKind
+from context_summarize.core.frames import notes_row
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.rendering import render_group
+from context_summarize.core.view_state import ShownNode, ShownNotes
+from context_summarize.messages.text import countable_items
+from context_summarize.notes.instructions import Place, quoted_lines
+from context_summarize.notes.reader import Notes
+from context_summarize.redaction.redactor import Redact
+from context_summarize.tokens.measure import Count, measure
+from context_summarize.transcript.rows import RenderedRow
+
+_FRAME_TOKENS = 50
+"""Estimate of what the row holds beside its lines."""
+_INSTRUCTIONS, _SMALL_INSTRUCTIONS, _SMALL = 0.02, 0.05, 400
+"""Share of the budget that instructions may take; a small window's, up to so many tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotesAsk:
+    """What one row of notes is written for."""
+
+    frontier: int
+    """It tells of the rendered groups before it."""
+    frontier_row: int
+    """History rows from here on stand verbatim."""
+    room: int
+    """Tokens that the row may take."""
+    role: str
+    budget: int
+    """Tokens of a whole request."""
+    operations: tuple[str, ...] = ()
+    """What the host says is under way."""
+
+
+class NotesLog:
+    """Reads rows after redaction; what it has read stays with it while the history grows.
+
+    Args:
+        tools: kinds by tool name; see the setting `action_tools`.
+        signs: words of the prompt set that make a user's sentence an instruction.
+        heading: under which the prompt set asks a summary to quote instructions; "" = it asks for none.
+    """
+
+    def __init__(
+        self,
+        builder: NodeBuilder,
+        redact: Redact | None,
+        count: Count,
+        *,
+        tools: Mapping[str, ToolKind],
+        signs: Sequence[str],
+        heading: str,
+    ) -> None:
+        self._history = builder.history
+        self._redact = redact
+        self._count = count
+        self._heading = heading
+        self._notes = Notes(count, tools, signs)
+        self._next_group = 0
+        self._verified: set[str] = set()
+        """Keys of the summaries whose quotations have been looked up."""
+
+    @property
+    def instructions(self) -> tuple[Place, ...]:
+        """Where the instructions stand that have been found so far; what a record keeps."""
+        return self._notes.places
+
+    def restore(self, places: Sequence[Place]) -> None:
+        """Take in the instructions of a record, before its rows are read."""
+        self._notes.restore(places)
+
+    def write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
+        """The row for the rendered groups before the frontier; None where nothing is told.
+
+        Args:
+            shown: the summaries that stand before it; what they and the verbatim rows hold is left out.
+        """
+        self._read(ask.frontier)
+        for item in shown:
+            self._verify(item)
+        held = "\n".join([*(item.summary.text for item in shown), *self._verbatim(ask.frontier_row)])
+        most = int(max(_INSTRUCTIONS * ask.budget, min(_SMALL, _SMALL_INSTRUCTIONS * ask.budget)))
+        text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, ask.operations)
+        return replace(self.frame(text, ask.frontier, ask.role), after=len(shown)) if text else None
+
+    def frame(self, text: str, frontier: int, role: str) -> ShownNotes:
+        """The row of these lines, which tell of the rendered groups before `frontier`."""
+        row = notes_row(self._history, text, frontier, role)
+        return ShownNotes(text, row, measure(row, self._count))
+
+    def _read(self, frontier: int) -> None:
+        while self._next_group < frontier:
+            self._notes.read(self._rows(self._next_group))
+            self._next_group += 1
+
+    def _rows(self, ordinal: int) -> list[RenderedRow]:
+        history = self._history
+        number = history.message_range(ordinal, ordinal + 1)[0]
+        group = history.rendered_group(ordinal)
+        return render_group(history.rows, group, number=number, segment_tokens=None, redact=self._redact)
+
+    def _verify(self, item: ShownNode) -> None:
+        """Look up what a model's summary quotes as instructions, once, in the user's rows that it stands for."""
+        if item.summary.fallback or item.node.key in self._verified:
+            return
+        self._verified.add(item.node.key)
+        lines = list(quoted_lines(item.summary.text, self._heading)) if self._heading else []
+        if lines:
+            groups = range(item.node.first_group, item.node.end_group)
+            self._notes.verify(lines, [row for at in groups for row in self._user_rows(at)])
+
+    def _user_rows(self, ordinal: int) -> list[tuple[int, str]]:
+        if not self._history.rendered_group(ordinal).user:
+            return []
+        return [(row.number, row.own if row.own is not None else row.text) for row in self._rows(ordinal)]
+
+    def _verbatim(self, frontier_row: int) -> list[str]:
+        """The texts of the rows that stand as they are."""
+        rows = self._history.rows[frontier_row:]
+        return [item for row in rows for item in countable_items(row.raw) if isinstance(item, str)]

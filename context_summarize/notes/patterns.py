@@ -1,0 +1,133 @@
+"""Exact values in a text, told by their form alone: what a paraphrase would lose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+Kind = Literal["url", "path", "id", "figure", "name", "term"]
+"""`figure`: a number, a date, a time, an amount; `name`: a name of code, or an option of a command; `term`: words."""
+
+LONGEST = 200
+"""Characters of a value; longer runs without a blank (base64, minified code) are not worth their tokens."""
+
+_RUN = re.compile(r"[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]*[\d_./\\@A-Z-][^\s\"'`<>|^{}\[\]()*,;“”‘’«»]*")  # noqa: RUF001 - quotes
+"""A run that may be a value: no plain lower-case word is one."""
+_ESCAPE = re.compile(r"(?<!\\)\\[nrt]")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://\S+")
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
+_PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@+~:-]*(?:[/\\]{1,2}[\w.@+~:-]+)+[/\\]?")
+_FILE = re.compile(r"[\w@+-]*[a-z_][\w@+-]*\.[a-z][a-z0-9]{0,4}|\.[a-z][\w.-]+")
+_SITE = re.compile(r"(.+\.[A-Za-z]\w{0,5}):\d{1,7}(?::.*)?")
+"""A place in a file: `core/plan.py:138`."""
+_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
+_SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_*")
+_CAMEL = re.compile(r"_*(?=[A-Za-z]*[a-z][A-Z]|[A-Z]+[a-z]+[A-Z])[A-Za-z][A-Za-z0-9]*")
+_OPTION = re.compile(r"--?[A-Za-z][\w-]+")
+_FIGURE = re.compile(
+    r"[-+~≈]?[$€£¥]?\d[\d.,:/-]*(?:T[\d:.]+Z?)?(?:[+-]\d\d:?\d\d)?[A-Za-z%°]{0,3}"  # 2024-05-01, 10:30, $1.5k, 250ms
+)
+_LEAST_ID = 4
+"""Characters of an identifier that mixes letters and digits."""
+_MANY_DIGITS = 5
+"""Digits from which a bare number is an identifier."""
+_TRIM, _LEAD = ".,:;!?\\*#…", ",:;!?\\*…"
+"""Signs after and before a value that are no part of it."""
+
+
+_PAIR = re.compile(
+    r"(?<![\w/\"'.-])([^\W\d_][\w -]{1,30}?)\*{0,2}:\*{0,2}[ \t]+"
+    r"([^\s,;:.()\[\]{}\"'`*][^,;:()\[\]{}\"'`*\n]{0,60})(?![\"':\w])"
+)
+"""`label: a few words`."""
+_MOST_WORDS = 5
+"""Words of a term."""
+
+
+def pairs_in(text: str) -> Iterator[tuple[str, str]]:
+    """(label, value) where a text says what something is: `account: A-17`, `colour: pale green`."""
+    for found in _PAIR.finditer(text):
+        value = found[2].split(". ")[0].rstrip(" .!?-")
+        if value and len(value.split()) <= _MOST_WORDS:
+            yield " ".join(found[1].split()[-3:]).lower(), value
+
+
+def values_in(text: str) -> dict[str, Kind]:
+    """The exact values of a text with their kinds, each once, in the order in which they appear."""
+    if "\\" in text:
+        text = _ESCAPE.sub(" ", text)
+    found: dict[str, Kind] = {}
+    for run in dict.fromkeys(_RUN.findall(text)):
+        for value, kind in classify(run):
+            found.setdefault(value, kind)
+    return found
+
+
+@lru_cache(maxsize=32_768)
+def classify(run: str) -> tuple[tuple[str, Kind], ...]:
+    """The values of a run without blanks: most often one, or none."""
+    if len(run) > LONGEST:
+        return ()
+    if _URL.fullmatch(run):
+        return ((run.rstrip(_TRIM), "url"),)
+    name, sign, value = run.partition("=")
+    if sign and name and not _PATH.fullmatch(run):
+        return classify(name) + classify(value.lstrip("=>"))
+    value = run.rstrip(_TRIM).lstrip(_LEAD)
+    if site := _SITE.fullmatch(value):
+        return ((value, "path"), (site[1], "path"))
+    kind = _kind(value)
+    return ((value, kind),) if kind else ()
+
+
+def _kind(value: str) -> Kind | None:
+    if len(value) < 2:
+        return "figure" if value.isdigit() else None
+    digits = sum(map(str.isdigit, value))
+    if _OPTION.fullmatch(value):
+        return "name"
+    if _EMAIL.fullmatch(value):
+        return "id"
+    if digits and digits < _MANY_DIGITS and _FIGURE.fullmatch(value):
+        return "figure"
+    if _PATH.fullmatch(value):
+        return _path_kind(value)
+    if digits and _FIGURE.fullmatch(value):
+        return "figure" if any(sign in value for sign in ".:,/-%$€£¥") else "id"
+    if digits == 0:
+        return _name_kind(value)
+    return _mixed_kind(value, digits)
+
+
+def _path_kind(value: str) -> Kind | None:
+    if value.startswith("//") or not any(map(str.isalpha, value)):
+        return None
+    parts = [part for part in re.split(r"[/\\]+", value) if part not in ("", ".", "..", "~")]
+    # "and/or", "his/her" are words of prose; a path of two plain words begins like one.
+    plain = len(parts) < 3 and all(part.isalpha() for part in parts)
+    return None if plain and value[0] not in "/.~" else "path"
+
+
+def _name_kind(value: str) -> Kind | None:
+    """What a run without a digit is: a file's name, a name of code, or a word."""
+    if _FILE.fullmatch(value):
+        return "path"
+    if _SNAKE.fullmatch(value) or _DOTTED.fullmatch(value) or (_CAMEL.fullmatch(value) and len(value) > 3):
+        return "name"
+    return None
+
+
+def _mixed_kind(value: str, digits: int) -> Kind | None:
+    """What a run of letters and digits is."""
+    if _FILE.fullmatch(value) and 2 * digits < len(value):
+        return "path"
+    if (
+        digits < 3
+        and 4 * digits <= len(value)
+        and (_SNAKE.fullmatch(value) or _DOTTED.fullmatch(value) or _CAMEL.fullmatch(value))
+    ):
+        return "name"
+    whole = value.replace("-", "").replace("_", "").replace("#", "").replace(".", "").replace(":", "").replace("/", "")
+    return "id" if whole.isalnum() and (len(value) >= _LEAST_ID or value[0] == "#") else None

@@ -1,0 +1,143 @@
+"""All that notes are written from: it reads the rendered rows of a history once, and writes the text of the row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from context_summarize.config import ToolKind
+from context_summarize.notes.actions import Actions
+from context_summarize.notes.choosing import chosen, written
+from context_summarize.notes.instructions import Instruction, Place, placed, signalled, verified
+from context_summarize.notes.patterns import values_in
+from context_summarize.notes.requests import Requests
+from context_summarize.notes.values import Candidates
+from context_summarize.tokens.measure import Count
+from context_summarize.transcript.rows import RenderedRow
+
+_INSTRUCTIONS = "What the user asked to be kept to, in the user's words:"
+_REQUESTS = "Requests of the user, newest first:"
+_VALUES = "Exact values (#7 is message 7):"
+_SHARES = {"requests": 0.15, "actions": 0.3}
+"""Shares of the room that these parts may take; what they leave goes to the values."""
+
+
+class Notes:
+    """What is known of the summarised part of one history.
+
+    Args:
+        tools: kinds by tool name that come before what is read from the arguments.
+        signs: words of the prompt set that make a user's sentence an instruction.
+    """
+
+    def __init__(self, count: Count, tools: Mapping[str, ToolKind], signs: Sequence[str]) -> None:
+        self._count = count
+        self._signs = signs
+        self._values = Candidates(count)
+        self._actions = Actions(tools)
+        self._requests = Requests()
+        self._instructions: dict[tuple[int, int], Instruction] = {}
+        self._restored: dict[int, list[Place]] = {}
+        """Places of a record's instructions by row, until these rows are read."""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where the instructions stand, in their order."""
+        waiting = (place for places in self._restored.values() for place in places)
+        known = ((one.row, one.start, one.end) for one in self._instructions.values())
+        return tuple(sorted({*waiting, *known}))
+
+    def restore(self, places: Sequence[Place]) -> None:
+        """Take in where instructions stand, before the rows are read."""
+        for place in places:
+            self._restored.setdefault(place[0], []).append(place)
+
+    def read(self, rows: Sequence[RenderedRow]) -> None:
+        """Take in the rows of the next group, numbered as frames count."""
+        self._values.read(rows)
+        self._actions.read(rows)
+        for row in rows:
+            self._requests.read(row)
+            if row.role == "user":
+                own = row.text if row.own is None else row.own
+                self._keep(signalled(self._signs, [(row.number, own)]))
+                self._keep(placed(self._restored.pop(row.number, []), own))
+
+    def verify(self, lines: Sequence[str], rows: Sequence[tuple[int, str]]) -> None:
+        """Take in the instructions that these lines quote, as far as the user wrote them.
+
+        Args:
+            rows: (number, own text) of the user's rows that are quoted.
+        """
+        self._keep(verified(lines, rows))
+
+    def _keep(self, found: Iterable[Instruction]) -> None:
+        for one in found:
+            self._instructions.setdefault((one.row, one.start), one)
+
+    def written(self, room: int, shown: str, most_instructions: int, operations: Sequence[str] = ()) -> str:
+        """The text of the row, of at most `room` tokens beside its instructions; "" where nothing is told.
+
+        Args:
+            shown: text that the model gets anyway; what it holds is left out.
+            most_instructions: tokens that the instructions may take.
+        """
+        parts = [self._written_instructions(most_instructions)]
+        requests = self._fitting(_REQUESTS, list(self._requests.lines()), int(room * _SHARES["requests"]))
+        actions = self._written_actions(int(room * _SHARES["actions"]), operations)
+        parts += [requests, actions]
+        left = room - self._count(requests) - self._count(actions) - self._count(_VALUES)
+        parts.append(self._written_values(left, "\n".join((shown, requests, actions))))
+        return "\n".join(part for part in parts if part)
+
+    def _written_values(self, room: int, shown: str) -> str:
+        held = values_in(shown)
+        target = room
+        for _ in range(3):
+            text = written(chosen(self._values, target, held))
+            size = self._count(text)
+            if size <= room:
+                break
+            target = target * room // size - 8
+        return f"{_VALUES}\n{text}" if text and size <= room else ""
+
+    def _written_instructions(self, room: int) -> str:
+        """The newest and the oldest first where room is short; told in the order in which they were said."""
+        kept = sorted(self._instructions.values(), key=lambda one: (one.row, one.start))
+        lines = list(dict.fromkeys(one.text for one in kept))
+        chosen_lines: set[str] = set()
+        order = [line for pair in zip(reversed(lines), lines, strict=True) for line in pair]
+        for line in order:
+            size = self._count(f"- {line}\n")
+            if line not in chosen_lines and size <= room:
+                chosen_lines.add(line)
+                room -= size
+        told = [f"- {line}" for line in lines if line in chosen_lines]
+        return "\n".join([_INSTRUCTIONS, *told]) if told else ""
+
+    def _written_actions(self, room: int, operations: Sequence[str]) -> str:
+        kinds = [(heading, items) for heading, items in self._actions.lines(operations) if items]
+        lines: list[str] = []
+        for at, (heading, items) in enumerate(kinds):
+            share = room // (len(kinds) - at)
+            taken: list[str] = []
+            size = self._count(f"{heading}: ")
+            for item in items:
+                size += self._count(f"{item}; ")
+                if size > share:
+                    break
+                taken.append(item)
+            if taken:
+                line = f"{heading}: {'; '.join(taken)}"
+                lines.append(line)
+                room -= self._count(line) + 1
+        return "\n".join(lines)
+
+    def _fitting(self, heading: str, lines: Sequence[str], room: int) -> str:
+        room -= self._count(heading)
+        taken: list[str] = []
+        for line in lines:
+            room -= self._count(f"{line}\n")
+            if room < 0:
+                break
+            taken.append(line)
+        return "\n".join([heading, *taken]) if taken else ""
