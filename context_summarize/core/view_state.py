@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.messages.rows import JsonRow
 
-
 MOST_AGE = 2
 """Compactions that a row of notes outlives: a row that changes throws away what the provider has cached behind it."""
 

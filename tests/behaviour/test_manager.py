@@ -14,8 +14,8 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.core.nodes import CompactionRecord
-from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.messages.rows import JsonRow
+from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
 from tests.support.gated import answer

@@ -6,11 +6,11 @@ import asyncio
 from itertools import pairwise
 from typing import Any
 
+from context_summarize.facts.directives import merge_directives, share_out
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from context_summarize.facts.directives import merge_directives, share_out
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, user
 from tests.support.effort import EXAMPLES

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 
+from context_summarize.facts.extraction import coverage, extract_facts, identifiers
+from context_summarize.facts.ledger import build_ledger
+from context_summarize.facts.ledger_lines import format_ledger
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from context_summarize.facts.extraction import coverage, extract_facts, identifiers
 from context_summarize.notes.fallback import fallback_text
-from context_summarize.facts.ledger import build_ledger
-from context_summarize.facts.ledger_lines import format_ledger
 from context_summarize.transcript.rows import RenderedRow, parse_rendered, render_rows
 
 any_text = st.text(st.characters(), max_size=200)  # surrogates included

@@ -6,9 +6,9 @@ import json
 from typing import Any, ClassVar
 
 import pytest
+from context_summarize.core.action_log import ActionLog
 
 from context_summarize.background import finished
-from context_summarize.core.action_log import ActionLog
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
 from context_summarize.core.large_rows import evenly_cut, head_and_tail

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from context_summarize.core.action_log import ActionLog
 
 from context_summarize.background import finished
-from context_summarize.core.action_log import ActionLog
 from context_summarize.core.draft import Scene as Planned
 from context_summarize.core.frames import show_node, show_one_line
 from context_summarize.core.history import History

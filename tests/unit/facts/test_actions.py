@@ -6,12 +6,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
 from context_summarize.facts.action_ledger import ActionLedger, format_sections
 from context_summarize.facts.action_tools import kind_of
 from context_summarize.facts.actions import Action, ActionReader, Answered
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
 from context_summarize.messages.rows import Call
 from context_summarize.redaction.redactor import build_redactor
 from context_summarize.tokens.counter import TokenCounter

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from context_summarize.facts.directive_sentences import directive_pattern, find_directives
 from context_summarize.facts.directives import (
     TAKES_BACK,
@@ -11,6 +10,7 @@ from context_summarize.facts.directives import (
     merge_directives,
     share_out,
 )
+
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import ScriptedProvider, assistant, call, result, user

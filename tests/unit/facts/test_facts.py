@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from context_summarize.facts.extraction import coverage, extract_facts, identifiers
 from context_summarize.facts.fact import Fact, FactKind
-from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.facts.ledger import build_ledger
 from context_summarize.facts.ledger_lines import LEDGER_LINE
 from context_summarize.facts.merged import merge_facts
+
+from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.effort import HUGE
 

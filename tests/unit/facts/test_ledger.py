@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from context_summarize.facts.extraction import extract_facts
 from context_summarize.facts.fact import Fact
 from context_summarize.facts.labels import labelled
@@ -13,6 +12,7 @@ from context_summarize.facts.ledger import build_ledger
 from context_summarize.facts.ledger_lines import LEDGER_LINE, format_ledger
 from context_summarize.facts.merged import merge_facts
 from context_summarize.facts.notes import note_of
+
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.effort import HUGE
 

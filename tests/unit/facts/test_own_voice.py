@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from itertools import islice
 
 import pytest
-
-from context_summarize.core.groups import Grouper
 from context_summarize.facts.directive_sentences import find_directives
 from context_summarize.facts.own_voice import READ
+
+from context_summarize.core.groups import Grouper
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.summaries.prompts import load_prompts

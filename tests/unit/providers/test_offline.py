@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 from amplifier_core.message_models import ChatRequest, ChatResponse, Message
+from context_summarize.facts.extraction import extract_facts
 
 from context_summarize.config import Config
 from context_summarize.core.groups import Grouper
-from context_summarize.facts.extraction import extract_facts
-from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
+from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.session.host import Window, provider_window
 from context_summarize.summaries.answer import answer_text

@@ -17,10 +17,10 @@ from amplifier_core.llm_errors import (
     RateLimitError,
 )
 from amplifier_core.message_models import ChatRequest, ChatResponse
+from context_summarize.facts.extraction import extract_facts
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.facts.extraction import extract_facts
 from context_summarize.summaries.allowance import LEAST_ROOM
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.prompts import load_prompts

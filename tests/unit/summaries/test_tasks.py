@@ -22,10 +22,10 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.events import FAILURE, SUMMARY
-from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
+from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.maker import SummaryMaker
