@@ -112,6 +112,7 @@ class NotesLog:
         if item.summary.fallback or item.node.key in self._verified:
             return
         self._verified.add(item.node.key)
+        self._notes.mention(item.summary.text)
         lines = list(quoted_lines(item.summary.text, self._heading)) if self._heading else []
         if lines:
             groups = range(item.node.first_group, item.node.end_group)

@@ -20,6 +20,8 @@ _CALLED, _SAID, _SEEN = 3.0, 1.5, 0.5
 _BY_USER = 2.0
 _NAMED, _TELLING = 3.0, 20
 """Where a text names it; in full for a label that one row in so many has."""
+_TOLD = 3.0
+"""Where a summary told it that is merged by now."""
 _RECENT, _FADING = 2.0, 100
 """For a value of this moment; after so many rows a third of it is left."""
 _USE_FADING, _LASTING = 300, 0.2
@@ -44,9 +46,9 @@ class Entry:
     what: Value | Sentence
 
 
-def chosen(candidates: Candidates, room: int, shown: Container[str]) -> list[Entry]:
+def chosen(candidates: Candidates, room: int, shown: Container[str], text: str) -> list[Entry]:
     """The entries of at most `room` tokens that say most; values that are `shown` already are worth nothing."""
-    ranked = sorted(_entries(candidates, shown), key=lambda entry: -entry.score)
+    ranked = sorted(_entries(candidates, shown, text), key=lambda entry: -entry.score)
     taken: list[Entry] = []
     later: list[Entry] = []
     held: set[str] = set()
@@ -78,10 +80,10 @@ def _adds(entry: Entry, held: set[str]) -> bool:
     return not what.values or not held.issuperset(what.values)
 
 
-def _entries(candidates: Candidates, shown: Container[str]) -> Iterator[Entry]:
+def _entries(candidates: Candidates, shown: Container[str], text: str) -> Iterator[Entry]:
     worth: dict[str, float] = {}
     for value in candidates.values.values():
-        if value.text in shown:
+        if value.text in shown or (value.kind == "term" and value.text in text):
             continue
         worth[value.text] = score = _worth(value, candidates)
         if value.kind != "figure" or value.label:  # a bare figure says nothing; sentences hold it
@@ -101,12 +103,12 @@ def _worth(value: Value, candidates: Candidates) -> float:
         share = candidates.rows / max(1, candidates.label_rows[value.label])
         named = _NAMED * min(1.0, math.log(max(1.0, share)) / math.log(_TELLING))
     if value.kind in ("figure", "term"):
-        return (_BASE[value.kind] + value.by_user + named) / max(1, value.rows)
+        return (_BASE[value.kind] + value.by_user + named + _TOLD * value.told) / max(1, value.rows)
     used = _CALLED * math.log2(1 + value.calls) + _SAID * math.log2(1 + value.said)
     used += _SEEN * math.log2(max(1, value.rows))
     lasting = _LASTING + (1 - _LASTING) * math.exp(-age / _USE_FADING)
     recent = _RECENT * math.exp(-age / _FADING)
-    return _BASE[value.kind] + _BY_USER * value.by_user + named + lasting * used + recent
+    return _BASE[value.kind] + _BY_USER * value.by_user + _TOLD * value.told + named + lasting * used + recent
 
 
 def written(entries: Sequence[Entry]) -> str:

@@ -70,6 +70,10 @@ class Notes:
         """
         self._keep(verified(lines, rows))
 
+    def mention(self, summary: str) -> None:
+        """Take in what a model's summary tells."""
+        self._values.mention(summary)
+
     def _keep(self, found: Iterable[Instruction]) -> None:
         for one in found:
             self._instructions.setdefault((one.row, one.start), one)
@@ -93,7 +97,7 @@ class Notes:
         held = values_in(shown)
         target = room
         for _ in range(3):
-            text = written(chosen(self._values, target, held))
+            text = written(chosen(self._values, target, held, shown))
             size = self._count(text)
             if size <= room:
                 break

@@ -41,6 +41,8 @@ class Value:
     by_user: bool = False
     named: bool = False
     """A text says what it is: `label: value`."""
+    told: bool = False
+    """A model's summary told it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -81,6 +83,13 @@ class Candidates:
             self._forget_values()
         if len(self.sentences) > MOST * 5 // 4:
             del self.sentences[: len(self.sentences) - MOST]
+
+    def mention(self, summary: str) -> None:
+        """Take in what a model's summary tells: what a model finds worth telling is worth keeping when a merge drops it."""
+        exact = values_in(summary)
+        for value in self.values.values():
+            if not value.told and (value.text in exact or (value.kind == "term" and value.text in summary)):
+                value.told = True
 
     # --- what users and agents say -----------------------------------------------------------------------------------
 
