@@ -128,7 +128,7 @@ class Config:
         Field(ge=16),
         "must be a whole number of 16 or more, got {!r}; leave it out to derive it from the segment",
     ] = None
-    """Length asked of a summary in tokens; none = a tenth of a segment, 100 … 1,600."""
+    """Length asked of a summary in tokens; none = a sixteenth of a segment, 64 … 1,600."""
     summary_share: _Share = 0.28
     """Share of the budget that all summaries together may hold before old ones merge."""
     fan_in: Annotated[int, Field(ge=2), "must be a whole number of 2 or more, got {!r}; the default is 6"] = 6

@@ -10,24 +10,26 @@ import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from context_summarize.notes.patterns import Kind
+from context_summarize.notes.patterns import Kind, values_in
 from context_summarize.notes.values import Candidates, Sentence, Value
 
-_BASE: dict[Kind, float] = {"path": 2.0, "url": 1.0, "id": 1.0, "name": 1.0, "figure": 1.0, "term": 1.0}
-"""What a value is worth that was seen once, long ago, in a result."""
+_BASE, _PATH = 1.0, 2.0
+"""What a value, or a path, is worth that was seen once, long ago, in a result."""
 _CALLED, _SAID, _SEEN = 3.0, 1.5, 0.5
 """For each doubling of the rows that use it in a call, write it, hold it."""
 _BY_USER = 2.0
-_NAMED, _TELLING = 3.0, 20
+_NAMED, _TELLING = 3.0, 10
 """Where a text names it; in full for a label that one row in so many has."""
-_TOLD = 3.0
+_SPEAKER = 4
+"""What stands before a colon in more than one of so many rows is who speaks."""
+_TOLD = 6.0
 """Where a summary told it that is merged by now."""
 _RECENT, _FADING = 2.0, 100
 """For a value of this moment; after so many rows a third of it is left."""
 _USE_FADING, _LASTING = 300, 0.2
 """What a use is worth fades too, down to a fifth."""
-_RARE_WORD = 0.5
-"""For each word of a sentence that no other row has."""
+_SAYS, _MARK = 1.0, 2.0
+"""For each word of a sentence that no other row has; what a name, a figure or a word of time counts beside such a word."""
 _OTHERS = 0.3
 """Share of the worth of a sentence's values beside the best one."""
 _OVERHEAD = 20
@@ -46,15 +48,23 @@ class Entry:
     what: Value | Sentence
 
 
-def chosen(candidates: Candidates, room: int, shown: Container[str], text: str) -> list[Entry]:
-    """The entries of at most `room` tokens that say most; values that are `shown` already are worth nothing."""
-    ranked = sorted(_entries(candidates, shown, text), key=lambda entry: -entry.score)
+def ranked(candidates: Candidates, shown: str) -> list[Entry]:
+    """All that may be written, the best first; values that are `shown` already are worth nothing."""
+    return sorted(_entries(candidates, values_in(shown), shown), key=lambda entry: -entry.score)
+
+
+def chosen(entries: Sequence[Entry], rows: int, room: int) -> list[Entry]:
+    """The best of ranked entries, of at most `room` tokens: half of it shared evenly by stretches of the history.
+
+    Args:
+        rows: number of the newest row.
+    """
     taken: list[Entry] = []
     later: list[Entry] = []
     held: set[str] = set()
     shares = [room / 2 / _STRETCHES] * _STRETCHES
-    for entry in ranked:
-        at = min(_STRETCHES - 1, _STRETCHES * (entry.number - 1) // max(1, candidates.rows))
+    for entry in entries:
+        at = min(_STRETCHES - 1, _STRETCHES * (entry.number - 1) // max(1, rows))
         if entry.tokens <= shares[at] and _adds(entry, held):
             shares[at] -= entry.tokens
             _take(entry, taken, held)
@@ -86,29 +96,33 @@ def _entries(candidates: Candidates, shown: Container[str], text: str) -> Iterat
         if value.text in shown or (value.kind == "term" and value.text in text):
             continue
         worth[value.text] = score = _worth(value, candidates)
-        if value.kind != "figure" or value.label:  # a bare figure says nothing; sentences hold it
+        if score and value.kind != "figure" or value.label:  # a bare figure says nothing; sentences hold it
             tokens = value.tokens + 3 * bool(value.label)
             yield Entry(score / (tokens + _OVERHEAD), tokens, value.last, value)
     rows = candidates.word_rows
     for sentence in candidates.sentences:
         best, *others = sorted((worth.get(value, 0.0) for value in sentence.values), reverse=True) or [0.0]
-        score = best + _OTHERS * sum(others) + _RARE_WORD * sum(1 / rows[word] for word in sentence.words)
+        said = sum(1 / rows[word] for word in sentence.words) + _MARK * math.log2(1 + sentence.marks)
+        score = best + _OTHERS * sum(others) + _SAYS * said
         yield Entry(score / (sentence.tokens + _OVERHEAD), sentence.tokens, sentence.number, sentence)
 
 
 def _worth(value: Value, candidates: Candidates) -> float:
-    age = candidates.rows - value.last
-    named = 0.0
+    told = _TOLD * value.told
     if value.named:
         share = candidates.rows / max(1, candidates.label_rows[value.label])
-        named = _NAMED * min(1.0, math.log(max(1.0, share)) / math.log(_TELLING))
-    if value.kind in ("figure", "term"):
-        return (_BASE[value.kind] + value.by_user + named + _TOLD * value.told) / max(1, value.rows)
+        told = (told + _NAMED) * min(1.0, share / _TELLING) if share > _SPEAKER else 0.0
+    if value.kind == "term":
+        return told / max(1, value.rows)
+    if value.kind == "figure":
+        return (_BASE + value.by_user + told) / max(1, value.rows)
+    age = candidates.rows - value.last
     used = _CALLED * math.log2(1 + value.calls) + _SAID * math.log2(1 + value.said)
     used += _SEEN * math.log2(max(1, value.rows))
     lasting = _LASTING + (1 - _LASTING) * math.exp(-age / _USE_FADING)
     recent = _RECENT * math.exp(-age / _FADING)
-    return _BASE[value.kind] + _BY_USER * value.by_user + _TOLD * value.told + named + lasting * used + recent
+    kind = _PATH if value.kind == "path" else _BASE
+    return kind + _BY_USER * value.by_user + told + lasting * used + recent
 
 
 def written(entries: Sequence[Entry]) -> str:
@@ -118,18 +132,23 @@ def written(entries: Sequence[Entry]) -> str:
     lines = []
     for title, kinds in (("Paths and addresses", ("path", "url")), ("Names of code", ("name",))):
         if found := [one.text for one in values if one.kind in kinds]:
-            lines.append(f"{title}: {'; '.join(found)}")
+            lines.append(f"{title}: {', '.join(found)}")
     objects: dict[str, list[Value]] = {}
     for one in values:
         if one.kind in ("id", "figure", "term"):
             objects.setdefault(one.about, []).append(one)
-    for about, found_of in objects.items():
-        told = "; ".join(_labelled(one) for one in found_of if one.text != about)
-        lines.append(f"{about}: {told}" if about else told)
+    for about, members in objects.items():
+        told = _by_label(members)
+        lines.append(f"{about}: {told}" if about and told else about or told)
     return "\n".join([*lines, *(f"#{one.number} {one.text}" for one in said)])
 
 
-def _labelled(value: Value) -> str:
-    if not value.label:
-        return value.text
-    return f"{value.label}: {value.text}" if value.named else f"{value.label} {value.text}"
+def _by_label(values: Sequence[Value]) -> str:
+    """The values of one object, or of none: those with the same label stand behind it."""
+    groups: dict[str, list[str]] = {}
+    for one in values:
+        if one.label or not one.about:
+            groups.setdefault(one.label.lower(), []).append(one.text)
+    bare = ", ".join(groups.pop("", []))
+    told = [f"{label}: {', '.join(found)}" for label, found in groups.items()]
+    return "; ".join([*told, *([f"others: {bare}" if told else bare] if bare else [])])

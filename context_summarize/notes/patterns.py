@@ -19,7 +19,7 @@ _ESCAPE = re.compile(r"(?<!\\)\\[nrt]")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://\S+")
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@+~:-]*(?:[/\\]{1,2}[\w.@+~:-]+)+[/\\]?")
-_FILE = re.compile(r"[\w@+-]*[a-z_][\w@+-]*\.[a-z][a-z0-9]{0,4}|\.[a-z][\w.-]+")
+_FILE = re.compile(r"(?!\w\.\w$)[\w@+-]*[a-z_][\w@+-]*\.[a-z][a-z0-9]{0,4}|\.[a-z][\w.-]+")
 _SITE = re.compile(r"(.+\.[A-Za-z]\w{0,5}):\d{1,7}(?::.*)?")
 """A place in a file: `core/plan.py:138`."""
 _DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
@@ -47,11 +47,13 @@ _MOST_WORDS = 5
 
 
 def pairs_in(text: str) -> Iterator[tuple[str, str]]:
-    """(label, value) where a text says what something is: `account: A-17`, `colour: pale green`."""
-    for found in _PAIR.finditer(text):
+    """(label, value) where a text says what something is: `account: A-17`, `colour: pale green`.
+
+    The value is "" where too much follows the label.
+    """
+    for found in _PAIR.finditer(_ESCAPE.sub("\n", text)):
         value = found[2].split(". ")[0].rstrip(" .!?-")
-        if value and len(value.split()) <= _MOST_WORDS:
-            yield " ".join(found[1].split()[-3:]).lower(), value
+        yield " ".join(found[1].split()[-3:]).lower(), value if len(value.split()) <= _MOST_WORDS else ""
 
 
 def values_in(text: str) -> dict[str, Kind]:

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from context_summarize.config import ToolKind
 from context_summarize.notes.actions import Actions
-from context_summarize.notes.choosing import chosen, written
+from context_summarize.notes.choosing import chosen, ranked, written
 from context_summarize.notes.instructions import Instruction, Place, placed, signalled, verified
-from context_summarize.notes.patterns import values_in
 from context_summarize.notes.requests import Requests
 from context_summarize.notes.values import Candidates
 from context_summarize.tokens.measure import Count
@@ -19,6 +18,7 @@ _REQUESTS = "Requests of the user, newest first:"
 _VALUES = "Exact values (#7 is message 7):"
 _SHARES = {"requests": 0.15, "actions": 0.3}
 """Shares of the room that these parts may take; what they leave goes to the values."""
+_TRIES = 4
 
 
 class Notes:
@@ -94,15 +94,18 @@ class Notes:
         return "\n".join(part for part in parts if part)
 
     def _written_values(self, room: int, shown: str) -> str:
-        held = values_in(shown)
-        target = room
-        for _ in range(3):
-            text = written(chosen(self._values, target, held, shown))
+        """The best values and sentences; what a line really takes is known once it is written, so it is tried again."""
+        entries = ranked(self._values, shown)
+        best, target = "", room
+        for _ in range(_TRIES):
+            text = written(chosen(entries, self._values.rows, target))
             size = self._count(text)
             if size <= room:
+                best = max(best, text, key=len)
+            if not text or 0.95 * room <= size <= room:
                 break
-            target = target * room // size - 8
-        return f"{_VALUES}\n{text}" if text and size <= room else ""
+            target = int(target * 0.98 * room / size)
+        return f"{_VALUES}\n{best}" if best else ""
 
     def _written_instructions(self, room: int) -> str:
         """The newest and the oldest first where room is short; told in the order in which they were said."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from context_summarize.notes.leaves import MOST_READ, is_data, leaves
 from context_summarize.notes.patterns import Kind, classify, pairs_in, values_in
-from context_summarize.notes.sentences import pieces_of, telling_words
+from context_summarize.notes.sentences import marks_of, pieces_of, telling_words
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.calls import calls_in
 from context_summarize.transcript.rows import RenderedRow
@@ -55,6 +55,8 @@ class Sentence:
     tokens: int
     values: tuple[str, ...]
     words: frozenset[str]
+    marks: int
+    """Names, figures and words of time."""
 
 
 @dataclass(slots=True)
@@ -112,7 +114,7 @@ class Candidates:
             seen.update(found)
             exact = tuple(value for value, kind in found.items() if kind not in ("name", "path"))
             if exact or len(telling) > 2:
-                self.sentences.append(Sentence(piece, row.number, by_user, self.count(piece) + 4, exact, telling))
+                self.sentences.append(Sentence(piece, row.number, by_user, self.count(piece) + 4, exact, telling, marks_of(piece)))
         seen |= self._read_pairs(row.text, row.number)
         self.word_rows.update(words)
         self._see(seen | called, row.number)
@@ -157,7 +159,7 @@ class Candidates:
             labels.add(label)
             found = classify(value)
             kind: Kind = found[0][1] if found and found[0][0] == value else "term"
-            if kind in ("id", "figure", "term"):
+            if value and kind in ("id", "figure", "term"):
                 self._add(value, kind, number)
                 one = self.values[value]
                 one.label, one.named = label, True
