@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from context_summarize.notes.patterns import Kind, values_in
 from context_summarize.notes.values import Candidates, Sentence, Value
 
-_BASE, _PATH = 1.0, 2.0
-"""What a value, or a path, is worth that was seen once, long ago, in a result."""
+_FIGURE, _BASE, _PATH = 0.3, 1.0, 2.0
+"""What a figure, another value, or a path is worth that was seen once, long ago, in a result."""
 _CALLED, _SAID, _SEEN = 3.0, 1.5, 0.5
 """For each doubling of the rows that use it in a call, write it, hold it."""
 _BY_USER = 2.0
@@ -28,11 +28,11 @@ _RECENT, _FADING = 2.0, 100
 """For a value of this moment; after so many rows a third of it is left."""
 _USE_FADING, _LASTING = 300, 0.2
 """What a use is worth fades too, down to a fifth."""
-_SAYS, _MARK = 1.0, 2.0
+_SAYS, _MARK = 0.4, 2.0
 """For each word of a sentence that no other row has; what a name, a figure or a word of time counts beside such a word."""
 _OTHERS = 0.3
 """Share of the worth of a sentence's values beside the best one."""
-_OVERHEAD = 20
+_OVERHEAD = 10
 """Tokens that are added to the price of each entry, so that a sentence is not too dear beside a bare value."""
 _STRETCHES = 8
 """Parts of the history that share half of the room evenly."""
@@ -115,7 +115,7 @@ def _worth(value: Value, candidates: Candidates) -> float:
     if value.kind == "term":
         return told / max(1, value.rows)
     if value.kind == "figure":
-        return (_BASE + value.by_user + told) / max(1, value.rows)
+        return (_FIGURE + value.by_user + told) / max(1, value.rows)
     age = candidates.rows - value.last
     used = _CALLED * math.log2(1 + value.calls) + _SAID * math.log2(1 + value.said)
     used += _SEEN * math.log2(max(1, value.rows))

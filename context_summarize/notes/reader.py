@@ -95,6 +95,8 @@ class Notes:
 
     def _written_values(self, room: int, shown: str) -> str:
         """The best values and sentences; what a line really takes is known once it is written, so it is tried again."""
+        if room <= 0:
+            return ""
         entries = ranked(self._values, shown)
         best, target = "", room
         for _ in range(_TRIES):

@@ -20,7 +20,7 @@ _CLAUSE = re.compile(r"(?<=[,;:—–])\s+|\s+(?=\()|(?<=\))\s+")
 _BRACKETED = re.compile(r"\s*(\([^()]{4,}\))\s*")
 """A remark in brackets is a piece of its own."""
 _MARKS = " \t#*+->•|`"
-_WORD = re.compile(r"[^\W\d_]{3,}(?:['’-][^\W\d_]+)*")
+_WORD = re.compile(r"(?<!\w)[^\W\d_]{3,}(?:['’-][^\W\d_]+)*(?!\w)")
 _NAME = re.compile(r"(?<=[^\W_][,;:'’] |[^\W_][^\W_] )[^\W\d_a-z][^\W\d_]+")
 """A word with a capital letter within a sentence."""
 _FIGURE = re.compile(r"\d[\d.,:/%-]*")

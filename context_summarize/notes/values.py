@@ -113,7 +113,7 @@ class Candidates:
             words |= telling
             seen.update(found)
             exact = tuple(value for value, kind in found.items() if kind not in ("name", "path"))
-            if exact or len(telling) > 2:
+            if len(telling) > 2:
                 self.sentences.append(Sentence(piece, row.number, by_user, self.count(piece) + 4, exact, telling, marks_of(piece)))
         seen |= self._read_pairs(row.text, row.number)
         self.word_rows.update(words)
