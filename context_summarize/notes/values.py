@@ -107,7 +107,7 @@ class Candidates:
             found = values_in(piece)
             for value, kind in found.items():
                 if value not in self.values:
-                    told = _words_before(piece, value) if kind in ("id", "figure") else ""
+                    told = self._rare_words(piece, value) if kind in ("id", "figure") else ""
                     self._add(value, kind, row.number, label=told)
             telling = telling_words(piece)
             words |= telling
@@ -123,6 +123,13 @@ class Candidates:
         for value in seen - called:
             self.values[value].said += 1
             self.values[value].by_user |= by_user
+
+    def _rare_words(self, piece, value):
+        before = _words_before(piece, value).split()
+        words = [w for w in piece.split() if telling_words(w) and w != value]
+        rare = sorted(words, key=lambda w: sum(self.word_rows[x] for x in telling_words(w)))[:2]
+        keep = [w for w in words if w in rare or w in before[-2:]]
+        return " ".join(dict.fromkeys(keep))
 
     # --- what tools return -------------------------------------------------------------------------------------------
 
