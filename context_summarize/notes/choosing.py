@@ -10,7 +10,7 @@ import math
 from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 
-from context_summarize.notes.patterns import Kind, values_in
+from context_summarize.notes.patterns import values_in
 from context_summarize.notes.values import Candidates, Sentence, Value
 
 _FIGURE, _BASE, _PATH = 0.3, 1.0, 2.0
@@ -29,7 +29,7 @@ _RECENT, _FADING = 2.0, 100
 _USE_FADING, _LASTING = 300, 0.2
 """What a use is worth fades too, down to a fifth."""
 _SAYS, _MARK = 0.4, 2.0
-"""For each word of a sentence that no other row has; what a name, a figure or a word of time counts beside such a word."""
+"""For each word of a sentence that no other row has; what a name, a figure or a word of time counts beside one."""
 _OTHERS = 0.3
 """Share of the worth of a sentence's values beside the best one."""
 _OVERHEAD = 10
@@ -96,7 +96,7 @@ def _entries(candidates: Candidates, shown: Container[str], text: str) -> Iterat
         if value.text in shown or (value.kind == "term" and value.text in text):
             continue
         worth[value.text] = score = _worth(value, candidates)
-        if score and value.kind != "figure" or value.label:  # a bare figure says nothing; sentences hold it
+        if (score and value.kind != "figure") or value.label:  # a bare figure says nothing; sentences hold it
             tokens = value.tokens + 3 * bool(value.label)
             yield Entry(score / (tokens + _OVERHEAD), tokens, value.last, value)
     rows = candidates.word_rows

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
+from itertools import islice
+from typing import Any, NamedTuple
 
 MOST_READ = 60_000
-"""Characters of one row in which keys are looked for."""
+"""Characters of one row that are read; JSON that is longer has no keys."""
+_MOST = 3_000
+"""Values of one row."""
 _LONGEST = 80
 """Characters; a longer text is prose, and no value of its key."""
 _DEEPEST = 12
-
-# Possessive: a quotation mark without its pair is passed over once, however long the text behind it is.
-_TOKEN = re.compile(
-    r'"(?P<double>(?:[^"\\]++|\\.)*+)"(?P<colon>\s{0,8}:)?'
-    r"|(?<=[{\[,:\s])'(?P<single>(?:[^'\\\n]++|\\.)*+)'(?:(?P<mark>\s{0,8}:)|(?=\s{0,8}[,\]}]))"
-    r"|\\.|\"|(?P<bracket>[{}\[\]])|(?P<bare>-?\d[\d.eE+-]{0,30})",
-    re.S,
-)
 _NAMES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _IDENTITY = re.compile(r"(?:.*[a-z_-])?(?:_id|Id|ID|-id)|id|ID|uuid|key|name|path")
 _EMPTY_NAMES = frozenset({"id", "ids", "uuid", "value", "data", "result", "results", "item", "items", "key"})
@@ -35,48 +31,41 @@ class Leaf(NamedTuple):
     """Its key in plain words; "" for the identity itself."""
 
 
-@dataclass(slots=True)
-class _Open:
-    """An object or a list that is open."""
-
-    label: str
-    about: str
-    is_list: bool
-    key: str = ""
-    is_own: bool = False
-    """True if the object has an identity of its own."""
-
-
-def is_data(text: str) -> bool:
-    """True for a text that begins as JSON does."""
-    return text.lstrip()[:1] in ("{", "[")
-
-
 def leaves(text: str) -> Iterator[Leaf]:
-    """The short values in order; text that is cut off, or not quite JSON, gives what can be read."""
-    stack = [_Open("", "", True)]
-    deeper = 0
-    for match in _TOKEN.finditer(text, 0, MOST_READ):
-        string = match["double"] if match["double"] is not None else match["single"]
-        frame, bracket = stack[-1], match["bracket"]
-        if bracket and bracket in "{[":
-            if len(stack) < _DEEPEST:
-                stack.append(_Open(_label_within(frame), frame.about, bracket == "["))
-            else:
-                deeper += 1
-        elif bracket and deeper:
-            deeper -= 1
-        elif bracket:
-            if len(stack) > 1:
-                stack.pop()
-            stack[-1].key = ""
-        elif string is not None and (match["colon"] or match["mark"]) and not frame.is_list:
-            frame.key = string
-            if any(map(str.isdigit, string)) and len(string) <= _LONGEST:
-                yield Leaf(string, frame.about, frame.label)
-        elif (value := string if string is not None else match["bare"]) and len(value) <= _LONGEST:
-            yield _seen(frame, " ".join(value.split()))
-            frame.key = ""
+    """The short values of a text in their order; none of a text that is no data."""
+    if text.lstrip()[:1] in ("{", "[") and len(text) <= MOST_READ:
+        yield from islice(_within(_parsed(text), "", ""), _MOST)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+
+
+def _within(data: Any, about: str, label: str, depth: int = 0) -> Iterator[Leaf]:
+    """The values of an object; the first key that names it gives its identity."""
+    if isinstance(data, dict) and depth < _DEEPEST:
+        names = [key for key, value in data.items() if _IDENTITY.fullmatch(str(key)) and isinstance(value, str | int)]
+        if names:
+            own = " ".join(f"{label_of(names[0]) or label} {data[names[0]]}".split())
+            about = own if len(own) <= _LONGEST else about
+        for key, value in data.items():
+            if any(map(str.isdigit, str(key))):
+                yield Leaf(str(key), about, label)
+            yield from _within(value, about, "" if names[:1] == [key] else label_of(str(key)) or label, depth + 1)
+    elif isinstance(data, list | tuple) and depth < _DEEPEST:
+        for item in data:
+            yield from _within(item, about, label, depth + 1)
+    elif isinstance(data, str | int | float) and not isinstance(data, bool):
+        value = " ".join(str(data).split())
+        if 0 < len(value) <= _LONGEST:
+            yield Leaf(value, about, label)
 
 
 def label_of(key: str) -> str:
@@ -85,17 +74,3 @@ def label_of(key: str) -> str:
     if any(name.isdigit() and len(name) > 2 for name in names):
         return ""  # the key is an identifier itself
     return " ".join([name for name in names if name not in _EMPTY_NAMES][-2:])
-
-
-def _label_within(frame: _Open) -> str:
-    return (label_of(frame.key) if frame.key else "") or frame.label
-
-
-def _seen(frame: _Open, value: str) -> Leaf:
-    """A value of this object; the first that names the object becomes its identity."""
-    label = _label_within(frame)
-    if not frame.is_list and not frame.is_own and _IDENTITY.fullmatch(frame.key):
-        frame.is_own = True
-        frame.about = f"{label} {value}" if label else value
-        return Leaf(value, frame.about, "")
-    return Leaf(value, frame.about, label)

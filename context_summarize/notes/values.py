@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
-from context_summarize.notes.leaves import MOST_READ, is_data, leaves
+from context_summarize.notes.leaves import MOST_READ, leaves
 from context_summarize.notes.patterns import Kind, classify, pairs_in, values_in
 from context_summarize.notes.sentences import marks_of, pieces_of, telling_words
 from context_summarize.tokens.measure import Count
@@ -15,8 +15,12 @@ from context_summarize.transcript.rows import RenderedRow
 
 MOST = 20_000
 """Values, and sentences, that are kept as candidates."""
+_LABELLED: Container[Kind] = ("id", "figure", "url")
+"""Kinds that say nothing without words beside them."""
+_PAIRED: Container[Kind] = ("id", "figure", "term")
+"""Kinds that may follow a label in a text."""
 _BESIDE = 40
-"""Characters before a value in a tool's text among which its words are looked for."""
+"""Characters before a value among which its words are looked for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -26,8 +30,6 @@ class Value:
     text: str
     kind: Kind
     tokens: int
-    first: int
-    """Number of the row that showed it first."""
     about: str = ""
     """Identity of the object that holds it."""
     label: str = ""
@@ -68,132 +70,135 @@ class Candidates:
     sentences: list[Sentence] = field(default_factory=list)
     word_rows: Counter[str] = field(default_factory=Counter)
     """In how many rows a word stands."""
-    rows: int = 0
-    """Number of the newest row."""
     label_rows: Counter[str] = field(default_factory=Counter)
     """In how many rows a label names something."""
+    rows: int = 0
+    """Number of the newest row."""
+    _objects: dict[str, dict[str, str]] = field(default_factory=dict)
+    """What was read last of each object with an identity: its values by label."""
 
     def read(self, rows: Iterable[RenderedRow]) -> None:
         """Take in the next rows."""
         for row in rows:
             self.rows = row.number
+            called: set[str] = set()
             if row.role == "tool":
-                self._read_result(row)
+                seen = self._read_data(row.text) | self._read_result(row.text[:MOST_READ])
             else:
-                self._read_said(row)
+                for _, arguments in calls_in(row.text) if row.role == "assistant" else ():
+                    called |= self._read_data(arguments) | self._read_result(arguments[:MOST_READ])
+                seen = self._read_prose(row.text if row.own is None else row.own, by_user=row.role == "user")
+            seen |= self._read_pairs(row.text[:MOST_READ])
+            self._see(seen, called, row.role)
         if len(self.values) > MOST * 5 // 4:
             self._forget_values()
-        if len(self.sentences) > MOST * 5 // 4:
-            del self.sentences[: len(self.sentences) - MOST]
+        del self.sentences[: max(0, len(self.sentences) - MOST)]
 
     def mention(self, summary: str) -> None:
-        """Take in what a model's summary tells: what a model finds worth telling is worth keeping when a merge drops it."""
+        """Take in what a model's summary tells: what a model chose is worth keeping where a merge drops it."""
         exact = values_in(summary)
         for value in self.values.values():
             if not value.told and (value.text in exact or (value.kind == "term" and value.text in summary)):
                 value.told = True
 
-    # --- what users and agents say -----------------------------------------------------------------------------------
+    # --- reading -----------------------------------------------------------------------------------------------------
 
-    def _read_said(self, row: RenderedRow) -> None:
-        by_user = row.role == "user"
-        called: set[str] = set()
-        if row.role == "assistant":
-            for _, arguments in calls_in(row.text):
-                called |= self._read_data(arguments, row.number)
+    def _read_prose(self, text: str, by_user: bool) -> set[str]:
+        """What users and agents say, sentence by sentence."""
         seen: set[str] = set()
         words: set[str] = set()
-        for piece in pieces_of(row.text if row.own is None else row.own):
+        for piece in pieces_of(text):
             found = values_in(piece)
             for value, kind in found.items():
                 if value not in self.values:
-                    told = self._rare_words(piece, value) if kind in ("id", "figure") else ""
-                    self._add(value, kind, row.number, label=told)
+                    self._add(value, kind, label=self._words_of(piece, value) if kind in _LABELLED else "")
             telling = telling_words(piece)
+            if len(telling) > 2:
+                exact = tuple(value for value, kind in found.items() if kind in _LABELLED)
+                tokens = self.count(piece) + 4
+                self.sentences.append(Sentence(piece, self.rows, by_user, tokens, exact, telling, marks_of(piece)))
             words |= telling
             seen.update(found)
-            exact = tuple(value for value, kind in found.items() if kind not in ("name", "path"))
-            if len(telling) > 2:
-                self.sentences.append(Sentence(piece, row.number, by_user, self.count(piece) + 4, exact, telling, marks_of(piece)))
-        seen |= self._read_pairs(row.text, row.number)
         self.word_rows.update(words)
-        self._see(seen | called, row.number)
-        for value in called:
-            self.values[value].calls += 1
-        for value in seen - called:
-            self.values[value].said += 1
-            self.values[value].by_user |= by_user
+        return seen
 
-    def _rare_words(self, piece, value):
-        before = _words_before(piece, value).split()
-        words = [w for w in piece.split() if telling_words(w) and w != value]
-        rare = sorted(words, key=lambda w: sum(self.word_rows[x] for x in telling_words(w)))[:2]
-        keep = [w for w in words if w in rare or w in before[-2:]]
-        return " ".join(dict.fromkeys(keep))
-
-    # --- what tools return -------------------------------------------------------------------------------------------
-
-    def _read_result(self, row: RenderedRow) -> None:
-        if is_data(row.text):
-            seen = self._read_data(row.text, row.number)
-            self._see(seen | self._read_pairs(row.text, row.number), row.number)
-            return
-        text = row.text[:MOST_READ]
+    def _read_result(self, text: str) -> set[str]:
         found = values_in(text)
         for value, kind in found.items():
             if value not in self.values:
-                self._add(value, kind, row.number, label=_words_before(text, value) if kind in ("id", "figure") else "")
-        self._see(set(found) | self._read_pairs(text, row.number), row.number)
+                self._add(value, kind, label=_words_before(text, value) if kind in _LABELLED else "")
+        return set(found)
 
-    def _read_data(self, text: str, number: int) -> set[str]:
-        """The values of JSON; those of its longer texts have no key."""
+    def _read_data(self, text: str) -> set[str]:
+        """The values of JSON with the key and the object of each."""
         seen: set[str] = set()
+        objects: dict[str, dict[str, str]] = {}
         for leaf in leaves(text):
             found = classify(leaf.value)
             if len(found) == 1 and len(found[0][0]) == len(leaf.value):
-                self._add(leaf.value, found[0][1], number, leaf.about, leaf.label)
+                self._add(leaf.value, found[0][1], leaf.about, leaf.label)
                 seen.add(leaf.value)
-        for value, kind in values_in(text[:MOST_READ]).items():
-            self._add(value, kind, number)
-            seen.add(value)
+            if leaf.about and leaf.label:
+                objects.setdefault(leaf.about, {})[leaf.label] = leaf.value
+        for about, now in objects.items():
+            self._replace(about, self._objects.pop(about, {}), now)
+            self._objects[about] = now
+        while len(self._objects) > MOST:
+            del self._objects[next(iter(self._objects))]
         return seen
 
-    def _read_pairs(self, text: str, number: int) -> set[str]:
+    def _replace(self, about: str, before: dict[str, str], now: dict[str, str]) -> None:
+        """Forget a value that a later one of the same label replaced, where nothing else of the object differs."""
+        changed = [label for label in before.keys() | now.keys() if before.get(label) != now.get(label)]
+        old = self.values.get(before.get(changed[0], "")) if len(changed) == 1 and before else None
+        if old is not None and (old.about, old.label) == (about, changed[0]):
+            del self.values[old.text]
+
+    def _read_pairs(self, text: str) -> set[str]:
         """What a text itself says that it is."""
         seen: set[str] = set()
         labels: set[str] = set()
-        for label, value in pairs_in(text[:MOST_READ]):
+        for label, value in pairs_in(text):
             labels.add(label)
             found = classify(value)
             kind: Kind = found[0][1] if found and found[0][0] == value else "term"
-            if value and kind in ("id", "figure", "term"):
-                self._add(value, kind, number)
-                one = self.values[value]
-                one.label, one.named = label, True
+            if value and kind in _PAIRED:
+                self._add(value, kind)
+                self.values[value].label, self.values[value].named = label, True
                 seen.add(value)
         self.label_rows.update(labels)
         return seen
 
     # --- bookkeeping -------------------------------------------------------------------------------------------------
 
-    def _add(self, text: str, kind: Kind, number: int, about: str = "", label: str = "") -> None:
+    def _add(self, text: str, kind: Kind, about: str = "", label: str = "") -> None:
         found = self.values.get(text)
         if found is None:
-            self.values[text] = Value(text, kind, self.count(text) + 1, number, about, label)
-        elif label and not found.label:
+            self.values[text] = Value(text, kind, self.count(text) + 1, about, label)
+        elif label and (not found.label or (about and not found.about)):
             found.about, found.label = about, label
 
-    def _see(self, seen: set[str], number: int) -> None:
-        for value in seen:
+    def _see(self, seen: set[str], called: set[str], role: str) -> None:
+        for value in seen | called:
             found = self.values[value]
             found.rows += 1
-            found.last = number
+            found.last = self.rows
+            found.calls += value in called
+            found.said += role != "tool" and value not in called
+            found.by_user |= role == "user"
 
     def _forget_values(self) -> None:
         """Drop those that nobody used and that were seen longest ago."""
-        ranked = sorted(self.values.values(), key=lambda one: (one.calls + one.said, one.rows, one.last))
+        ranked = sorted(self.values.values(), key=lambda one: (one.calls + one.said + one.told, one.rows, one.last))
         for one in ranked[: len(ranked) - MOST]:
             del self.values[one.text]
+
+    def _words_of(self, piece: str, value: str) -> str:
+        """Words of a sentence that say what a value is: the two rarest ones, and those right before it."""
+        words = [word for word in piece.split() if word != value and telling_words(word)]
+        rare = sorted(words, key=lambda word: max(self.word_rows[part] for part in telling_words(word)))[:2]
+        before = _words_before(piece, value).split()[-2:]
+        return " ".join(dict.fromkeys(word for word in words if word in rare or word in before))
 
 
 def _words_before(text: str, value: str) -> str:

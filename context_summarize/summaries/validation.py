@@ -95,9 +95,12 @@ class AnswerJudge:
         """
         if len(answer.text) > 8 * len(source.text) + 4_096:
             return Judged("not_smaller", "", source.tokens)  # too long to be read, let alone counted
-        text = self._clean(answer.text)
+        said = self._clean(answer.text)
+        text = _unlooped(said, source.text)
         tokens = self._count(text)
         kind = _told(answer)
+        if said and not text:
+            kind = kind or "repeats"
         if kind is None:
             return Judged(_form(text, source, instructions, tokens < source.tokens), text, tokens)
         if kind != "cut_off":
@@ -130,7 +133,7 @@ def _form(text: str, source: Source, instructions: str, is_smaller: bool) -> str
         return "not_smaller"
     if _GOES_ON.match(text) or _is_copied(text, instructions):
         return "copied"
-    return "repeats" if _is_loop(text, source.text) else None
+    return None
 
 
 def _is_copied(text: str, instructions: str) -> bool:
@@ -139,21 +142,28 @@ def _is_copied(text: str, instructions: str) -> bool:
     return bool(lines) and all(line in instructions for line in lines)
 
 
-def _is_loop(text: str, source: str) -> bool:
-    """True if the second half of a text, or more of it, says one thing four times or more, to the letter.
+def _unlooped(text: str, source: str) -> str:
+    """The text up to where it begins to say one thing again and again, to its end; "" where little is left.
 
-    What the source says as often is quoted.
+    That is so where the second half of a text, or more of it, says one thing four times or more, to the letter. What
+    the source says as often is quoted.
     """
-    repeated = _repeated(text)
-    return bool(repeated) and " ".join(source.split()).count(repeated) < _TIMES
+    loop, period = _loop_of(" ".join(text.split()))
+    if not period or " ".join(source.split()).count(loop[: max(period, _LINE)]) >= _TIMES:
+        return text
+    words = len(text.split()) - len(loop[period:].split())
+    ends = [found.end() for found in re.finditer(r"\S+", text)]
+    kept = _whole_sentences(text[: ends[words - 1]]) if words else ""
+    return kept if len(kept) >= _LOOP else ""
 
 
-def _repeated(text: str) -> str:
-    """What the end of a text says again and again, as often as makes a sentence; "" where it does not."""
-    back = " ".join(text[-_MOST_READ:].split())[::-1]
+def _loop_of(text: str) -> tuple[str, int]:
+    """The end of a text that says one thing again and again, and the length of that thing; 0 where there is none."""
+    back = text[-_MOST_READ:][::-1]
     # The prefix function of the reversed text: `same[i]` characters at its start end again at i, so that its first
     # i + 1 characters repeat every i + 1 - same[i]. Where these are half of the text, its last half is a loop.
     same = [0] * len(back)
+    loop, period = "", 0
     for at in range(1, len(back)):
         length = same[at - 1]
         while length and back[at] != back[length]:
@@ -161,9 +171,8 @@ def _repeated(text: str) -> str:
         same[at] = length + (back[at] == back[length])
         size = at + 1
         if size >= max(_LOOP, len(back) / 2) and (size - same[at]) * _TIMES <= size:
-            period = size - same[at]
-            return back[: period * -(-_LINE // period)][::-1].strip()
-    return ""
+            loop, period = back[:size][::-1], size - same[at]
+    return loop, period
 
 
 def _whole_sentences(text: str) -> str:
