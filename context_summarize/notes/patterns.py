@@ -22,9 +22,11 @@ _PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@+~:-]*(?:[/\\]{1,2}[\w.@+~:-]+)+[/\\]?")
 _FILE = re.compile(r"(?!\w\.\w$)[\w@+-]*[a-z_][\w@+-]*\.[a-z][a-z0-9]{0,4}|\.[a-z][\w.-]+")
 _SITE = re.compile(r"(.+\.[A-Za-z]\w{0,5}):\d{1,7}(?::.*)?")
 """A place in a file: `core/plan.py:138`."""
-_DOTTED = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
-_SNAKE = re.compile(r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_*")
-_CAMEL = re.compile(r"_*(?=[A-Za-z]*[a-z][A-Z]|[A-Z]+[a-z]+[A-Z])[A-Za-z][A-Za-z0-9]*")
+_CODE = re.compile(
+    r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_*"  # snake_case
+    r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"  # dotted.name
+    r"|_*(?=[A-Za-z]*[a-z][A-Z]|[A-Z]+[a-z]+[A-Z])[A-Za-z][A-Za-z0-9]{3,}"  # camelCase
+)
 _OPTION = re.compile(r"--?[A-Za-z][\w-]+")
 _FIGURE = re.compile(
     r"[-+~≈]?[$€£¥]?\d[\d.,:/-]*(?:T[\d:.]+Z?)?(?:[+-]\d\d:?\d\d)?[A-Za-z%°]{0,3}"  # 2024-05-01, 10:30, $1.5k, 250ms
@@ -33,6 +35,8 @@ _LEAST_ID = 4
 """Characters of an identifier that mixes letters and digits."""
 _MANY_DIGITS = 5
 """Digits from which a bare number is an identifier."""
+_SIGN, _JOINTS = re.compile(r"[-.:,/%$€£¥]"), re.compile(r"[-_#.:/]")
+"""Signs that stand in figures but in no bare number; signs that stand between the parts of an identifier."""
 _TRIM, _LEAD = ".,:;!?\\*#…", ",:;!?\\*…"
 """Signs after and before a value that are no part of it."""
 
@@ -85,51 +89,25 @@ def classify(run: str) -> tuple[tuple[str, Kind], ...]:
 
 
 def _kind(value: str) -> Kind | None:
-    if len(value) < 2:
-        return "figure" if value.isdigit() else None
     digits = sum(map(str.isdigit, value))
     if _OPTION.fullmatch(value):
         return "name"
     if _EMAIL.fullmatch(value):
         return "id"
-    if digits and digits < _MANY_DIGITS and _FIGURE.fullmatch(value):
-        return "figure"
-    if _PATH.fullmatch(value):
-        return _path_kind(value)
     if digits and _FIGURE.fullmatch(value):
-        return "figure" if any(sign in value for sign in ".:,/-%$€£¥") else "id"
-    if digits == 0:
-        return _name_kind(value)
-    return _mixed_kind(value, digits)
-
-
-def _path_kind(value: str) -> Kind | None:
-    if value.startswith("//") or not any(map(str.isalpha, value)):
-        return None
-    parts = [part for part in re.split(r"[/\\]+", value) if part not in ("", ".", "..", "~")]
-    # "and/or", "his/her" are words of prose; a path of two plain words begins like one.
-    plain = len(parts) < 3 and all(part.isalpha() for part in parts)
-    return None if plain and value[0] not in "/.~" else "path"
-
-
-def _name_kind(value: str) -> Kind | None:
-    """What a run without a digit is: a file's name, a name of code, or a word."""
-    if _FILE.fullmatch(value):
-        return "path"
-    if _SNAKE.fullmatch(value) or _DOTTED.fullmatch(value) or (_CAMEL.fullmatch(value) and len(value) > 3):
-        return "name"
-    return None
-
-
-def _mixed_kind(value: str, digits: int) -> Kind | None:
-    """What a run of letters and digits is."""
+        return "id" if digits >= _MANY_DIGITS and not _SIGN.search(value) else "figure"
+    if _PATH.fullmatch(value):
+        return "path" if _is_path(value) else None
     if _FILE.fullmatch(value) and 2 * digits < len(value):
         return "path"
-    if (
-        digits < 3
-        and 4 * digits <= len(value)
-        and (_SNAKE.fullmatch(value) or _DOTTED.fullmatch(value) or _CAMEL.fullmatch(value))
-    ):
+    if _CODE.fullmatch(value) and 4 * digits <= len(value):
         return "name"
-    whole = value.replace("-", "").replace("_", "").replace("#", "").replace(".", "").replace(":", "").replace("/", "")
-    return "id" if whole.isalnum() and (len(value) >= _LEAST_ID or value[0] == "#") else None
+    is_mixed = digits > 0 and _JOINTS.sub("", value).isalnum()
+    return "id" if is_mixed and (len(value) >= _LEAST_ID or value[0] == "#") else None
+
+
+def _is_path(value: str) -> bool:
+    """True unless it is a comment's sign or words of prose: "and/or", "his/her"."""
+    parts = [part for part in re.split(r"[/\\]+", value) if part not in ("", ".", "..", "~")]
+    plain = len(parts) < 3 and all(part.isalpha() for part in parts)
+    return any(map(str.isalpha, value)) and not value.startswith("//") and (not plain or value[0] in "/.~")
