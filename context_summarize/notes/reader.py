@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from context_summarize.config import ToolKind
 from context_summarize.notes.actions import Actions
@@ -14,8 +14,8 @@ from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow
 
 _INSTRUCTIONS = "What the user asked to be kept to, in the user's words:"
-_REQUESTS = "Requests of the user, newest first:"
-_VALUES = "Exact values (#7 is message 7):"
+_REQUESTS = "Requests of the user, newest first:\n"
+_VALUES = "Exact values (#7 is message 7):\n"
 _SHARES = {"requests": 0.15, "actions": 0.3}
 """Shares of the room that these parts may take; what they leave goes to the values."""
 _TRIES = 4
@@ -79,19 +79,37 @@ class Notes:
             self._instructions.setdefault((one.row, one.start), one)
 
     def written(self, room: int, shown: str, most_instructions: int, operations: Sequence[str] = ()) -> str:
-        """The text of the row, of at most `room` tokens beside its instructions; "" where nothing is told.
+        """The text of the row, of at most `room` tokens; "" where nothing is told.
 
         Args:
             shown: text that the model gets anyway; what it holds is left out.
             most_instructions: tokens that the instructions may take.
+            operations: what the host says is under way.
         """
-        parts = [self._written_instructions(most_instructions)]
-        requests = self._fitting(_REQUESTS, list(self._requests.lines()), int(room * _SHARES["requests"]))
+        instructions = self._written_instructions(min(room, most_instructions))
+        room -= self._count(instructions)
+        requests = self._fitting(_REQUESTS, self._requests.lines(), int(room * _SHARES["requests"]))
         actions = self._written_actions(int(room * _SHARES["actions"]), operations)
-        parts += [requests, actions]
         left = room - self._count(requests) - self._count(actions) - self._count(_VALUES)
-        parts.append(self._written_values(left, "\n".join((shown, requests, actions))))
-        return "\n".join(part for part in parts if part)
+        values = self._written_values(left, "\n".join((shown, requests, actions)))
+        return "\n".join(part for part in (instructions, requests, actions, values) if part)
+
+    def _written_instructions(self, room: int) -> str:
+        """The newest and the oldest first where room is short; told in the order in which they were said."""
+        kept = sorted(self._instructions.values(), key=lambda one: (one.row, one.start))
+        lines = list(dict.fromkeys(f"- {one.text}" for one in kept))
+        alternating = dict.fromkeys(line for pair in zip(reversed(lines), lines, strict=True) for line in pair)
+        taken = set(self._taken(alternating, room))
+        return "\n".join([_INSTRUCTIONS, *(line for line in lines if line in taken)]) if taken else ""
+
+    def _written_actions(self, room: int, operations: Sequence[str]) -> str:
+        kinds = [(f"{heading}: ", items) for heading, items in self._actions.lines(operations) if items]
+        lines: list[str] = []
+        for at, (heading, items) in enumerate(kinds):
+            line = self._fitting(heading, items, room // (len(kinds) - at), "; ")
+            room -= self._count(line)
+            lines.append(line)
+        return "\n".join(line for line in lines if line)
 
     def _written_values(self, room: int, shown: str) -> str:
         """The best values and sentences; what a line really takes is known once it is written, so it is tried again."""
@@ -107,46 +125,17 @@ class Notes:
             if not text or 0.95 * room <= size <= room:
                 break
             target = int(target * 0.98 * room / size)
-        return f"{_VALUES}\n{best}" if best else ""
+        return f"{_VALUES}{best}" if best else ""
 
-    def _written_instructions(self, room: int) -> str:
-        """The newest and the oldest first where room is short; told in the order in which they were said."""
-        kept = sorted(self._instructions.values(), key=lambda one: (one.row, one.start))
-        lines = list(dict.fromkeys(one.text for one in kept))
-        chosen_lines: set[str] = set()
-        order = [line for pair in zip(reversed(lines), lines, strict=True) for line in pair]
-        for line in order:
-            size = self._count(f"- {line}\n")
-            if line not in chosen_lines and size <= room:
-                chosen_lines.add(line)
-                room -= size
-        told = [f"- {line}" for line in lines if line in chosen_lines]
-        return "\n".join([_INSTRUCTIONS, *told]) if told else ""
+    def _fitting(self, heading: str, items: Iterable[str], room: int, between: str = "\n") -> str:
+        """The first items that fit, behind their heading; "" where none does."""
+        taken = list(self._taken(items, room - self._count(heading)))
+        return heading + between.join(taken) if taken else ""
 
-    def _written_actions(self, room: int, operations: Sequence[str]) -> str:
-        kinds = [(heading, items) for heading, items in self._actions.lines(operations) if items]
-        lines: list[str] = []
-        for at, (heading, items) in enumerate(kinds):
-            share = room // (len(kinds) - at)
-            taken: list[str] = []
-            size = self._count(f"{heading}: ")
-            for item in items:
-                size += self._count(f"{item}; ")
-                if size > share:
-                    break
-                taken.append(item)
-            if taken:
-                line = f"{heading}: {'; '.join(taken)}"
-                lines.append(line)
-                room -= self._count(line) + 1
-        return "\n".join(lines)
-
-    def _fitting(self, heading: str, lines: Sequence[str], room: int) -> str:
-        room -= self._count(heading)
-        taken: list[str] = []
-        for line in lines:
-            room -= self._count(f"{line}\n")
+    def _taken(self, items: Iterable[str], room: int) -> Iterator[str]:
+        """The items up to the first one that does not fit."""
+        for item in items:
+            room -= self._count(item) + 1
             if room < 0:
-                break
-            taken.append(line)
-        return "\n".join([heading, *taken]) if taken else ""
+                return
+            yield item
