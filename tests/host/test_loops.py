@@ -457,7 +457,7 @@ async def chained_session(key: str, *, chains: bool) -> int:
 
 
 @pytest.mark.parametrize("key", ["openai:response_id", "vllm:response_id"])
-async def test_a_session_that_chains_makes_hardly_more_compactions_than_one_that_does_not(key: str, caplog: Any) -> None:
+async def test_a_session_that_chains_makes_as_many_compactions_or_one_more(key: str, caplog: Any) -> None:
     with caplog.at_level(logging.WARNING, "context_summarize"):
         plain, chained = [await chained_session(key, chains=chains) for chains in (False, True)]
 
