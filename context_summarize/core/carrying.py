@@ -212,6 +212,11 @@ def _moved(
     shortened = (
         (nearest(places, hash_, ordinal + by), nth, keep, hash_) for ordinal, nth, keep, hash_ in record.shortened
     )
+    instructions = (
+        (at, nth, start, end, hash_)
+        for ordinal, nth, start, end, hash_ in record.instructions
+        if (at := nearest(places, hash_, ordinal + by)) is not None
+    )
     newest = None
     if record.newest_user is not None:
         shift = next((at - old for old, at in reversed(runs) if at is not None and old <= record.newest_user), 0)
@@ -222,5 +227,7 @@ def _moved(
         rendered_groups=len(history.rendered),
         shortened=tuple((at, nth, keep, hash_) for at, nth, keep, hash_ in shortened if at is not None),
         newest_user=newest,
+        notes=None,
+        instructions=tuple(instructions),
         pinned=tuple((at, history.hash_of(at)) for at in pins_in(history, record.pinned, by)),
     )

@@ -89,9 +89,10 @@ class Scale:
         self._sizes: dict[Place, int] = {}
         self._opening = measure(opening_row(), scene.count)
         standing = self.standing()
-        self.now = self.size(standing, after=False) - self.nodes_size(standing)
+        self.now = self._size_of_others(standing, after=False) - self.nodes_size(standing)
         # What is shown has a size, known or not: a fallback is to be made anew, and counts as unknown.
         self.now += sum(shown.tokens for shown in scene.view.nodes)
+        self.now += scene.view.notes.tokens if scene.view.notes is not None else 0
 
     def standing(self) -> Draft:
         """The view as it stands."""
@@ -111,14 +112,18 @@ class Scale:
 
     # --- sizes ------------------------------------------------------------------------------------------------------
 
-    def size(self, draft: Draft, *, after: bool = True) -> int:
-        """Tokens of the view, system prompt aside; `after` False for the view as it stands, before a compaction."""
+    def size(self, draft: Draft) -> int:
+        """Tokens of the view, system prompt aside."""
+        others = self._size_of_others(draft, after=True)
+        return others + self._notes_size(draft, others)
+
+    def _size_of_others(self, draft: Draft, *, after: bool) -> int:
+        """The same without the row of notes; `after` False for the view as it stands, before a compaction."""
         groups, row = self.scene.groups, self.frontier_row(draft)
         saved = self._saved_by(draft)
         verbatim = groups.tokens_from(row) - saved.from_row(row)
         pins = groups.pin_tokens(row) - saved.in_pins(row) + self._kept_size(draft, row, after)
-        shown = self.nodes_size(draft) + self.notes_size(draft)
-        return verbatim + pins + shown + self._opening_size(draft, row, after)
+        return verbatim + pins + self.nodes_size(draft) + self._opening_size(draft, row, after)
 
     def frontier_row(self, draft: Draft) -> int:
         """History row at which the verbatim part of the draft begins."""
@@ -147,14 +152,17 @@ class Scale:
         lines = (one_line_size(scene.history, n, scene.limits.role, scene.count) for n in draft.nodes[: draft.lines])
         return sum(lines) + self.sum_of(draft.nodes[draft.lines :])
 
-    def notes_size(self, draft: Draft) -> int:
-        """Tokens of the row of notes; all that it may take, where it is not written yet."""
-        view = self.scene.view
-        if not draft.notes:
+    def notes_room(self, draft: Draft) -> int:
+        """Tokens of the row of notes; where it is to be written, what it may take: at most half of what is freed."""
+        return self._notes_size(draft, self._size_of_others(draft, after=True))
+
+    def _notes_size(self, draft: Draft, others: int) -> int:
+        view, most = self.scene.view, self.scene.limits.notes_room
+        if not (draft.notes and draft.frontier):
             return 0
-        if view.notes is not None and (draft.frontier == view.frontier or view.keeps_notes(draft.nodes)):
+        if view.notes is not None and view.keeps_notes(draft.nodes, most):
             return view.notes.tokens
-        return self.scene.limits.notes_room if draft.frontier else 0
+        return max(0, min(most, (self.now - others) // 2))
 
     # --- pins -------------------------------------------------------------------------------------------------------
 

@@ -89,6 +89,10 @@ class SessionMarks:
     """Tokens of the request when a compaction was taken back, and none has followed; else None."""
 
 
+NamedPlace = tuple[int, int, int, int, str]
+"""Of an instruction: rendered group, row within it, start, end, hash of the group."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompactionRecord:
     """A committed boundary, found again by the running hash of the rendered rows before its frontier."""
@@ -106,10 +110,14 @@ class CompactionRecord:
     newest_user: int | None = None
     """Rendered group of the newest user message when the boundary was made."""
     created: float = 0.0
-    notes: str = ""
-    """The lines of the row of notes, without their frame."""
-    instructions: tuple[tuple[int, int, int], ...] = ()
-    """(row, start, end) of each instruction of the user that was found before the frontier."""
+    notes: str | None = ""
+    """The lines of the row of notes, without their frame; None where they are no longer kept."""
+    notes_after: int = 0
+    """How many nodes stand before that row."""
+    notes_age: int = 0
+    """Compactions that it has outlived."""
+    instructions: tuple[NamedPlace, ...] = ()
+    """Where the user's instructions stand that were found before the frontier."""
     pinned: tuple[tuple[int, str], ...] = ()
     """(rendered group, hash) of each group that the view shows because the user has pinned it."""
     ahead: tuple[Node, ...] = ()

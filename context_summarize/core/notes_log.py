@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from context_summarize.config import ToolKind
 from context_summarize.core.frames import notes_row
 from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import NamedPlace
 from context_summarize.core.rendering import render_group
 from context_summarize.core.view_state import ShownNode, ShownNotes
 from context_summarize.messages.text import countable_items
-from context_summarize.notes.instructions import Place, quoted_lines
+from context_summarize.notes.instructions import quoted_lines
 from context_summarize.notes.reader import Notes
 from context_summarize.redaction.redactor import Redact
 from context_summarize.tokens.measure import Count, measure
@@ -41,7 +43,7 @@ class NotesAsk:
 
 
 class NotesLog:
-    """Reads rows after redaction; what it has read stays with it while the history grows.
+    """Reads rows after redaction; what it has read stays with it while the history grows. Threads take turns.
 
     Args:
         tools: kinds by tool name; see the setting `action_tools`.
@@ -59,23 +61,45 @@ class NotesLog:
         signs: Sequence[str],
         heading: str,
     ) -> None:
+        self._builder = builder
         self._history = builder.history
         self._redact = redact
         self._count = count
         self._heading = heading
+        self._tools, self._signs = tools, signs
         self._notes = Notes(count, tools, signs)
+        self._lock = threading.Lock()
+        """A request that is cancelled leaves its thread behind."""
         self._next_group = 0
         self._verified: set[str] = set()
         """Keys of the summaries whose quotations have been looked up."""
 
-    @property
-    def instructions(self) -> tuple[Place, ...]:
-        """Where the instructions stand that have been found so far; what a record keeps."""
-        return self._notes.places
+    def fresh(self) -> NotesLog:
+        """One that has read nothing yet."""
+        tools, signs, heading = self._tools, self._signs, self._heading
+        return NotesLog(self._builder, self._redact, self._count, tools=tools, signs=signs, heading=heading)
 
-    def restore(self, places: Sequence[Place]) -> None:
-        """Take in the instructions of a record, before its rows are read."""
-        self._notes.restore(places)
+    def instructions(self) -> tuple[NamedPlace, ...]:
+        """Where the instructions stand that have been found so far; what a record keeps."""
+        with self._lock:
+            places = self._notes.places
+        return tuple(self._named(*place) for place in places)
+
+    def _named(self, number: int, start: int, end: int) -> NamedPlace:
+        ordinal = self._history.group_of_message(number) or 0
+        nth = number - self._history.message_range(ordinal, ordinal + 1)[0]
+        return ordinal, nth, start, end, self._history.hash_of(ordinal)
+
+    def restore(self, named: Sequence[NamedPlace]) -> None:
+        """Take in the instructions of a record, before its rows are read; those of other rows are left out."""
+        history = self._history
+        places = [
+            (history.message_range(ordinal, ordinal + 1)[0] + nth, start, end)
+            for ordinal, nth, start, end, digest in named
+            if ordinal < len(history.rendered) and history.hash_of(ordinal) == digest
+        ]
+        with self._lock:
+            self._notes.restore(places)
 
     def write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
         """The row for the rendered groups before the frontier; None where nothing is told.
@@ -83,6 +107,15 @@ class NotesLog:
         Args:
             shown: the summaries that stand before it; what they and the verbatim rows hold is left out.
         """
+        with self._lock:
+            is_behind = ask.frontier < self._next_group
+            if not is_behind:
+                return self._write(shown, ask)
+        earlier = self.fresh()  # a compaction was taken back
+        earlier.restore(self.instructions())
+        return earlier.write(shown, ask)
+
+    def _write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
         self._read(ask.frontier)
         for item in shown:
             self._verify(item)

@@ -48,8 +48,8 @@ class Plan:
     frontier_row: int
     shortened: Mapping[int, int]
     newest_user: int | None
-    notes: bool
-    """False where the row of notes had to go."""
+    notes_room: int
+    """Tokens that the row of notes may take; 0 where it had to go."""
     pinned: tuple[int, ...]
     """Rendered groups that stay verbatim because the user has pinned them."""
     lines: int
@@ -154,7 +154,7 @@ def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
         frontier_row=row,
         shortened=_still_shown(scale, draft, row),
         newest_user=draft.newest_user,
-        notes=draft.notes,
+        notes_room=scale.notes_room(draft),
         pinned=tuple(ordinal for ordinal in draft.pinned if ordinal < draft.frontier),
         lines=draft.lines,
         tokens_before=scale.now,

@@ -61,9 +61,11 @@ class ViewState:
     compactions: int = 0
     """How many have been made."""
 
-    def keeps_notes(self, nodes: Sequence[Node]) -> bool:
-        """True where the row of notes stays as it is: so far summaries were only appended, and it is not old."""
+    def keeps_notes(self, nodes: Sequence[Node], room: int) -> bool:
+        """True where the row of notes stays: summaries were only appended, it is not old, and has this room."""
         if self.notes is None or self.notes.age >= MOST_AGE or len(nodes) < self.notes.after:
+            return False
+        if self.notes.tokens > room:
             return False
         before = self.nodes[: self.notes.after]
         return all(shown.node.place == node.place for shown, node in zip(before, nodes, strict=False))

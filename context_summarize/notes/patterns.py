@@ -13,8 +13,9 @@ Kind = Literal["url", "path", "id", "figure", "name", "term"]
 LONGEST = 200
 """Characters of a value; longer runs without a blank (base64, minified code) are not worth their tokens."""
 
-_RUN = re.compile(r"[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]*[\d_./\\@A-Z-][^\s\"'`<>|^{}\[\]()*,;“”‘’«»]*")  # noqa: RUF001 - quotes
-"""A run that may be a value: no plain lower-case word is one."""
+_IN_RUN = r"[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]"  # noqa: RUF001 - quotes
+_RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*[\d_./\\@A-Z-]{_IN_RUN}*")
+"""A run that may be a value: no plain lower-case word is one. It is looked for at its start alone, in linear time."""
 _ESCAPE = re.compile(r"(?<!\\)\\[nrt]")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://\S+")
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")

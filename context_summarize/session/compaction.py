@@ -215,7 +215,7 @@ class Compactor:
 
     async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
         history, count = chat.history, self._services.count
-        shown = self._tasks.rows(plan.nodes)
+        shown, rows = self._tasks.rows(plan.nodes), len(history)
         notes = await asyncio.to_thread(self._notes, chat, limits, plan, shown)
         lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
         view = ViewState(
@@ -226,7 +226,7 @@ class Compactor:
             newest_user=plan.newest_user,
             notes=notes,
             pinned=plan.pinned,
-            rows_at_compaction=len(history),
+            rows_at_compaction=rows,
             compactions=chat.view.compactions + 1,
         )
         old = {item.node.place for item in chat.view.nodes}
@@ -242,16 +242,14 @@ class Compactor:
     def _notes(
         self, chat: Conversation, limits: RequestLimits, plan: Plan, shown: Sequence[ShownNode]
     ) -> ShownNotes | None:
-        """The row of notes of a plan; where no more is summarised than before, the one that stands."""
+        """The row of notes of a plan: the one that stands, or a new one."""
         own, view = limits.own, chat.view
-        if not plan.notes or not own.notes_room:
+        if not plan.notes_room:
             return None
-        if plan.frontier == view.frontier:
-            return view.notes
-        if view.notes is not None and view.keeps_notes(plan.nodes):
+        if view.notes is not None and view.keeps_notes(plan.nodes, own.notes_room):
             return replace(view.notes, age=view.notes.age + 1)
         operations = self._operations()
-        asked = NotesAsk(plan.frontier, plan.frontier_row, own.notes_room, own.role, own.own_budget, operations)
+        asked = NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, own.role, own.own_budget, operations)
         return chat.notes.write(shown, asked)
 
     def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:

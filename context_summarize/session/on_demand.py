@@ -66,7 +66,7 @@ class OnDemand(Requests):
                 limits, chat = await self._ready(self._host.limits.last, is_due=True)
                 if not chat.view.compactions:
                     raise SteeringError("there is no compaction to take back; undo works after one has been made")
-                earlier = chat.earlier or await self.resumption.earlier(chat, limits.own.own_budget) or ViewState()
+                earlier = chat.earlier or await self.resumption.earlier(chat) or ViewState()
                 if self.chat.history is chat.history:
                     break
             undone = self.resumption.undone(chat, earlier)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from context_summarize.background import in_slices
@@ -11,9 +12,11 @@ from context_summarize.core.carrying import carry
 from context_summarize.core.finding import pins_in
 from context_summarize.core.history import History
 from context_summarize.core.nodes import CompactionRecord, SessionMarks
-from context_summarize.core.view_state import ShownNotes, ViewState
+from context_summarize.core.notes_log import NotesAsk
+from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, Steered, start_segments
+from context_summarize.session.limits import notes_room
 from context_summarize.session.records import Records
 from context_summarize.summaries.tasks import SummaryTasks
 
@@ -38,9 +41,12 @@ class Resumption:
         self._compactor = compactor
         self._tasks = tasks
         self._config = config
+        self._own_budget: int | None = None
+        """Of the last request; a status line may ask before the next one."""
 
     async def find(self, chat: Conversation, own_budget: int | None, is_current: Callable[[], bool]) -> Resumed | None:
         """What the conversation goes on with; None if nobody needs it any more."""
+        self._own_budget = own_budget or self._own_budget
         before = chat.before or await self._records.of_session(chat.history)
         marks = None if before is None else before.session
         if before is not None and marks is not None:
@@ -50,7 +56,7 @@ class Resumption:
         for record, carried in await self._candidates(chat, before, exact):
             if not is_current():
                 return None
-            view = await self._view(chat, record, own_budget)
+            view = await self._view(chat, record)
             if view is not None:
                 steered = steered if carried or record is exact else replace(steered, held_at=None)
                 return Resumed(record, view, steered, carried)
@@ -86,14 +92,14 @@ class Resumption:
             return False
         return record.session.running == self._records.hash_at(history, record.frontier_group)
 
-    async def earlier(self, chat: Conversation, own_budget: int | None) -> ViewState | None:
+    async def earlier(self, chat: Conversation) -> ViewState | None:
         """The view of the newest compaction before the last one; None if it was the first.
 
         It is looked for in the records: after a restart, nothing else knows it.
         """
         for record in await self._records.matching(chat.history):
             is_earlier = record.frontier_group < chat.view.frontier and record.hash not in chat.steered.undone
-            view = await self._view(chat, record, own_budget) if is_earlier else None
+            view = await self._view(chat, record) if is_earlier else None
             if view is not None:
                 return view
         return None
@@ -110,7 +116,7 @@ class Resumption:
         if record.segment_tokens > 0 and record.summary_tokens > 0:
             start_segments(chat, record.segment_tokens, record.summary_tokens, self._config.fan_in, record.ahead)
 
-    async def _view(self, chat: Conversation, record: CompactionRecord, own_budget: int | None) -> ViewState | None:
+    async def _view(self, chat: Conversation, record: CompactionRecord) -> ViewState | None:
         """The view of a record; a text that is gone becomes a fallback."""
         history = chat.history
         if not _is_sound(record, history):
@@ -118,24 +124,46 @@ class Resumption:
         await self._tasks.find(record.nodes, chat.builder)
         shown = self._tasks.rows(record.nodes)
         chat.notes.restore(record.instructions)
+        frontier_row = history.row_after(record.frontier_group, len(history) - self._config.keep_recent)
+        if record.notes is None:
+            notes = await asyncio.to_thread(self._rebuilt, chat, record, shown, frontier_row)
+        else:
+            notes = _notes(chat, record, self._config.summary_role)
         newest = record.newest_user
         shortened = history.from_portable(record.shortened)
         return ViewState(
             nodes=tuple(shown),
             frontier=record.frontier_group,
-            frontier_row=history.row_after(record.frontier_group, len(history) - self._config.keep_recent),
+            frontier_row=frontier_row,
             shortened=shortened,
             newest_user=newest if newest is not None and newest in history.users else None,
-            notes=_notes(chat, record, self._config.summary_role),
+            notes=notes,
             pinned=pins_in(history, record.pinned),
             rows_at_compaction=history.row_of(record.rendered_groups),
             compactions=1 if record.nodes or shortened else 0,
         )
 
+    def _rebuilt(
+        self, chat: Conversation, record: CompactionRecord, shown: Sequence[ShownNode], frontier_row: int
+    ) -> ShownNotes | None:
+        """The row of notes of a record that does not keep it, written anew; None where the budget is not known yet."""
+        budget = self._own_budget or 0
+        room = notes_room(self._config, budget)
+        if not room:
+            return None
+        notes = chat.notes.fresh()
+        notes.restore(record.instructions)
+        ask = NotesAsk(record.frontier_group, frontier_row, room, self._config.summary_role, budget)
+        return notes.write(shown, ask)
+
 
 def _notes(chat: Conversation, record: CompactionRecord, role: str) -> ShownNotes | None:
     """The row of notes that the record keeps."""
-    return chat.notes.frame(record.notes, record.frontier_group, role) if record.notes else None
+    before = record.nodes[: record.notes_after]
+    if not (record.notes and before):
+        return None
+    row = chat.notes.frame(record.notes, before[-1].end_group, role)
+    return replace(row, after=len(before), age=record.notes_age)
 
 
 def _steered(history: History, marks: SessionMarks | None) -> Steered:

@@ -99,8 +99,8 @@ class AnswerJudge:
         text = _unlooped(said, source.text)
         tokens = self._count(text)
         kind = _told(answer)
-        if said and not text:
-            kind = kind or "repeats"
+        if said and not text and kind in (None, "cut_off"):
+            kind = "repeats"
         if kind is None:
             return Judged(_form(text, source, instructions, tokens < source.tokens), text, tokens)
         if kind != "cut_off":

@@ -31,6 +31,7 @@ from context_summarize.providers.openai_compatible import OpenAICompatibleProvid
 from context_summarize.testing import tool_session
 from tests.support.chat_completions import BASE_URL, answer, failure
 from tests.support.recorder import Clock, Recorder
+from tests.support.views import nodes
 
 SUMMARY = "Goal: the user asked for the state of several orders. State: every one of them was found and shipped."
 ROWS = tool_session(9, size=2_400)
@@ -93,7 +94,7 @@ class Session:
 
     async def summary(self) -> str:
         """The row that stands for the rows that were summarised."""
-        [row] = [row for row in await self.view() if (row.get("metadata") or {}).get("source") == "context-summarize"]
+        [row] = nodes(await self.view())
         return str(row["content"])
 
     def failures(self) -> list[tuple[str, int]]:

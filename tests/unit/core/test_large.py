@@ -6,7 +6,6 @@ import json
 from typing import Any, ClassVar
 
 import pytest
-from context_summarize.core.action_log import ActionLog
 
 from context_summarize.background import finished
 from context_summarize.core.groups import Grouper
@@ -101,23 +100,6 @@ class TestPieces:
         assert cut[-1].endswith("the end")
         assert ("characters left out" in "".join(cut)) is (words > 4_500)
         assert max(count.seen) <= PIECE_CHARS
-
-
-def test_results_of_many_calls_in_one_row_are_found_by_their_ids() -> None:
-    """A row is not searched once more for each call."""
-    count = 500
-    entries = [{"id": Id(f"c{at}"), "tool": "rm", "arguments": {"path": f"f{at}"}} for at in range(count)]
-    blocks = [{"type": "tool_result", "tool_use_id": Id(f"c{at}"), "content": "Done."} for at in range(count)]
-    history = History()
-    for raw in ({"role": "assistant", "content": "", "tool_calls": entries}, {"role": "user", "content": blocks[::-1]}):
-        history.add(analyse(raw))
-    log = ActionLog(history, {}, None, len)
-    Id.compared = 0
-    assert sum(1 for _ in log.advance()) > count
-    assert Id.compared <= 10 * count
-    shown = log.shown(1, 400, "system")
-    assert shown is not None
-    assert f"+{count - shown.text.count('(#1)')} more" in shown.text
 
 
 class TestArguments:

@@ -253,9 +253,9 @@ class TestSizes:
             assert derive_segment_tokens(budget) == nearest
         assert derive_segment_tokens(0) == derive_segment_tokens(-5) == 512
 
-    def test_a_summary_is_a_tenth_of_a_segment(self) -> None:
-        """Within 100 and 1,600."""
-        assert [derive_summary_tokens(size) for size in (512, 1_024, 8_192, 16_384)] == [100, 102, 819, 1_600]
+    def test_a_summary_is_a_sixteenth_of_a_segment(self) -> None:
+        """Within 64 and 1,600."""
+        assert [derive_summary_tokens(size) for size in (512, 8_192, 16_384, 65_536)] == [64, 512, 1_024, 1_600]
 
 
 def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:

@@ -57,7 +57,7 @@ def history_of(rows: list[JsonRow], *, preserve_system: bool = True) -> History:
 
 
 def summary(text: str = "Goal: done.", **changes: Any) -> Summary:
-    given: dict[str, Any] = {"key": "k", "level": 0, "text": text, "ledger": (), "tokens": 3, "source_tokens": 99}
+    given: dict[str, Any] = {"key": "k", "level": 0, "text": text, "tokens": 3, "source_tokens": 99}
     return Summary(**{**given, **changes})
 
 

@@ -284,7 +284,7 @@ async def write(path, name, count):
     sys.stdin.readline()
     for index in range(int(count)):
         key = f"{name}-{index}"
-        await store.put(Summary(key, 0, key + "x" * (index * 997 % 20_000), (), 1, 2))
+        await store.put(Summary(key, 0, key + "x" * (index * 997 % 20_000), 1, 2))
         await store.put_record(CompactionRecord(key, 1, 1, 512, 100, ()))
         print(key, flush=True)
     await store.close()

@@ -35,7 +35,7 @@ def summarizer(clock: Clock | None = None, **config: Any) -> Summarizer:
 
 
 def job(text: str = TRANSCRIPT, **values: Any) -> Job:
-    values = {"key": "k", "level": 0, "facts": (), "source_tokens": count(text), "summary_tokens": 400, **values}
+    values = {"key": "k", "level": 0, "source_tokens": count(text), "summary_tokens": 400, **values}
     return Job(parts=(text,), **values)
 
 

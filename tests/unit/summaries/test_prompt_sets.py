@@ -29,9 +29,9 @@ HEADINGS = {
                "Next step"],
     "conversation": ["People", "Wishes", "Standing rules", "Facts", "Promises", "Decisions", "Open questions", "Now"],
     "brief": ["Goal", "Standing rules", "Facts", "State"],
-    "small": ["Asked", "Done", "Open"],
+    "small": ["Asked", "Rules", "Done", "Open"],
 }  # fmt: skip
-WORDS = {"default": 350, "coding": 430, "conversation": 400, "brief": 160, "small": 120}
+WORDS = {"default": 350, "coding": 430, "conversation": 400, "brief": 160, "small": 130}
 """Words of instruction that each set may cost."""
 
 

@@ -121,7 +121,7 @@ class TestHeader:
 
         assert prompts.segment.version == "7b"
         assert prompts.segment.body == GOOD["segment.md"]
-        assert prompts.directive_words == ("always", "from now on", "don't")
+        assert prompts.rule_signs == ("always", "from now on", "don't")
 
     @pytest.mark.parametrize(
         ("header", "message"),
