@@ -15,7 +15,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction import build_redactor
 from context_summarize.stores import open_store
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.tokens.counter import loaded_counter

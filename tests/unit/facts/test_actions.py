@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_summarize.messages.rows import Call
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction import build_redactor
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.effort import SMALL_EXAMPLES
 
