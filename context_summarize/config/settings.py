@@ -215,7 +215,7 @@ class Config:
                 raise ConfigError(f"unknown setting {key!r}; did you mean {near[0]!r}?")
         if unknown:
             logger.warning(
-                "unknown settings are ignored: %s; docs/migration.md says what takes the place of other modules'",
+                "unknown settings are ignored: %s; docs/migration.md says what replaces the settings of other modules",
                 ", ".join(unknown),
             )
         return cls(**given)

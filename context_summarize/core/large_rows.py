@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from context_summarize.background import Steps
-from context_summarize.redaction.redactor import Redact, redact_steps
+from context_summarize.redaction import Redact
 from context_summarize.transcript.escaping import left_out_note
 
 LARGE_SEGMENTS = 10
@@ -57,7 +57,7 @@ def _joined(text: str, places: list[tuple[int, int]], redact: Redact | None) -> 
             out.append(left_out_note(first - end, len(text)))
             left_out += first - end
         end = first + len(piece)
-        out.append((yield from _clean(text, first, end, redact)))
+        out.append(_clean(text, first, end, redact))
         yield
     return Sample("\n".join(out), left_out)
 
@@ -70,11 +70,11 @@ def _cut_to(text: str, size: int, *, from_end: bool) -> str:
     return data[len(data) - size if from_end else 0 :][:size].decode("utf-8", "ignore")
 
 
-def _clean(text: str, first: int, end: int, redact: Redact | None) -> Steps[str]:
+def _clean(text: str, first: int, end: int, redact: Redact | None) -> str:
     """`text[first:end]`, redacted with what stands around it."""
     before, after = min(first, _AROUND), min(len(text) - end, _AROUND)
     shown = text[first - before : end + after]
-    clean = yield from redact_steps(shown, redact)
+    clean = redact(shown) if redact else shown
     if clean == shown:
         return text[first:end]
     return clean[before : len(clean) - after]

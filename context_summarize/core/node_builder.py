@@ -14,7 +14,7 @@ from context_summarize.core.rendering import cut_length, render_steps
 from context_summarize.core.segments import Segment, Segmenter
 from context_summarize.messages.reading import block_type, blocks_of
 from context_summarize.messages.rows import PRIVATE_BLOCKS
-from context_summarize.redaction.redactor import Redact
+from context_summarize.redaction import Redact
 from context_summarize.transcript.rows import RenderedRow
 
 

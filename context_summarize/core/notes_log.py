@@ -15,7 +15,7 @@ from context_summarize.core.view_state import ShownNode, ShownNotes
 from context_summarize.messages.text import countable_items
 from context_summarize.notes.instructions import quoted_lines
 from context_summarize.notes.reader import Notes
-from context_summarize.redaction.redactor import Redact
+from context_summarize.redaction import Redact
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rows import RenderedRow
 

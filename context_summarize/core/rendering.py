@@ -11,7 +11,7 @@ from context_summarize.core.groups import Group, answered_calls
 from context_summarize.core.large_rows import LARGE_SEGMENTS, evenly_cut, head_and_tail, is_longer
 from context_summarize.messages.rows import Row
 from context_summarize.messages.text import own_texts, render_parts
-from context_summarize.redaction.redactor import Redact, redact_steps
+from context_summarize.redaction import Redact
 from context_summarize.transcript.escaping import cut_middle, escaped_pieces
 from context_summarize.transcript.rows import RenderedRow
 
@@ -63,23 +63,23 @@ def _row_text(
             left_out += sample.left_out
             continue
         # Before anything is cut: half a secret is no longer known for one.
-        clean = cleaned[id(part)] = yield from redact_steps(part, redact)
+        clean = cleaned[id(part)] = redact(part) if redact else part
         texts.append(cut_middle(clean, limits.result) if result and limits is not None else clean)
         yield
-    text = yield from escape_steps((yield from _joined("\n", texts, redact)))
+    text = yield from escape_steps(_joined("\n", texts, redact))
     own = None
     if row.role == "user":
         said = own_texts(row)
         own = text
         if said is not None:
-            own = yield from _joined("\n\n", [cleaned[id(part)] for part in said if part], redact)
+            own = _joined("\n\n", [cleaned[id(part)] for part in said if part], redact)
     return _Text(text, own, (left_out, sum(len(part) for _, part in parts)) if left_out else None)
 
 
-def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> Steps[str]:
+def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
     """The texts of one row as one; a secret that is split over two of them shows only then."""
     text = sign.join(texts)
-    return (yield from redact_steps(text, redact)) if len(texts) > 1 else text
+    return redact(text) if redact and len(texts) > 1 else text
 
 
 def _is_large(parts: Sequence[tuple[bool, str]], limits: _Limits) -> bool:
@@ -105,7 +105,7 @@ def _large_text(row: Row, whole: str, limits: _Limits, redact: Redact | None) ->
             if is_longer(own, limits.row):
                 own = (yield from evenly_cut(own, limits.segment_tokens, redact)).text
             else:
-                own = yield from redact_steps(own, redact)
+                own = redact(own) if redact else own
     return _Text(text, own, (sample.left_out, len(whole)))
 
 

@@ -14,7 +14,7 @@ from context_summarize._version import __version__
 from context_summarize.errors import ReportUnwritable
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.patterns import values_in
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart
 from context_summarize.replay.html import element
 from context_summarize.replay.result import Compaction, ReplayResult, figures

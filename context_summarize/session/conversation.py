@@ -19,7 +19,7 @@ from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.redaction.redactor import Redact
+from context_summarize.redaction import Redact
 from context_summarize.summaries.prompts import PromptSet
 from context_summarize.tokens.measure import Count
 

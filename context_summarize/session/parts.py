@@ -14,7 +14,7 @@ from context_summarize.core.view_state import ShownNode
 from context_summarize.events import Outbox
 from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.rows import JsonRow
-from context_summarize.redaction.redactor import Redact, build_redactor
+from context_summarize.redaction import Redact, build_redactor
 from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, new_conversation
 from context_summarize.session.host import Providers, is_cancelled

@@ -40,8 +40,13 @@ _TOO_LARGE = (
     "reduce the length",
     "input length",
 )
-_CONNECTION_NAMES = frozenset({"TransportError", "TimeoutException", "APIConnectionError", "APITimeoutError"})
-"""Connection errors of HTTP clients, by class name, because this package imports none of these clients."""
+_KINDS_BY_NAME = {
+    "TimeoutException": "timeout",
+    "APITimeoutError": "timeout",
+    "TransportError": "connection",
+    "APIConnectionError": "connection",
+}
+"""Errors of HTTP clients, by class name, because this package imports none of these clients."""
 
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (QuotaExceededError, "quota"),
@@ -57,7 +62,7 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (InvalidRequestError, "invalid_request"),
     (HintRefusedError, "invalid_request"),
     (LLMError, "unavailable"),
-    (ConnectionError, "unavailable"),
+    (ConnectionError, "connection"),
 )
 _BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
 
@@ -101,7 +106,11 @@ def is_retryable(error: BaseException) -> bool:
         return bool(error.retryable)
     if isinstance(error, TimeoutError | ConnectionError):
         return True
-    return any(cls.__name__ in _CONNECTION_NAMES for cls in type(error).__mro__)
+    return _kind_by_name(error) is not None
+
+
+def _kind_by_name(error: BaseException) -> str | None:
+    return next((_KINDS_BY_NAME[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in _KINDS_BY_NAME), None)
 
 
 def is_permanent(error: BaseException) -> bool:
@@ -130,7 +139,7 @@ def unavailable(
     error: Exception, attempts: int, retry_in_s: float | None = None, clean: Callable[[str], str] = str
 ) -> SummaryUnavailable:
     """The error as this package reports it; `clean` removes secrets from its text."""
-    kind = next((word for cls, word in _KINDS if isinstance(error, cls)), "error")
+    kind = next((word for cls, word in _KINDS if isinstance(error, cls)), None) or _kind_by_name(error) or "error"
     after = _retry_after(error)
     text = error_text(error) if isinstance(error, ProviderStopped) else f"{type(error).__name__}: {error_text(error)}"
     return SummaryUnavailable(

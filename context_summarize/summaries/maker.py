@@ -11,7 +11,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import FAILURE, SUMMARY
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction import build_redactor
 from context_summarize.summaries.job import Job, Target
 from context_summarize.summaries.jobs import leaf_fallback, leaf_job, merge_fallback, merge_job, with_sizes
 from context_summarize.summaries.services import Services

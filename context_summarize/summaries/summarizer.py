@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from context_summarize.background import in_slices
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction import build_redactor
 from context_summarize.summaries.answer import Answer
 from context_summarize.summaries.breaker import Open
 from context_summarize.summaries.budget import CallBudget

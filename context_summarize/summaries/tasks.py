@@ -11,7 +11,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.redaction.redactor import traceback_of
+from context_summarize.redaction import traceback_of
 from context_summarize.summaries.job import Target
 from context_summarize.summaries.maker import SummaryMaker
 from context_summarize.summaries.status import MAX_REFUSALS, Entry, Status

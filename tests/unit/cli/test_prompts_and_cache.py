@@ -104,6 +104,7 @@ def test_no_file_is_an_empty_store_and_none_is_made(tmp_path: Path) -> None:
     path = tmp_path / "none.sqlite3"
 
     assert (stats(path)["entries"], stats(path)["oldest"]) == (0, None)
+    assert "none.sqlite3 (there is none yet)" in "".join(call("cache", "stats", "--cache", path).stdout.splitlines())
     assert "Removed 0 entries." in call("cache", "clear", "--yes", "--cache", path).stdout
     assert not path.exists()
 
@@ -128,6 +129,10 @@ def test_what_is_no_file_of_summaries_is_refused(tmp_path: Path, command: list[s
     """A folder, another file, a server's address, memory, an option."""
     (tmp_path / "notes.db").write_text("not a database, and long enough to be looked at" * 100)
 
-    for cache in (tmp_path, tmp_path / "notes.db", "redis://127.0.0.1:1/0", "memory"):
-        assert refusal("cache", *command, "--cache", cache).startswith("Error: ")
+    for cache in (tmp_path, tmp_path / "notes.db", "redis://:word@127.0.0.1:1/0", "memory"):
+        told = refusal("cache", *command, "--cache", cache)
+        assert told.startswith("Error: ")
+        assert ("only a file can be shown or cleared" in told) is (cache in ("redis://:word@127.0.0.1:1/0", "memory"))
+        assert "word" not in told
+        assert "use memory" not in told
     assert call("cache", *command, "--cache", "--json").exit_code == 2

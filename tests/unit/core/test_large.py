@@ -15,7 +15,7 @@ from context_summarize.core.rendering import render_group
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, Row
 from context_summarize.messages.shortening import cut_to_note, shortened_to
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction import build_redactor
 from context_summarize.summaries.pieces import piece_steps
 from context_summarize.testing import assistant, user
 from context_summarize.tokens.counter import PIECE_CHARS

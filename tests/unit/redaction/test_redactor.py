@@ -17,7 +17,7 @@ from amplifier_core.llm_errors import LLMError
 from context_summarize.config import Config
 from context_summarize.errors import ConfigError
 from context_summarize.messages.rows import JsonRow
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction import build_redactor
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider, assistant, call, result, user
 from tests.support.effort import HUGE, full

@@ -32,8 +32,16 @@ from context_summarize.summaries.failures import (
 )
 
 
-class APITimeoutError(Exception):
+class APIConnectionError(Exception):
     """Named as an HTTP client names a lost connection."""
+
+
+class ConnectError(APIConnectionError):
+    """A subclass of it."""
+
+
+class APITimeoutError(APIConnectionError):
+    """Named as an HTTP client names an answer that is late."""
 
 
 class Later(APITimeoutError):
@@ -54,8 +62,9 @@ KINDS: list[tuple[Exception, str, bool, bool]] = [
     (InvalidRequestError("bad"), "invalid_request", False, False),
     (ProviderUnavailableError("503"), "unavailable", True, False),
     (LLMError("odd"), "unavailable", False, False),
-    (ConnectionResetError("reset"), "unavailable", True, False),
-    (Later("late"), "error", True, False),
+    (ConnectionResetError("reset"), "connection", True, False),
+    (Later("late"), "timeout", True, False),
+    (ConnectError("All connection attempts failed"), "connection", True, False),
     (ValueError("no JSON"), "error", False, False),
 ]
 
