@@ -17,6 +17,8 @@ _MOST = 160
 """Characters of a path, a command or an outcome as it is told."""
 _LOOKED_AT = 4_000
 """Characters of a command, and of each end of a result, that are looked at."""
+_STARTED = 500
+"""Characters of a result that may say that something was started."""
 _LARGEST = 1_000_000
 """Characters of JSON that are read."""
 _LATER_FINE = ", later fine"
@@ -32,9 +34,9 @@ _PATCHED = re.compile(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?!/dev/n
 
 _SHELL = re.compile(r"((?:\"(?:\\.|[^\"\\])*\"|'[^']*'|\\.|[^\s\"'\\|;&<>()])+)|([|;&<>()\n]+)")
 """A word, or signs between words."""
-_HERE = re.compile(r"(<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n).*?(?:^\s*\2\s*$|\Z)", re.S | re.M)
+_HERE = re.compile(r"(<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n).*?(?:^[ \t]*\2$|\Z)", re.S | re.M)
 """Text that a shell command is given; it holds no commands."""
-_SHORTENING = re.compile(r"(?:\s*2>&1)?(?:\s*\|\s*(?:head|tail)\b[^|;&\n]*)?$")
+_SHORTENING = re.compile(r"(?: ?2>&1)?(?: ?\| ?(?:head|tail)\b[^|;&\n]*)?$")
 """The end of a command that only shortens what it prints."""
 _TEST_RUN = re.compile(r"(?:\S+/)?(?:\w*test|\w*unit|\w*spec|tox|nox|jest|mocha|bats)(?::\S+)?")
 _COUNTS = re.compile(
@@ -43,14 +45,12 @@ _COUNTS = re.compile(
 
 _STATUS = re.compile(r"(?i)\b(?:exit(?:ed)?|return)[ _]?(?:with )?(?:code|status)\W{1,3}(-?\d{1,3})\W*$")
 _ERROR = re.compile(
-    r"(?i)^(?:fatal |<?tool_use_)?(?:error|fatal)[:>\[!](?! false)|^[\w./@-]+(?:\([\d,]+\)|[\d:]+)?: (?:fatal )?error\b"
+    r"(?i)^(?:fatal |<?tool_use_)?(?:error|fatal)[:>\[!](?! false)|^[\w./@-]++(?:\([\d,]+\)|[\d:]+)?: (?:fatal )?error\b"
     r"|^[\w.]*(?:error|exception)(?:: |$)|^\W{0,4}(?-i:FAIL)(?:ED|URE)?\b|^is_?error: true|^success: false"
     r"|\bcommand (?:failed|aborted|timed out|not found)\b|: (?:no such file or directory|permission denied)$"
     r"|^(?:could not|cannot|failed to|unable to) "
 )
-_RUNNING = re.compile(
-    r"(?i)\bstatus\W{1,5}(?:running|queued|pending|started)\b|\b(?:runn|work)ing in (?:the )?background\b"
-)
+_RUNNING = re.compile(r"(?i)\bstatus\W{1,5}(?:running|in_progress)\b|\b(?:runn|work)ing in (?:the )?background\b")
 _ENDED = re.compile(r"(?i)(?:\b|_)(?:completed?|done|finished|failed|exited|stopped|kill(?:ed)?|cancelled)(?:\b|_)")
 _JOB_ID = re.compile(r"(?:(?:\b|_)(?:id|ID|pid)|[a-z]Id)['\"]?\s*[:=]\s*['\"]?(\w+(?:[.-]\w+)*)")
 
@@ -95,9 +95,10 @@ class Actions:
             for path in [_path(given)] if _path(given) else patched:
                 _put(self._edited, path, " (deleted)" if kind == "delete" else "")
         self._end_jobs("\n".join((name, arguments, *lines)))
-        start = result[:_LOOKED_AT]
+        start = result[:_STARTED]
         if _RUNNING.search(start) and (job := _JOB_ID.search(start)):
-            self._running[job[1]] = f"{shortened(_text(given, _JOB_KEYS) or name, _MOST)} ({job[1]}, #{number})"
+            what = shortened(_text(given, _JOB_KEYS) or name, _MOST)
+            self._running.setdefault(job[1], f"{what} ({job[1]}, #{number})")
 
     def _kind(self, name: str, given: Mapping[str, Any]) -> ToolKind:
         plain = re.split(r"__|[./:]", name)[-1]
