@@ -45,10 +45,10 @@ _COUNTS = re.compile(
 
 _STATUS = re.compile(r"(?i)\b(?:exit(?:ed)?|return)[ _]?(?:with )?(?:code|status)\W{1,3}(-?\d{1,3})\W*$")
 _ERROR = re.compile(
-    r"(?i)^(?:fatal |<?tool_use_)?(?:error|fatal)[:>\[!](?! false)|^[\w./@-]++(?:\([\d,]+\)|[\d:]+)?: (?:fatal )?error\b"
-    r"|^[\w.]*(?:error|exception)(?:: |$)|^\W{0,4}(?-i:FAIL)(?:ED|URE)?\b|^is_?error: true|^success: false"
-    r"|\bcommand (?:failed|aborted|timed out|not found)\b|: (?:no such file or directory|permission denied)$"
-    r"|^(?:could not|cannot|failed to|unable to) "
+    r"(?i)^(?:fatal |<?tool_use_)?(?:error|fatal)[:>\[!](?! false)|^[\w.]*(?:error|exception)(?:: |$)"
+    r"|^[\w./@-]++(?:\([\d,]+\)|[\d:]+)?: (?:fatal )?error\b|: (?:no such file or directory|permission denied)$"
+    r"|^\W{0,4}(?-i:FAIL)(?:ED|URE)?\b|^is_?error: true|^success: false|^(?:could not|cannot|failed to|unable to) "
+    r"|\bcommand (?:failed|aborted|timed out|not found)\b"
 )
 _RUNNING = re.compile(r"(?i)\bstatus\W{1,5}(?:running|in_progress)\b|\b(?:runn|work)ing in (?:the )?background\b")
 _ENDED = re.compile(r"(?i)(?:\b|_)(?:completed?|done|finished|failed|exited|stopped|kill(?:ed)?|cancelled)(?:\b|_)")
@@ -91,10 +91,10 @@ class Actions:
         if kind == "command":
             self._ran((_text(given, _COMMAND_KEYS) or f"{name} {arguments}")[:_LOOKED_AT], lines, number)
         elif kind != "none" and not any(map(_ERROR.search, lines[:2])):
-            patched = [path for value in given.values() if isinstance(value, str) for path in _PATCHED.findall(value)]
-            for path in [_path(given)] if _path(given) else patched:
+            for path in [_path(given)] if _path(given) else _patched(given):
                 _put(self._edited, path, " (deleted)" if kind == "delete" else "")
-        self._end_jobs("\n".join((name, arguments, *lines)))
+        if self._running:
+            self._end_jobs("\n".join((name, arguments, *lines)))
         start = result[:_STARTED]
         if _RUNNING.search(start) and (job := _JOB_ID.search(start)):
             what = shortened(_text(given, _JOB_KEYS) or name, _MOST)
@@ -173,6 +173,10 @@ def _path(given: Mapping[str, Any]) -> str:
     return next((value for value in named if isinstance(value, str) and value and "\n" not in value), "")
 
 
+def _patched(given: Mapping[str, Any]) -> list[str]:
+    return [path for value in given.values() if isinstance(value, str) for path in _PATCHED.findall(value)]
+
+
 def _commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
     """(words, files that it writes) of each command of a shell line; by redirects and `sed -i`."""
     line = _HERE.sub(r"\1", f"{line}\n")
@@ -207,7 +211,8 @@ def _failure(lines: Sequence[str]) -> str:
     """Why a command failed, in one line; "" where it did not."""
     status = next((found[1] for line in [*lines[:4], *lines[-4:]] if (found := _STATUS.search(line))), "")
     errors = [line for line in lines if _ERROR.search(line)]
-    if status == "0" or not (status or errors):
+    crashed = any(line.startswith("Traceback (most recent") for line in lines)
+    if status == "0" or not (status or errors or crashed):
         return ""
     said = [line for line in reversed(lines) if not _STATUS.search(line)]
     why = shortened(next(iter(errors or said), ""), _MOST)

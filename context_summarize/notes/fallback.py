@@ -12,7 +12,7 @@ from context_summarize.transcript.rows import RenderedRow
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 _LEFT_OUT = "[…]"
-_LOOKED_AT = 4_000
+_LOOKED_AT = 1_000
 """Characters of a message that are looked at for exact values."""
 _LENGTHS = (640, 320, 160, 80)
 """Characters of a line; the longest at which all lines fit, and the shortest where some are left out."""

@@ -106,6 +106,7 @@ def test_a_shell_command_edits_what_it_writes_to(command: str, files: list[str])
             "exit 2: src/a.ts(3,9): error TS2304",
         ),
         ("compiling\nmain.c:3:5: error: expected ';'\n1 error generated", "main.c:3:5: error: expected ';'"),
+        ("Traceback (most recent call last):\n  File 'a.py'\nclient.Timeout: no answer", "client.Timeout: no answer"),
         ("cp: b.json: No such file or directory", "cp: b.json: No such file"),
         ('{"error": {"message": "timeout"}, "success": false}', "timeout"),
     ],
@@ -182,6 +183,13 @@ def test_a_job_runs_until_a_later_result_says_that_it_ended(end: tuple[str, Any,
 
     assert told(start, look)[RUNNING] == ["serve (j-9, #1)"]
     assert told(start, look, end)[RUNNING] == []
+
+
+@pytest.mark.parametrize(
+    "result", ['{"order_id": "W-1", "status": "pending"}', "text\n" * 200 + "id: x, status: running"]
+)
+def test_what_only_speaks_of_a_state_starts_no_job(result: str) -> None:
+    assert told(("get_order", {"order": "W-1"}, result))[RUNNING] == []
 
 
 def test_what_the_host_says_is_under_way_stands_first() -> None:
