@@ -116,13 +116,12 @@ def _worth(value: Value, candidates: Candidates) -> float:
         return told / max(1, value.rows)
     if value.kind == "figure":
         return (_FIGURE + value.by_user + told) / max(1, value.rows)
+    worth = _BY_USER * value.by_user + told + (_PATH if value.kind == "path" else _BASE)
     age = candidates.rows - value.last
-    used = _CALLED * math.log2(1 + value.calls) + _SAID * math.log2(1 + value.said)
-    used += _SEEN * math.log2(max(1, value.rows))
-    lasting = _LASTING + (1 - _LASTING) * math.exp(-age / _USE_FADING)
-    recent = _RECENT * math.exp(-age / _FADING)
-    kind = _PATH if value.kind == "path" else _BASE
-    return kind + _BY_USER * value.by_user + told + lasting * used + recent
+    if value.calls or value.said or value.rows > 1:
+        used = _CALLED * math.log2(1 + value.calls) + _SAID * math.log2(1 + value.said) + _SEEN * math.log2(value.rows)
+        worth += used * (_LASTING + (1 - _LASTING) * math.exp(-age / _USE_FADING))
+    return worth + _RECENT * math.exp(-age / _FADING)
 
 
 def written(entries: Sequence[Entry]) -> str:
