@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import accumulate
 
 from context_summarize.core.frames import one_line_size, opening_row
 from context_summarize.core.history import History
@@ -45,24 +43,6 @@ class Draft:
     """How far it had to go: 1 summarise, 2 rest, 3 keep_recent halved, 4 rows shortened, 5 one-line nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """What the shortened rows of a draft save, in prefix sums."""
-
-    rows: tuple[int, ...]
-    sums: tuple[int, ...]
-    pinned_rows: tuple[int, ...]
-    pinned_sums: tuple[int, ...]
-
-    def from_row(self, row: int) -> int:
-        """Tokens saved in rows at or after this one."""
-        return self.sums[-1] - self.sums[bisect_left(self.rows, row)]
-
-    def in_pins(self, row: int) -> int:
-        """Tokens saved in pinned groups before this row."""
-        return self.pinned_sums[bisect_left(self.pinned_rows, row)]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """All that a plan is made from. Nothing in it is changed by planning."""
@@ -79,13 +59,26 @@ class Scene:
     count: Count
 
 
+def as_it_is(scene: Scene) -> Scene:
+    """The scene for a plan that a thread makes: rows and summaries may come meanwhile."""
+    sizes: dict[Place, int | None] = {}
+
+    def size_of(node: Node) -> int | None:
+        if node.place not in sizes:
+            sizes[node.place] = scene.size_of(node)
+        return sizes[node.place]
+
+    groups = scene.groups.copy()
+    return replace(scene, history=groups.history, builder=scene.builder.copy(), groups=groups, size_of=size_of)
+
+
 class Scale:
-    """Weighs the drafts of one plan: prefix sums make a size a matter of a few look-ups."""
+    """Weighs the drafts of one plan."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.newest_user = scene.history.users[-1] if scene.history.users else None
-        self._saved: dict[int, tuple[Mapping[int, int], Saved]] = {}
+        self._saved: tuple[Mapping[int, int], list[tuple[int, int, bool]]] = ({}, [])
         self._sizes: dict[Place, int] = {}
         self._opening = measure(opening_row(), scene.count)
         standing = self.standing()
@@ -120,10 +113,10 @@ class Scale:
     def _size_of_others(self, draft: Draft, *, after: bool) -> int:
         """The same without the row of notes; `after` False for the view as it stands, before a compaction."""
         groups, row = self.scene.groups, self.frontier_row(draft)
-        saved = self._saved_by(draft)
-        verbatim = groups.tokens_from(row) - saved.from_row(row)
-        pins = groups.pin_tokens(row) - saved.in_pins(row) + self._kept_size(draft, row, after)
-        return verbatim + pins + self.nodes_size(draft) + self._opening_size(draft, row, after)
+        verbatim = groups.tokens_from(row) + sum(shown.tokens for _, shown in groups.pinned_before(row))
+        verbatim -= sum(saved for index, saved, pinned in self._saved_by(draft) if pinned or index >= row)
+        kept = self._kept_size(draft, row, after)
+        return verbatim + kept + self.nodes_size(draft) + self._opening_size(draft, row, after)
 
     def frontier_row(self, draft: Draft) -> int:
         """History row at which the verbatim part of the draft begins."""
@@ -190,7 +183,7 @@ class Scale:
         if self._first_user_row() >= self.frontier_row(draft):
             return None
         row = self._first_user_row()
-        history.count_rows(row, row + 1, self.scene.count)
+        history.count_row(row, self.scene.count)
         if history.tokens[row] <= self.tenth:
             return None
         return min(draft.shortened.get(row, self.tenth), self.tenth)
@@ -215,19 +208,13 @@ class Scale:
     def _saving(self, row: int, keep: int) -> int:
         return max(0, self.scene.history.tokens[row] - self.scene.groups.short_size(row, keep))
 
-    def _saved_by(self, draft: Draft) -> Saved:
-        found = self._saved.get(id(draft.shortened))
-        if found is None or found[0] is not draft.shortened:
-            saved = self.scene.groups.saved(draft.shortened)
-            pinned = [(row, tokens) for row, tokens in saved if self.scene.groups.is_pinned(row)]
-            made = Saved(
-                tuple(row for row, _ in saved),
-                tuple(accumulate((tokens for _, tokens in saved), initial=0)),
-                tuple(row for row, _ in pinned),
-                tuple(accumulate((tokens for _, tokens in pinned), initial=0)),
-            )
-            found = self._saved[id(draft.shortened)] = (draft.shortened, made)
-        return found[1]
+    def _saved_by(self, draft: Draft) -> list[tuple[int, int, bool]]:
+        """(history row, tokens saved, whether its group is pinned) of each shortened row."""
+        if self._saved[0] is not draft.shortened:  # most drafts of a plan shorten the same rows
+            groups = self.scene.groups
+            found = groups.saved(draft.shortened)
+            self._saved = (draft.shortened, [(row, saved, groups.is_pinned(row)) for row, saved in found.items()])
+        return self._saved[1]
 
     # --- the opening ------------------------------------------------------------------------------------------------
 
@@ -243,7 +230,8 @@ class Scale:
         groups, history = self.scene.groups, self.scene.history
         user_nodes = bool(draft.nodes) and self.scene.limits.role == "user"
         bound = history.rendered_group(draft.nodes[0].end_group - 1).end if user_nodes else frontier_row
-        pin = groups.opening_pin(min(bound, frontier_row))
+        pins = groups.pinned_before(min(bound, frontier_row))
+        pin = next(((start, shown.opens) for start, shown in pins if shown.opens is not None), None)
         kept = map(history.rendered_group, groups.kept(draft.frontier, draft.newest_user, draft.pinned))
         first = next((group for group in kept if group.start < bound), None)
         if pin is not None and (first is None or pin[0] <= first.start):

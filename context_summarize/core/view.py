@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from context_summarize.background import Steps, finished
 from context_summarize.core.entries import Entry, ShownGroup, group_entries
 from context_summarize.core.frames import opening_row
 from context_summarize.core.groups import Group
@@ -37,7 +36,7 @@ class View:
         self._system_tokens = 0
         self._settled = not state.compactions
         """True once the view holds a row of the conversation, or need not open with a user message."""
-        groups.catch_up()
+        groups.advance()
         self._next_group = max(history.group_position(state.frontier_row), groups.first)
         for item in self._head():
             self._append(item)
@@ -99,27 +98,12 @@ class View:
 
     def refresh(self) -> None:
         """Take in the groups that have closed since the last time."""
-        finished(self.refreshing())
-
-    def refreshing(self) -> Steps[None]:
-        """The same in steps."""
-        yield from self.groups.advance()
+        self.groups.advance()
         groups = self._history.groups
-        while self._next_group < len(groups):
-            at = self._next_group
-            yield from self._shortening(self.groups.closed(at))
-            if at == self._next_group:  # or somebody else has taken it in meanwhile
-                for item in self._group(groups[at], self.groups.closed(at)):
-                    self._append(item)
-                self._next_group += 1
-            yield
-
-    def _shortening(self, shown: ShownGroup) -> Steps[None]:
-        """Make the short forms of a group's rows."""
-        keeps = self.state.shortened
-        if keeps:
-            origins = (item.origin for item in shown.entries if item.origin in keeps)
-            yield from self.groups.make_short([(at, keeps[at]) for at in origins if at is not None])
+        for at in range(self._next_group, len(groups)):
+            for item in self._group(groups[at], self.groups.closed(at)):
+                self._append(item)
+        self._next_group = max(self._next_group, len(groups))
 
     def _open_entries(self) -> list[Entry]:
         rows = len(self._history)

@@ -113,11 +113,11 @@ class OnDemand(Requests):
         """What the next compaction does, without making it or asking anybody."""
         async with self._lock:
             limits, chat = await self._ready(self._host.limits.last, is_due=True)
-            return self._compactor.preview(chat, limits, self._reason(chat, limits))
+            return await self._compactor.preview(chat, limits, self._reason(chat, limits))
 
     async def is_due(self) -> bool:
         """True if the next request would make a compaction that is worth making. Starts nothing."""
         async with self._lock:
             limits, chat = await self._ready(self._host.limits.last)
             reason = self._reason(chat, limits)
-            return reason is not None and self._compactor.preview(chat, limits, reason).reason is not None
+            return reason is not None and (await self._compactor.preview(chat, limits, reason)).reason is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from context_summarize.background import in_slices
+from context_summarize.background import advance
 from context_summarize.core.plan import Ask, Prefetched, Reason
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Shown
@@ -92,7 +92,6 @@ class Requests:
                     break
                 ask = Ask(reason, prefetched=self._prefetched(chat, limits))
                 if await self._compacted(chat, limits, ask, wait):
-                    await in_slices(self._server.catch_up(self.chat))
                     if is_last or not self._retention.update(self.chat, wanted.retained):
                         break
                     is_last = True  # reminders that it has summarised come back whole, and take room
@@ -131,7 +130,8 @@ class Requests:
             if self.chat.history is history:
                 derive_sizes(self.chat, self._config, limits.budget)
                 if is_due or self._used(self.chat, limits) >= self._indexed_from * limits.budget:
-                    await in_slices(self.chat.advance())
+                    await self.chat.advance()
+                    await self._compactor.prepare(self.chat, limits)
             if self.chat.history is history:
                 return limits, self.chat
 
@@ -152,7 +152,7 @@ class Requests:
                 if found.is_carried:
                     await self.records.write(self.chat)
         self._chat = with_prompt(self.chat, self._services.count, hides_system)
-        await in_slices(self._server.catch_up(self.chat))
+        await advance(self.chat.groups)
 
     def _is_waiting_for_a_record(self, chat: Conversation) -> bool:
         return self.chat.history is chat.history and not self.chat.adopted

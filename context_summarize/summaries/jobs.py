@@ -5,24 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from context_summarize.background import Steps
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
 from context_summarize.summaries.job import Job
-from context_summarize.tokens.counter import count_steps
+from context_summarize.tokens.counter import count_long
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.fences import numbered_parts
 from context_summarize.transcript.rows import render_rows
 
 
-def leaf_job(node: Node, builder: NodeBuilder, count: Count) -> Steps[Job]:
+def leaf_job(node: Node, builder: NodeBuilder, count: Count) -> Job:
     """The job of a level-0 node: its rows read, rendered and redacted."""
-    rows = yield from builder.source(node)
-    yield
+    rows = builder.source(node)
     parts = tuple(render_rows(run) for run in builder.runs(node, rows))
-    yield
-    source = yield from count_steps("\n\n".join(parts), count)
+    source = count_long("\n\n".join(parts), count)
     return Job(node.key, 0, parts, source, node.summary_tokens, node.focus, rows, builder.shows_reasoning(node))
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Sequence
 
-from context_summarize.background import Steps
-from context_summarize.tokens.counter import count_steps
+from context_summarize.tokens.counter import count_long
 from context_summarize.transcript.escaping import after_cut, left_out_note
 
 _MOST = 9
 """Pieces of one part: with the call that joins them, at most ten calls."""
 
 
-def piece_steps(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> Steps[list[str]]:
+def pieces_of(parts: Sequence[str], limit: int, count: Callable[[str], int]) -> list[str]:
     """The parts in few runs of similar size, each within `limit` tokens. A part that alone does not fit is split.
 
     Of a part that would take more than nine pieces, head, tail and evenly cut pieces between them are kept, with notes
@@ -21,11 +20,11 @@ def piece_steps(parts: Sequence[str], limit: int, count: Callable[[str], int]) -
     """
     sized: list[tuple[str, int]] = []
     for part in parts:
-        size = yield from count_steps(f"{part}\n\n", count)
+        size = count_long(f"{part}\n\n", count)
         if size > limit * _MOST:
             part = evenly_cut(part, max(1, len(part) * limit // size * 9 // 10))
-            size = yield from count_steps(f"{part}\n\n", count)
-        sized += yield from _fragments(part, size, limit, count)
+            size = count_long(f"{part}\n\n", count)
+        sized += _fragments(part, size, limit, count)
     total = sum(size for _, size in sized)
     share = total / max(1, -(-total // limit))
     runs: list[list[str]] = [[]]
@@ -55,15 +54,14 @@ def evenly_cut(text: str, size: int) -> str:
     return "\n".join(out)
 
 
-def _fragments(part: str, size: int, limit: int, count: Callable[[str], int]) -> Steps[list[tuple[str, int]]]:
+def _fragments(part: str, size: int, limit: int, count: Callable[[str], int]) -> list[tuple[str, int]]:
     """A part with its size, split in halves again and again until each is within the limit."""
     if size <= limit or len(part) < 2:
         return [(part, size)]
     middle = len(part) // 2
     out: list[tuple[str, int]] = []
     for half in (part[:middle], after_cut(part, middle)):
-        tokens = yield from count_steps(f"{half}\n\n", count)
-        out += yield from _fragments(half, tokens, limit, count)
+        out += _fragments(half, count_long(f"{half}\n\n", count), limit, count)
     return out
 
 

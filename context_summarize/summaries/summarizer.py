@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from context_summarize.background import in_slices
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import build_redactor
@@ -24,13 +23,12 @@ from context_summarize.summaries.caller import (
 )
 from context_summarize.summaries.failures import unavailable
 from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.pieces import KeptPieces, piece_steps
+from context_summarize.summaries.pieces import KeptPieces, pieces_of
 from context_summarize.summaries.prompts import PromptTemplate
 from context_summarize.summaries.request import input_limit, instructions_of, summary_request
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.usage import Run
 from context_summarize.summaries.validation import REASONS, AnswerJudge, Judged, Source
-from context_summarize.tokens.counter import count_steps
 from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.fences import numbered
 
@@ -175,7 +173,7 @@ class Summarizer:
 
         Answers to pieces are kept until the summary is made, so that the next attempt goes on where this one stops.
         """
-        pieces = await in_slices(piece_steps(work.job.parts, limit, self._count))
+        pieces = await asyncio.to_thread(pieces_of, work.job.parts, limit, self._count)
         if len(pieces) <= _FEW_PIECES:
             texts = await self._answers(work, pieces)
         else:
@@ -212,7 +210,7 @@ class Summarizer:
             return await self._ask(work, await self._part(work.job, half))
 
     async def _part(self, job: Job, text: str) -> Source:
-        tokens = await in_slices(count_steps(text, self._count))
+        tokens = await asyncio.to_thread(self._count, text)
         return Source(text, tokens, self._template(job), len(job.parts))
 
     def _template(self, job: Job) -> PromptTemplate:

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from context_summarize.background import finished
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
 from context_summarize.core.large_rows import evenly_cut, head_and_tail
@@ -16,7 +15,7 @@ from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, Row
 from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.redaction import build_redactor
-from context_summarize.summaries.pieces import piece_steps
+from context_summarize.summaries.pieces import pieces_of
 from context_summarize.testing import assistant, user
 from context_summarize.tokens.counter import PIECE_CHARS
 
@@ -84,7 +83,7 @@ class TestRendering:
         """What stands around a piece is redacted with it."""
         text = "x" * shift + f" {SECRET}" * 5_000
         redact = build_redactor(True)
-        for sample in (finished(evenly_cut(text, 512, redact)), finished(head_and_tail(text, 4_096, redact))):
+        for sample in (evenly_cut(text, 512, redact), head_and_tail(text, 4_096, redact)):
             assert "a1B2" not in sample.text
             assert "[redacted: GitHub token]" in sample.text
 
@@ -94,7 +93,7 @@ class TestPieces:
     def test_a_part_gives_at_most_nine(self, words: int) -> None:
         """The rest is named with its size, and no piece of it is counted at once if it is long."""
         count = Counter()
-        cut = finished(piece_steps(["word " * words, "the end"], 500, count))
+        cut = pieces_of(["word " * words, "the end"], 500, count)
         assert len(cut) <= 10
         assert cut[0].startswith("word")
         assert cut[-1].endswith("the end")
