@@ -7,10 +7,11 @@ import logging
 from array import array
 from collections.abc import Callable, Sequence, Set
 from copy import copy
-from typing import Any, Protocol, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 logger = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 T = TypeVar("T")
 IndexT = TypeVar("IndexT", bound="Index")
 
@@ -43,6 +44,11 @@ async def advance(index: Index) -> None:
         await asyncio.to_thread(ahead.advance)
         index.take(ahead)
     index.advance()
+
+
+async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """What this makes of texts of so many characters: at once where they are short, else in a thread."""
+    return do(*args, **options) if characters <= LONG else await asyncio.to_thread(do, *args, **options)
 
 
 def copied(thing: T, *parts: str) -> T:

@@ -17,9 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from context_summarize.background import in_thread
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.json_text import saved_json
-from context_summarize.messages.reading import block_type, blocks_of, is_ephemeral, is_hook
+from context_summarize.messages.reading import block_type, blocks_of, is_ephemeral, is_hook, rough_size
 from context_summarize.messages.rows import PRIVATE_BLOCKS, SYSTEM_ROLES, JsonRow
 
 logger = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class HistoryFile:
         """
         if not self._from_file:
             return theirs
-        if await asyncio.to_thread(_is_copy, ours, theirs):
+        if await in_thread(rough_size(theirs), _is_copy, ours, theirs):
             return ours
         brought = {row["role"] for row in _leading_system(theirs)}
         return [*(row for row in _leading_system(ours) if row["role"] not in brought), *theirs]

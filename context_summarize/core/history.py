@@ -158,9 +158,9 @@ class History:
             self.tokens[index] = measure(self.rows[index].raw, count)
         return self.tokens[index]
 
-    def characters_from(self, row: int) -> int:
-        """Characters of the rows from this one on, about."""
-        return sum(rough_size(self.rows[at].raw) for at in range(row, len(self.rows)))
+    def characters_of(self, first: int, end: int | None = None) -> int:
+        """Characters of the rows [first, end), about; by default of all from the first one on."""
+        return sum(rough_size(self.rows[at].raw) for at in range(first, len(self.rows) if end is None else end))
 
     def messages(self, end_group: int) -> tuple[RenderedRow, ...]:
         """The rendered rows of the groups [0, end_group), whole and unredacted, numbered from 1."""
@@ -174,7 +174,7 @@ class History:
 
     def backlog(self) -> int:
         """Characters of the rows whose groups have not been hashed, about."""
-        return self.characters_from(self.row_of(len(self._hashes) // _HASH_BYTES))
+        return self.characters_of(self.row_of(len(self._hashes) // _HASH_BYTES))
 
     def advance(self) -> None:
         """Hash the rendered groups that have come since the last time."""

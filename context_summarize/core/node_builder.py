@@ -87,7 +87,7 @@ class NodeBuilder:
         """Characters of the rows in groups that have not been cut, about."""
         if self._segmenter is None:
             return 0
-        return self.history.characters_from(self.history.row_of(self._segmenter.next_group))
+        return self.history.characters_of(self.history.row_of(self._segmenter.next_group))
 
     def advance(self) -> None:
         """Take in the groups that have closed since the last time."""
@@ -168,6 +168,11 @@ class NodeBuilder:
     def source(self, node: Node) -> tuple[RenderedRow, ...]:
         """The rendered rows that a level-0 node stands for, cut as its key was made, numbered from 1."""
         return self._run(node.first_group, node.end_group, node.segment_tokens)
+
+    def characters(self, node: Node) -> int:
+        """Characters of those rows as they came, about."""
+        first, last = map(self.history.rendered_group, (node.first_group, node.end_group - 1))
+        return self.history.characters_of(first.start, last.end)
 
     def shows_reasoning(self, node: Node) -> bool:
         """True if the rows of a level-0 node hold thinking blocks, which are not rendered."""

@@ -43,7 +43,7 @@ class ShownGroups:
     def backlog(self) -> int:
         """Characters of the rows in groups that have not been taken in, about."""
         at = self.first + len(self._groups)
-        return self.history.characters_from(self.history.groups[at].start) if at < len(self.history.groups) else 0
+        return self.history.characters_of(self.history.groups[at].start) if at < len(self.history.groups) else 0
 
     def advance(self) -> None:
         """Take in the groups that have closed since the last time."""

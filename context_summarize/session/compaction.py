@@ -7,7 +7,6 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Literal
 
 from context_summarize.core.draft import Scene, as_it_is
 from context_summarize.core.frames import show_one_line
@@ -25,7 +24,7 @@ from context_summarize.summaries.tasks import SummaryTasks
 logger = logging.getLogger(__name__)
 
 _AT_ONCE = 5_000
-"""Tokens of shortened rows above which they are made in a thread."""
+"""Tokens of rows above which they are shortened in a thread."""
 MOST_ROUNDS = 100
 """Planning rounds of one compaction; each round but the last makes at least one text that was missing."""
 
@@ -82,7 +81,7 @@ class Compaction:
         )
 
 
-Outcome = Compaction | Plan | Literal["late"] | None
+Outcome = Compaction | Plan | None
 """A compaction; or its summaries are late, and the view goes on as it is; or none is worth making.
 
 A plan, of a compaction on demand alone: its missing texts are to be fetched while no request has to wait for them.
@@ -162,7 +161,7 @@ class Compactor:
             if not is_current() or fetched is _Fetched.CANCELLED:
                 break
             if fetched is _Fetched.LATE:
-                return "late"
+                return None  # the announcement stands until it is made after all
         else:
             logger.error("a plan did not come to its end in %d rounds; the view stays as it is", MOST_ROUNDS)
         self._withdraw(chat, limits, plan, wait)
@@ -182,7 +181,7 @@ class Compactor:
         """A plan. Where a view must be made to fit, any row may be shortened, which takes long."""
         chat.groups.advance()
         scene = self.scene(chat, limits)
-        if ask.reason == "threshold":
+        if ask.reason == "threshold" or chat.groups.tokens_from(chat.view.frontier_row) <= _AT_ONCE:
             return make_plan(scene, ask)
         still = as_it_is(scene)
         plan = await asyncio.to_thread(make_plan, still, ask)

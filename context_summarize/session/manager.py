@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from context_summarize.background import LONG, advance
+from context_summarize.background import advance, in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.events import MESSAGE_ADDED
@@ -94,10 +94,7 @@ class SummarizingContextManager(HostFace):
             await self._file.append([raw])
         if not self._parts.host.counter.loaded:
             await self._parts.host.counter.load()
-        if rough_size(raw) > LONG:
-            history.tokens[index] = await asyncio.to_thread(measure, raw, count)
-        else:
-            history.count_row(index, count)
+        history.tokens[index] = await in_thread(rough_size(raw), measure, raw, count)
         if self._config.debug:
             data = {"role": raw["role"], "tokens": history.tokens[index], "message_count": len(history)}
             self._parts.services.outbox.put(MESSAGE_ADDED, data)
@@ -159,7 +156,7 @@ class SummarizingContextManager(HostFace):
         await advance(history)
         fresh = replace(self._parts.new_conversation(), before=self._requests.records.left_by(self.conversation))
         kept = list(zip(history.rows[:same], history.tokens[:same], strict=True))
-        await asyncio.to_thread(fill, fresh, kept, rows[same:], self._config)
+        await in_thread(rough_size(rows[same:]), fill, fresh, kept, rows[same:], self._config)
         if self.conversation.history is not history:
             return
         added = [row.raw for row in history.rows[known:]]

@@ -9,7 +9,7 @@ from context_summarize.background import advance
 from context_summarize.core.plan import Ask, Prefetched, Reason
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Shown
-from context_summarize.session.compaction import Compaction, Compactor, Outcome
+from context_summarize.session.compaction import Compaction, Compactor
 from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
 from context_summarize.session.limits import Deadline, Host, RequestLimits, Wanted
 from context_summarize.session.prefetch import Prefetch
@@ -19,7 +19,6 @@ from context_summarize.session.resume import Resumption
 from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
 from context_summarize.session.steering import compact_from, compacted, is_held
-from context_summarize.session.weighing import Weighing
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.tasks import SummaryTasks
 
@@ -45,7 +44,6 @@ class Requests:
         """Compactions that are being made."""
         self._indexed_from = min(self._config.compact_threshold, self._config.prefetch_threshold or 1.0)
         """Share of the budget from which on segments are cut: below it no plan needs them."""
-        self._weighing = Weighing()
         self._served: tuple[object, ...] | None = None
         self._cache = PromptCache(self._config.cache_ttl_seconds, services.clock)
 
@@ -65,7 +63,6 @@ class Requests:
             self._compactor.announcer.withdraw(0, len(self._chat.history), 0.0)
             self._tasks.forget_history()
         self._chat, self._served = chat, None
-        self._weighing.forget()
 
     def forget(self) -> None:
         """The session has been cleared: what was refused may be asked again, what does not fit is told again."""
@@ -85,11 +82,10 @@ class Requests:
                 if early and not is_held(chat, self._config, limits.budget, self._used(chat, limits)):
                     cold = False
                     await self._compacted(chat, limits, Ask("cold_cache"), wait)
-                    self._weighing.forget()
                     continue
-                reason = self._due(chat, limits)
-                if reason is None:
-                    break
+                reason = self._reason(chat, limits)
+                if reason is None or (reason == "must_fit" and self._served == self._request(chat, limits)):
+                    break  # hosts may ask three times for one request; what cannot fit then cannot fit now
                 ask = Ask(reason, prefetched=self._prefetched(chat, limits))
                 if await self._compacted(chat, limits, ask, wait):
                     if is_last or not self._retention.update(self.chat, wanted.retained):
@@ -157,17 +153,9 @@ class Requests:
     def _is_waiting_for_a_record(self, chat: Conversation) -> bool:
         return self.chat.history is chat.history and not self.chat.adopted
 
-    def _weight(self, limits: RequestLimits) -> tuple[object, ...]:
-        """What a compaction depends on; a correction of the measuring is not in it."""
-        chat = self.chat
-        return (chat.history, len(chat.history), chat.view, limits.budget, limits.system_prompt)
-
     def _used(self, chat: Conversation, limits: RequestLimits) -> int:
         """Tokens of the request as it would go out now, as the provider counts."""
         return limits.used(self._server.view(chat).tokens())
-
-    def _due(self, chat: Conversation, limits: RequestLimits) -> Reason | None:
-        return self._weighing.due(self._weight(limits), self._tasks.version, lambda: self._reason(chat, limits))
 
     def _reason(self, chat: Conversation, limits: RequestLimits) -> Reason | None:
         used, config = self._used(chat, limits), self._config
@@ -201,13 +189,9 @@ class Requests:
             self._services.totals.waited_for(wait.take())
         if self.chat.history is not chat.history:
             return False
-        await self._finish(found, limits, wait)
-        return True
-
-    async def _finish(self, found: Outcome, limits: RequestLimits, wait: Deadline) -> None:
         if isinstance(found, Compaction):
             await self._commit(limits, found, wait)
-        self._weighing.done(self._weight(limits), self._tasks.version if found == "late" else None)
+        return True
 
     async def _commit(self, limits: RequestLimits, made: Compaction, wait: Deadline) -> None:
         """Swap the view; events and record follow. The state changes after the last await that can fail."""
@@ -225,10 +209,14 @@ class Requests:
         self._compactor.announcer.made(made.told(limits.budget, shown, wait.since()))
         await self.records.write(self.chat)
 
+    def _request(self, chat: Conversation, limits: RequestLimits) -> tuple[object, ...]:
+        """What tells one request from the next."""
+        return (chat.history, len(chat.history), chat.view, limits.budget, limits.system_prompt)
+
     def _serve(self, limits: RequestLimits) -> list[JsonRow]:
         chat = self.chat
-        request = (chat.history, len(chat.history), limits.budget, limits.system_prompt)
-        if self._served != request:  # hosts may ask three times for one request
+        request = self._request(chat, limits)
+        if self._served != request:
             self._served = request
             self._cache.served(chat)
             self._compactor.served()
@@ -245,7 +233,6 @@ class Requests:
     def resume(self) -> None:
         """Go on after `pause()`."""
         self.paused = False
-        self._weighing.forget()
 
     @property
     def is_compacting(self) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 
+from context_summarize.background import in_thread
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.errors import SummaryUnavailable
@@ -94,7 +95,7 @@ class SummaryMaker:
         async with self._preparing:  # one after the other, so that they ask in the order in which they were started
             if node.children:
                 return merge_job(node, children)
-            return await asyncio.to_thread(leaf_job, node, builder, count)
+            return await in_thread(builder.characters(node), leaf_job, node, builder, count)
 
     def _failed(self, job: Job, error: SummaryUnavailable) -> None:
         if not error.attempts:

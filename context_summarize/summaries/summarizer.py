@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from context_summarize.background import in_thread
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import build_redactor
@@ -173,7 +174,7 @@ class Summarizer:
 
         Answers to pieces are kept until the summary is made, so that the next attempt goes on where this one stops.
         """
-        pieces = await asyncio.to_thread(pieces_of, work.job.parts, limit, self._count)
+        pieces = await in_thread(sum(map(len, work.job.parts)), pieces_of, work.job.parts, limit, self._count)
         if len(pieces) <= _FEW_PIECES:
             texts = await self._answers(work, pieces)
         else:
@@ -210,7 +211,7 @@ class Summarizer:
             return await self._ask(work, await self._part(work.job, half))
 
     async def _part(self, job: Job, text: str) -> Source:
-        tokens = await asyncio.to_thread(self._count, text)
+        tokens = await in_thread(len(text), self._count, text)
         return Source(text, tokens, self._template(job), len(job.parts))
 
     def _template(self, job: Job) -> PromptTemplate:
