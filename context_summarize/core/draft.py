@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from context_summarize.core.entries import ShownGroup
 from context_summarize.core.frames import one_line_size, opening_row
+from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
@@ -78,7 +80,7 @@ class Scale:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.newest_user = scene.history.users[-1] if scene.history.users else None
-        self._saved: tuple[Mapping[int, int], list[tuple[int, int, bool]]] = ({}, [])
+        self._saved: tuple[Mapping[int, int], Mapping[int, int]] = ({}, {})
         self._sizes: dict[Place, int] = {}
         self._opening = measure(opening_row(), scene.count)
         standing = self.standing()
@@ -112,11 +114,32 @@ class Scale:
 
     def _size_of_others(self, draft: Draft, *, after: bool) -> int:
         """The same without the row of notes; `after` False for the view as it stands, before a compaction."""
-        groups, row = self.scene.groups, self.frontier_row(draft)
-        verbatim = groups.tokens_from(row) + sum(shown.tokens for _, shown in groups.pinned_before(row))
-        verbatim -= sum(saved for index, saved, pinned in self._saved_by(draft) if pinned or index >= row)
-        kept = self._kept_size(draft, row, after)
-        return verbatim + kept + self.nodes_size(draft) + self._opening_size(draft, row, after)
+        row, pins = self.frontier_row(draft), self.pins(draft)
+        tokens = sum(shown.tokens for shown in self.shown(draft))
+        pinned = {index for group in pins for index in range(group.start, group.end)}
+        savings = self._savings(draft.shortened)
+        tokens -= sum(saved for index, saved in savings.items() if index >= row or index in pinned)
+        first_keep = self._first_user_keep(draft) if after else None
+        if first_keep is not None:
+            first = self._first_user_row()
+            tokens += savings.get(first, 0) - self.scene.groups.saving(first, first_keep)
+        return tokens + self.nodes_size(draft) + self._opening_size(draft, row, after)
+
+    def pins(self, draft: Draft) -> list[Group]:
+        """The groups before the frontier that the draft shows verbatim."""
+        return self.scene.groups.pins(self.frontier_row(draft), draft.frontier, draft.newest_user, draft.pinned)
+
+    def shown(self, draft: Draft) -> list[ShownGroup]:
+        """All groups that the draft shows verbatim, in order, unshortened."""
+        groups = self.scene.groups
+        return [*map(groups.pinned, self.pins(draft)), *groups.from_row(self.frontier_row(draft))]
+
+    def _savings(self, shortened: Mapping[int, int]) -> Mapping[int, int]:
+        """Tokens that each shortened row saves."""
+        if self._saved[0] is not shortened:  # most drafts of a plan shorten the same rows
+            saving = self.scene.groups.saving
+            self._saved = (shortened, {row: saving(row, keep) for row, keep in shortened.items()})
+        return self._saved[1]
 
     def frontier_row(self, draft: Draft) -> int:
         """History row at which the verbatim part of the draft begins."""
@@ -183,38 +206,9 @@ class Scale:
         if self._first_user_row() >= self.frontier_row(draft):
             return None
         row = self._first_user_row()
-        history.count_row(row, self.scene.count)
-        if history.tokens[row] <= self.tenth:
+        if history.count_row(row, self.scene.count) <= self.tenth:
             return None
         return min(draft.shortened.get(row, self.tenth), self.tenth)
-
-    def _kept_size(self, draft: Draft, frontier_row: int, after: bool) -> int:
-        """Tokens of the groups that stay verbatim but are no pins by themselves, and what the first user's saves."""
-        groups, history = self.scene.groups, self.scene.history
-        first_keep = self._first_user_keep(draft) if after else None
-        total = 0
-        for ordinal in groups.kept(draft.frontier, draft.newest_user, draft.pinned):
-            group = history.rendered_group(ordinal)
-            counted = groups.is_pinned(group.start) and group.start < frontier_row
-            rows = range(group.start, group.end)
-            keeps = {row: keep for row in rows if (keep := draft.shortened.get(row)) is not None}
-            before = groups.pinned(group).tokens - sum(self._saving(row, keep) for row, keep in keeps.items())
-            size = before
-            if first_keep is not None and ordinal == history.users[0]:
-                size = groups.pinned(group).tokens - self._saving(group.start, first_keep)
-            total += size - before if counted else size
-        return total
-
-    def _saving(self, row: int, keep: int) -> int:
-        return max(0, self.scene.history.tokens[row] - self.scene.groups.short_size(row, keep))
-
-    def _saved_by(self, draft: Draft) -> list[tuple[int, int, bool]]:
-        """(history row, tokens saved, whether its group is pinned) of each shortened row."""
-        if self._saved[0] is not draft.shortened:  # most drafts of a plan shorten the same rows
-            groups = self.scene.groups
-            found = groups.saved(draft.shortened)
-            self._saved = (draft.shortened, [(row, saved, groups.is_pinned(row)) for row, saved in found.items()])
-        return self._saved[1]
 
     # --- the opening ------------------------------------------------------------------------------------------------
 
@@ -227,17 +221,8 @@ class Scale:
 
     def _opens(self, draft: Draft, frontier_row: int) -> bool | None:
         """Whether a user message opens the conversation in the view; None if there is no row of one."""
-        groups, history = self.scene.groups, self.scene.history
-        user_nodes = bool(draft.nodes) and self.scene.limits.role == "user"
-        bound = history.rendered_group(draft.nodes[0].end_group - 1).end if user_nodes else frontier_row
-        pins = groups.pinned_before(min(bound, frontier_row))
-        pin = next(((start, shown.opens) for start, shown in pins if shown.opens is not None), None)
-        kept = map(history.rendered_group, groups.kept(draft.frontier, draft.newest_user, draft.pinned))
-        first = next((group for group in kept if group.start < bound), None)
-        if pin is not None and (first is None or pin[0] <= first.start):
-            return pin[1]
-        if first is not None:
-            return bool(groups.pinned(first).opens)
-        if user_nodes:
-            return None
-        return next((shown.opens for shown in groups.from_row(frontier_row) if shown.opens is not None), None)
+        if not (draft.nodes and self.scene.limits.role == "user"):
+            return next((shown.opens for shown in self.shown(draft) if shown.opens is not None), None)
+        bound = min(self.scene.history.rendered_group(draft.nodes[0].end_group - 1).end, frontier_row)
+        before = (self.scene.groups.pinned(group) for group in self.pins(draft) if group.start < bound)
+        return next((shown.opens for shown in before if shown.opens is not None), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 from context_summarize.background import copied
 from context_summarize.core.entries import Entry, ShownGroup, group_entries, is_hidden, short_entry, shown_group
@@ -101,7 +101,7 @@ class ShownGroups:
         position = self.history.group_position(row)
         if position > self.first:
             self._groups, self.first = self._groups[position - self.first :], position
-            self._short = {at: short for at, short in self._short.items() if at[0] >= row or self.is_pinned(at[0])}
+            self._short = {at: short for at, short in self._short.items() if at[0] >= row}
 
     # --- the verbatim part ------------------------------------------------------------------------------------------
 
@@ -164,10 +164,10 @@ class ShownGroups:
         found = self.short_entry(index, keep)
         return found.tokens if found else 0
 
-    def saved(self, shortened: Mapping[int, int]) -> dict[int, int]:
-        """Tokens saved in each shortened row."""
-        sizes = {index: self.history.tokens[index] for index in shortened if index < len(self.history)}
-        return {index: size - self.short_size(index, shortened[index]) for index, size in sizes.items() if size >= 0}
+    def saving(self, index: int, keep: int) -> int:
+        """Tokens that a view saves by showing about `keep` of a row."""
+        short = self.short_entry(index, keep) if self.history.tokens[index] > keep else None
+        return self.history.tokens[index] - short.tokens if short else 0
 
     # --- pins -------------------------------------------------------------------------------------------------------
 
@@ -177,24 +177,12 @@ class ShownGroups:
             self._pinned[group.start] = self._convert(group)
         return self._pinned[group.start]
 
-    def is_pinned(self, row: int) -> bool:
-        """True for a row whose group stays verbatim because a row of it is pinned."""
-        group = self.history.group_of(row)
-        if group is None:
-            return False
-        at = bisect_left(self._pin_starts, group.start)
-        return self._pin_starts[at : at + 1] == [group.start]
-
-    def pinned_before(self, row: int) -> list[tuple[int, ShownGroup]]:
-        """(start, group) of the pinned groups that start before this history row, users' messages aside."""
-        return [(start, self._pinned[start]) for start in self._pin_starts[: bisect_left(self._pin_starts, row)]]
-
     def pins(
         self, frontier_row: int, frontier: int, newest_user: int | None, pinned: Iterable[int] = ()
     ) -> list[Group]:
         """The groups before the frontier that stand verbatim as well, in order: pins, first and newest user message."""
         history = self.history
-        starts = {start for start, _ in self.pinned_before(frontier_row)}
+        starts = set(self._pin_starts[: bisect_left(self._pin_starts, frontier_row)])
         starts.update(history.rendered_group(ordinal).start for ordinal in self.kept(frontier, newest_user, pinned))
         found = (history.group_of(start) for start in sorted(starts))
         return [group for group in found if group is not None]

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Literal
 
 from context_summarize.core.draft import Scene, as_it_is
 from context_summarize.core.frames import show_one_line
@@ -81,7 +82,7 @@ class Compaction:
         )
 
 
-Outcome = Compaction | Plan | None
+Outcome = Compaction | Plan | Literal["late"] | None
 """A compaction; or its summaries are late, and the view goes on as it is; or none is worth making.
 
 A plan, of a compaction on demand alone: its missing texts are to be fetched while no request has to wait for them.
@@ -161,7 +162,7 @@ class Compactor:
             if not is_current() or fetched is _Fetched.CANCELLED:
                 break
             if fetched is _Fetched.LATE:
-                return None  # the announcement stands until it is made after all
+                return "late"
         else:
             logger.error("a plan did not come to its end in %d rounds; the view stays as it is", MOST_ROUNDS)
         self._withdraw(chat, limits, plan, wait)

@@ -105,7 +105,7 @@ class OnDemand(Requests):
     async def _steered(self, chat: Conversation) -> None:
         """Go on with what a user has changed: one assignment, then the record and the events."""
         self._prefetch.stop()
-        self._chat = chat
+        self._chat, self._served = chat, None
         await self.records.write(chat)
         await self._services.outbox.flush()
 

@@ -45,6 +45,9 @@ class Requests:
         self._indexed_from = min(self._config.compact_threshold, self._config.prefetch_threshold or 1.0)
         """Share of the budget from which on segments are cut: below it no plan needs them."""
         self._served: tuple[object, ...] | None = None
+        """The request that was served last; a correction of the measuring is not in it."""
+        self._late_at: int | None = None
+        """The registry's version when summaries were late."""
         self._cache = PromptCache(self._config.cache_ttl_seconds, services.clock)
 
     # --- the conversation -------------------------------------------------------------------------------------------
@@ -84,8 +87,8 @@ class Requests:
                     await self._compacted(chat, limits, Ask("cold_cache"), wait)
                     continue
                 reason = self._reason(chat, limits)
-                if reason is None or (reason == "must_fit" and self._served == self._request(chat, limits)):
-                    break  # hosts may ask three times for one request; what cannot fit then cannot fit now
+                if reason is None or self._is_decided(chat, limits):
+                    break
                 ask = Ask(reason, prefetched=self._prefetched(chat, limits))
                 if await self._compacted(chat, limits, ask, wait):
                     if is_last or not self._retention.update(self.chat, wanted.retained):
@@ -189,6 +192,7 @@ class Requests:
             self._services.totals.waited_for(wait.take())
         if self.chat.history is not chat.history:
             return False
+        self._late_at = self._tasks.version if found == "late" else None
         if isinstance(found, Compaction):
             await self._commit(limits, found, wait)
         return True
@@ -213,6 +217,10 @@ class Requests:
         """What tells one request from the next."""
         return (chat.history, len(chat.history), chat.view, limits.budget, limits.system_prompt)
 
+    def _is_decided(self, chat: Conversation, limits: RequestLimits) -> bool:
+        """True for the request that was served last, without news of late summaries: hosts may ask three times."""
+        return self._served == self._request(chat, limits) and self._late_at in (None, self._tasks.version)
+
     def _serve(self, limits: RequestLimits) -> list[JsonRow]:
         chat = self.chat
         request = self._request(chat, limits)
@@ -232,7 +240,7 @@ class Requests:
 
     def resume(self) -> None:
         """Go on after `pause()`."""
-        self.paused = False
+        self.paused, self._served = False, None
 
     @property
     def is_compacting(self) -> bool:
