@@ -37,6 +37,8 @@ class ShownGroups:
         self._system_texts: set[str] = set()
         self._pinned: dict[int, ShownGroup] = {}
         self._short: dict[tuple[int, int], Entry | None] = {}
+        self._told: dict[int, int] = {}
+        """Length of results → the row up to which longer ones were told."""
 
     # --- growing ----------------------------------------------------------------------------------------------------
 
@@ -141,9 +143,11 @@ class ShownGroups:
             self._short[index, keep] = self._shorten(index, keep)
         return self._short[index, keep]
 
-    def has_short(self, index: int, keep: int) -> bool:
-        """True for a row whose short form has been made."""
-        return (index, keep) in self._short
+    def new_results(self, first: int, end: int, longest: int) -> list[int]:
+        """Results above `longest` tokens in rows [first, end) that were not told before."""
+        begin = max(first, self._told.get(longest, 0))
+        self._told[longest] = max(begin, end)
+        return [row for row, tokens in self.results(begin, end) if tokens > longest]
 
     def shorten(self, rows: Iterable[int], keep: int) -> None:
         """Make the short forms of these rows."""

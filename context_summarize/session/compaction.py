@@ -196,13 +196,12 @@ class Compactor:
         if own.shorten_above is None:
             return
         end, keep = len(chat.history) - own.keep_recent, short_length(own.shorten_above)
-        long = (row for row, tokens in groups.results(chat.view.frontier_row, end) if tokens > own.shorten_above)
-        unmade = [row for row in long if not groups.has_short(row, keep)]
-        if len(unmade) * keep <= _AT_ONCE:
-            groups.shorten(unmade, keep)
+        results = groups.new_results(chat.view.frontier_row, end, own.shorten_above)
+        if len(results) * keep <= _AT_ONCE:
+            groups.shorten(results, keep)
             return
         ahead = groups.copy()
-        await asyncio.to_thread(ahead.shorten, unmade, keep)
+        await asyncio.to_thread(ahead.shorten, results, keep)
         groups.take(ahead)
 
     async def _fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> _Fetched:
