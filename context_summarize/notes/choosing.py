@@ -96,7 +96,7 @@ def _entries(candidates: Candidates, shown: Container[str], text: str) -> Iterat
         if value.text in shown or (value.kind == "term" and value.text in text):
             continue
         worth[value.text] = score = _worth(value, candidates)
-        if (score and value.kind != "figure") or value.label:  # a bare figure says nothing; sentences hold it
+        if score and (value.kind != "figure" or value.label):  # a bare figure says nothing; sentences hold it
             tokens = value.tokens + 3 * bool(value.label)
             yield Entry(score / (tokens + _OVERHEAD), tokens, value.last, value)
     rows = candidates.word_rows
