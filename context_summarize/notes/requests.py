@@ -37,6 +37,11 @@ class _Request:
     """The newest reply of the user to a question about it."""
     answered: bool = False
 
+    @property
+    def line(self) -> str:
+        """How it is told."""
+        return f"{self.text} … {self.reply} (#{self.number})" if self.reply else f"{self.text} (#{self.number})"
+
 
 @dataclass(slots=True)
 class Requests:
@@ -74,12 +79,10 @@ class Requests:
         elif asked:
             self._found.append(_Request(asked, row.number))
 
-    def lines(self) -> Iterator[str]:
-        """A line a request, the newest first."""
-        for one in reversed(self._found):
-            state = "Answered (the user went on)" if one.answered else "Not answered yet"
-            reply = f" … {one.reply}" if one.reply else ""
-            yield f"{state}: {one.text}{reply} (#{one.number})"
+    def lines(self) -> Iterator[tuple[str, list[str]]]:
+        """(heading, lines, the newest first) of the requests that wait, then of those that were answered."""
+        for heading, answered in (("Not answered yet", False), ("Answered (the user went on)", True)):
+            yield heading, [one.line for one in reversed(self._found) if one.answered == answered]
 
 
 def _asks_or_announces(said: str) -> bool:

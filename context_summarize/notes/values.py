@@ -92,7 +92,7 @@ class Candidates:
                     called |= self._read_data(arguments) | self._read_result(arguments[:MOST_READ])
                 seen = self._read_prose(row.text if row.own is None else row.own)
             seen |= self._read_pairs(row.text[:MOST_READ])
-            self._see(seen, called, row.role)
+            self._see(seen, called, row)
         if len(self.values) > MOST * 5 // 4:
             self._forget_values()
         if len(self.sentences) > MOST * 5 // 4:
@@ -184,14 +184,14 @@ class Candidates:
         elif label and (not found.label or (about and not found.about)):
             found.about, found.label = about, label
 
-    def _see(self, seen: set[str], called: set[str], role: str) -> None:
+    def _see(self, seen: set[str], called: set[str], row: RenderedRow) -> None:
         for value in seen | called:
             found = self.values[value]
             found.rows += 1
             found.last = self.rows
             found.calls += value in called
-            found.said += role != "tool" and value not in called
-            found.by_user |= role == "user"
+            found.said += row.role != "tool" and value not in called
+            found.by_user |= row.role == "user" and row.own != ""
 
     def _forget_values(self) -> None:
         """Drop those that nobody used and that were seen longest ago."""
