@@ -23,6 +23,7 @@ _ASKS = re.compile(
 _ANNOUNCES = re.compile(
     r"(?i)\b(?:I'll|I will|I(?: am|'m) going to|let me(?! know)|next,? I|now I|now let's|(?<!else )I can)\b|:\W*$"
 )
+_WAITING, _ANSWERED = "Requests of the user, not answered yet", "Requests that were answered (the user went on)"
 _TAIL = 800
 """Characters at the end of an agent's text that are looked at."""
 
@@ -81,7 +82,7 @@ class Requests:
 
     def lines(self) -> Iterator[tuple[str, list[str]]]:
         """(heading, lines, the newest first) of the requests that wait, then of those that were answered."""
-        for heading, answered in (("Not answered yet", False), ("Answered (the user went on)", True)):
+        for heading, answered in ((_WAITING, False), (_ANSWERED, True)):
             yield heading, [one.line for one in reversed(self._found) if one.answered == answered]
 
 
