@@ -10,8 +10,10 @@ from rich.text import Text
 from context_summarize.cli.options import Name
 from context_summarize.cli.terminal import guarded, one_line, plain, printing, told
 from context_summarize.summaries.prompt_sets import check_set, copy_set
-from context_summarize.summaries.prompts import find_set
+from context_summarize.summaries.prompts import find_set, load_prompts
 from context_summarize.transcript.wording import counted
+
+_LENGTH = "at most $words words"
 
 
 @click.group("prompts", short_help="Check and copy prompt sets.")
@@ -39,6 +41,11 @@ def check_command(name: str) -> None:
     if problems:
         told(f"FAILED: {counted(len(problems), 'problem')}", "red")
         click.get_current_context().exit(1)
+    prompts = load_prompts(name)
+    for template in (prompts.segment, prompts.merge):
+        if _LENGTH not in template.body:
+            why = "a summariser that is code, such as offline, reads its length there"
+            told(f"WARNING: {template.path}: the text does not say {_LENGTH!r}; {why}", "yellow")
 
 
 @prompts_group.command("copy", short_help="Copy a set, so that you can change it.")
