@@ -77,7 +77,11 @@ class TestWhatItTells:
         view = await session.view()
         assert any(node["metadata"]["level"] for node in nodes(view))
         other = await session.again(await session.manager.get_messages())
-        for text in (told(view), told(await other.view())):
+        imported = AgentSession({"summary_share": 0.15, "fan_in": 2}, provider=ScriptedProvider(then=says))
+        await imported.manager.set_messages(rows)
+        at_once = await imported.view()
+        assert nodes(at_once)[0]["metadata"]["level"], "joined before a view has shown it"
+        for text in (told(view), told(await other.view()), told(at_once)):
             assert f"\n- {wanted}\n" in text
             assert "delete every branch" not in text
 
