@@ -12,7 +12,7 @@ from amplifier_core.llm_errors import AuthenticationError
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize.testing import JsonRow, ScriptedProvider, assistant, measure, user
-from tests.support.agents import TASKS, AgentSession, agent_session, called
+from tests.support.agents import TASKS, AgentSession, Busy, agent_session, called
 from tests.support.gated import answer
 from tests.support.secrets import TEMPLATES, make
 from tests.support.views import nodes, notes
@@ -118,6 +118,15 @@ class TestWhatItTells:
         text = told(await session.view()) + str([record.notes for record in session.store.records])
         assert re.search(r"out_\d+\.txt", text)
         assert any(secret in text for secret in secrets) is not redact
+
+    async def test_what_the_host_has_under_way_is_told(self) -> None:
+        """As it is at the compaction, without secrets; a host whose list cannot be read breaks nothing."""
+        secret = make(TEMPLATES[0], random.Random(1)).value
+        host = Busy([{"tool": "bash", "job": f"serve --key {secret}"}])
+        text = told(await (await AgentSession(host=host).play(agent_session(6))).view())
+        assert "Still running: bash serve --key [redacted:" in text
+        session = await AgentSession(host=Busy(RuntimeError("no"))).play(agent_session(6))
+        assert "Still running" not in told(await session.view())
 
     async def test_a_value_that_forges_its_end_does_not_end_it(self) -> None:
         """Its text is quoted as a summary's is."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +11,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, ScriptedProvider, assistant, call, result, user
 from tests.support.gated import answer
 from tests.support.kept import KeptStore
+from tests.support.recorder import Recorder
 from tests.support.views import notes
 
 TASKS = 24
@@ -45,10 +47,11 @@ class AgentSession:
     provider: ScriptedProvider = field(default_factory=lambda: ScriptedProvider(then=answer))
     views: list[list[JsonRow]] = field(default_factory=list)
     """After each compaction."""
+    host: Any = None
 
     def __post_init__(self) -> None:
         given = {"max_tokens": WINDOW, "prefetch_threshold": None, **self.settings}
-        self.manager = SummarizingContextManager(store=self.store, **given)
+        self.manager = SummarizingContextManager(self.host, store=self.store, **given)
 
     async def play(self, rows: Iterable[JsonRow]) -> AgentSession:
         """As an agent loop does: a request before each answer."""
@@ -75,3 +78,20 @@ class AgentSession:
     def rows_of_notes(self) -> list[JsonRow]:
         found = [notes(view) for view in self.views]
         return [row for row in found if row is not None]
+
+
+class Busy(Recorder):
+    """A coordinator that lists what is under way; an error is raised instead."""
+
+    def __init__(self, operations: Any) -> None:
+        super().__init__()
+        self.operations, self.thread = operations, threading.get_ident()
+
+    def get_capability(self, name: str) -> Any:
+        return self.listed if name == "context.active_operations" else None
+
+    def listed(self) -> Any:
+        assert threading.get_ident() == self.thread, "asked in the thread of its loop"
+        if isinstance(self.operations, Exception):
+            raise self.operations
+        return self.operations
