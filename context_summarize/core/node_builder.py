@@ -169,11 +169,6 @@ class NodeBuilder:
         """The rendered rows that a level-0 node stands for, cut as its key was made, numbered from 1."""
         return self._run(node.first_group, node.end_group, node.segment_tokens)
 
-    def characters(self, node: Node) -> int:
-        """Characters of those rows as they came, about."""
-        first, last = map(self.history.rendered_group, (node.first_group, node.end_group - 1))
-        return self.history.characters_of(first.start, last.end)
-
     def shows_reasoning(self, node: Node) -> bool:
         """True if the rows of a level-0 node hold thinking blocks, which are not rendered."""
         groups = map(self.history.rendered_group, range(node.first_group, node.end_group))

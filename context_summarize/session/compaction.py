@@ -7,11 +7,12 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Literal
 
 from context_summarize.core.draft import Scene, as_it_is
 from context_summarize.core.frames import show_one_line
-from context_summarize.core.nodes import to_make
+from context_summarize.core.nodes import Node, Summary, to_make, with_children
 from context_summarize.core.notes_log import NotesAsk
 from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
 from context_summarize.core.short_rows import short_length
@@ -19,8 +20,8 @@ from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import CompactionThrottle, Deadline, RequestLimits
+from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.tasks import SummaryTasks
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,9 @@ _AT_ONCE = 5_000
 """Tokens of rows above which they are shortened in a thread."""
 MOST_ROUNDS = 100
 """Planning rounds of one compaction; each round but the last makes at least one text that was missing."""
+
+_QUICK_TOKENS, _QUICK_ROWS = 6_000, 400
+"""Up to this view and history, notes are written within some ten milliseconds, and need no thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +112,7 @@ class Compactor:
     """
 
     def __init__(
-        self, services: Services, tasks: SummaryTasks, operations: Callable[[], tuple[str, ...]] = tuple
+        self, services: Services, tasks: SummaryRegistry, operations: Callable[[], tuple[str, ...]] = tuple
     ) -> None:
         self._services = services
         self._tasks = tasks
@@ -224,7 +228,10 @@ class Compactor:
     async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
         history, count = chat.history, self._services.count
         shown, rows = self._tasks.rows(plan.nodes), len(history)
-        notes = await asyncio.to_thread(self._notes, chat, limits, plan, shown)
+        texts, operations = self._tasks.texts(with_children(plan.nodes)), self._operations()
+        write = partial(self._notes, chat, limits, plan, shown, texts, operations)
+        is_quick = plan.tokens_before <= _QUICK_TOKENS and rows <= _QUICK_ROWS
+        notes = write() if is_quick else await asyncio.to_thread(write)
         lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
         view = ViewState(
             nodes=(*lines, *shown[plan.lines :]),
@@ -248,15 +255,27 @@ class Compactor:
         )
 
     def _notes(
-        self, chat: Conversation, limits: RequestLimits, plan: Plan, shown: Sequence[ShownNode]
+        self,
+        chat: Conversation,
+        limits: RequestLimits,
+        plan: Plan,
+        shown: Sequence[ShownNode],
+        texts: Sequence[tuple[Node, Summary]],
+        operations: tuple[str, ...],
     ) -> ShownNotes | None:
-        """The row of notes of a plan: the one that stands, or a new one."""
+        """The row of notes of a plan: the one that stands, or a new one.
+
+        Args:
+            texts: summaries below the shown ones too: what is merged at once stands in no view, but quotes as well.
+        """
         own, view = limits.own, chat.view
+        if not own.notes_room:
+            return None
+        found = chat.notes.take_in(texts, plan.frontier)
         if not plan.notes_room:
             return None
-        if view.notes is not None and view.keeps_notes(plan.nodes, own.notes_room):
+        if view.notes is not None and not found and view.keeps_notes(plan.nodes, own.notes_room):
             return replace(view.notes, age=view.notes.age + 1)
-        operations = self._operations()
         asked = NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, own.role, own.own_budget, operations)
         return chat.notes.write(shown, asked)
 

@@ -19,19 +19,16 @@ from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view_state import ShownNode
 from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
-from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.maker import SummaryMaker
+from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.status import MAX_REFUSALS, Status
-from context_summarize.summaries.summarizer import Summarizer
-from context_summarize.summaries.tasks import SummaryTasks
+from context_summarize.summaries.registry import MAX_REFUSALS, Status, SummaryRegistry
 from context_summarize.testing import ScriptedProvider, tool_session
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.services import services
@@ -82,12 +79,12 @@ class Scene:
         )
         self.outbox = shared.outbox
         self.summarizer = Summarizer(shared)
-        self.tasks = SummaryTasks(
-            SummaryMaker(shared, self.summarizer),
+        self.tasks = SummaryRegistry(
+            shared,
+            self.summarizer,
             lambda builder, node, summary: show_node(
                 builder.history, node, summary, PROMPTS.frame.fill, "system", count
             ),
-            redact=config.redact,
         )
         self.history = History()
         for raw in tool_session(24, size=300) if rows is None else rows:
@@ -256,31 +253,6 @@ class TestWaiting:
         assert all(map(scene.tasks.is_known, scene.leaves[:3]))
         assert scene.tasks.rows(scene.leaves[:3]) == []
 
-    async def test_others_have_one_turn_after_each_row_that_a_request_makes(self) -> None:
-        """A view of many segments does not keep the event loop, and waits for nothing."""
-        scene = Scene()
-        nodes, turns, seen = scene.leaves[:6], 0, list[int]()
-        await scene.tasks.get(nodes, scene.builder, scene.target, None)
-        scene.tasks.forget_history()
-        show = scene.tasks.row_of
-
-        def noted(builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
-            seen.append(turns)
-            return show(builder, node, summary)
-
-        async def others() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        scene.tasks.row_of = noted
-        task = asyncio.create_task(others())
-        await settle()
-        await scene.tasks.get(nodes, scene.builder, scene.target, None)
-        task.cancel()
-        assert seen == list(range(seen[0], seen[0] + len(nodes)))
-
     async def test_segments_of_equal_text_share_a_call_but_not_a_row(self) -> None:
         """Frames name the messages that they stand for."""
         scene = Scene()
@@ -324,7 +296,7 @@ class TestSharing:
         for _ in range(20):
             await settle()
         assert scene.provider.calls == 1
-        assert read == wanted[:2]
+        assert read == wanted[:1]
         gate.set()
         assert await asked == []
         assert read == wanted
@@ -512,37 +484,22 @@ class TestLife:
         assert scene.tasks.shown(scene.leaves[0]) is None
 
     async def test_a_fallback_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Compaction after compaction, up to so many of them; a merge of fallbacks is joined anew."""
+        """Compaction after compaction that shows it; the rows below a merge are read once."""
         scene = Scene()
         scene.target = None
-        first = await scene.get(scene.leaves[0])
-        scene.tasks.compacted([])
-        assert await scene.get(scene.leaves[0]) is first
-        merged = await scene.get(scene.merged)
-        assert await scene.get(scene.merged) == merged
-        monkeypatch.setattr("context_summarize.summaries.tasks._MOST_FALLBACKS", 1)
-        kept = [await scene.get(leaf) for leaf in scene.leaves[:3]]
-        scene.tasks.compacted([])
-        again = [await scene.get(leaf) for leaf in scene.leaves[:3]]
-        assert again == kept
-        assert sum(one is other for one, other in zip(kept, again, strict=True)) == 1
+        read: list[Node] = []
+        source = scene.builder.source
 
-    async def test_the_fallbacks_below_a_merge_are_made_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Compaction after compaction, while nobody can be asked; the merge is joined anew."""
-        made: list[Node] = []
-        fallback = SummaryMaker.fallback
+        def noted(node: Node) -> tuple[RenderedRow, ...]:
+            read.append(node)
+            return source(node)
 
-        async def noted(self: SummaryMaker, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Summary:
-            made.append(node)
-            return await fallback(self, node, builder, children)
-
-        monkeypatch.setattr(SummaryMaker, "fallback", noted)
-        scene = Scene()
-        scene.target = None
+        monkeypatch.setattr(scene.builder, "source", noted)
+        first = await scene.get(scene.merged)
         for _ in range(3):
-            await scene.get(scene.merged)
-            scene.tasks.compacted([])
-        assert made == [*scene.leaves[:3], *[scene.merged] * 3]
+            scene.tasks.compacted(scene.tasks.rows([scene.merged]))
+            assert await scene.get(scene.merged) is first
+        assert read == scene.leaves[:3]
 
     async def test_a_fallback_stands_in_until_the_next_compaction_begins(self) -> None:
         scene = Scene()
@@ -562,34 +519,6 @@ class TestLife:
         await scene.tasks.stand_in(scene.leaves[:1], scene.builder)
         [shown] = scene.tasks.rows(scene.leaves[:1])
         assert shown.summary is made
-
-    async def test_every_change_of_what_is_shown_moves_the_version_and_nothing_else_does(self) -> None:
-        """A plan made at the same version is still right."""
-        scene = Scene()
-        seen = [scene.tasks.version]
-
-        def moved() -> bool:
-            seen.append(scene.tasks.version)
-            return seen[-1] > seen[-2]
-
-        await scene.tasks.stand_in(scene.leaves[:1], scene.builder)
-        assert moved()
-        scene.tasks.begin()
-        assert moved()
-        scene.tasks.begin()
-        assert not moved()
-        await scene.tasks.get(scene.leaves[:1], scene.builder, scene.target, None)
-        assert moved()
-        other = replace(scene.leaves[0], first_group=scene.leaves[0].first_group + 4)
-        await scene.tasks.get([other], scene.builder, scene.target, None)
-        assert moved()
-        scene.tasks.status(scene.leaves[0].key)
-        await scene.tasks.get(scene.leaves[:1], scene.builder, scene.target, None)
-        assert not moved()
-        scene.tasks.compacted([])
-        assert moved()
-        scene.tasks.forget_history()
-        assert moved()
 
     async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
         """Calls under way still fill the store, and may be waited for again."""
