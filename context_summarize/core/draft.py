@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 
 from context_summarize.core.entries import ShownGroup
 from context_summarize.core.frames import one_line_size, opening_row
@@ -81,6 +82,9 @@ class Scale:
         self.scene = scene
         self.newest_user = scene.history.users[-1] if scene.history.users else None
         self._saved: tuple[Mapping[int, int], Mapping[int, int]] = ({}, {})
+        newest_first = (shown.tokens for shown in reversed(scene.groups.from_row(scene.view.frontier_row)))
+        self._tails = list(accumulate(newest_first, initial=0))
+        """Tokens of so many groups at the end: a plan for an import sums thousands of them hundreds of times."""
         self._sizes: dict[Place, int] = {}
         self._opening = measure(opening_row(), scene.count)
         standing = self.standing()
@@ -115,14 +119,15 @@ class Scale:
     def _size_of_others(self, draft: Draft, *, after: bool) -> int:
         """The same without the row of notes; `after` False for the view as it stands, before a compaction."""
         row, pins = self.frontier_row(draft), self.pins(draft)
-        tokens = sum(shown.tokens for shown in self.shown(draft))
+        groups = self.scene.groups
+        tokens = self._tails[groups.count_from(row)] + sum(groups.pinned(group).tokens for group in pins)
         pinned = {index for group in pins for index in range(group.start, group.end)}
         savings = self._savings(draft.shortened)
         tokens -= sum(saved for index, saved in savings.items() if index >= row or index in pinned)
         first_keep = self._first_user_keep(draft) if after else None
         if first_keep is not None:
             first = self._first_user_row()
-            tokens += savings.get(first, 0) - self.scene.groups.saving(first, first_keep)
+            tokens += savings.get(first, 0) - groups.saving(first, first_keep)
         return tokens + self.nodes_size(draft) + self._opening_size(draft, row, after)
 
     def pins(self, draft: Draft) -> list[Group]:

@@ -6,8 +6,9 @@ import hashlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
-from context_summarize.background import copied
+from context_summarize.background import LONG, copied
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.nodes import Span
 from context_summarize.core.rendering import group_hash, render_group
@@ -158,9 +159,14 @@ class History:
             self.tokens[index] = measure(self.rows[index].raw, count)
         return self.tokens[index]
 
-    def characters_of(self, first: int, end: int | None = None) -> int:
-        """Characters of the rows [first, end), about; by default of all from the first one on."""
-        return sum(rough_size(self.rows[at].raw) for at in range(first, len(self.rows) if end is None else end))
+    def characters_from(self, row: int) -> int:
+        """Characters of the rows from this one on, about, as far as it matters whether they are many."""
+        sizes = accumulate(rough_size(self.rows[at].raw) for at in range(row, len(self.rows)))
+        total = 0
+        for total in sizes:
+            if total > LONG:
+                break
+        return total
 
     def messages(self, end_group: int) -> tuple[RenderedRow, ...]:
         """The rendered rows of the groups [0, end_group), whole and unredacted, numbered from 1."""
@@ -174,7 +180,7 @@ class History:
 
     def backlog(self) -> int:
         """Characters of the rows whose groups have not been hashed, about."""
-        return self.characters_of(self.row_of(len(self._hashes) // _HASH_BYTES))
+        return self.characters_from(self.row_of(len(self._hashes) // _HASH_BYTES))
 
     def advance(self) -> None:
         """Hash the rendered groups that have come since the last time."""

@@ -87,7 +87,7 @@ class NodeBuilder:
         """Characters of the rows in groups that have not been cut, about."""
         if self._segmenter is None:
             return 0
-        return self.history.characters_of(self.history.row_of(self._segmenter.next_group))
+        return self.history.characters_from(self.history.row_of(self._segmenter.next_group))
 
     def advance(self) -> None:
         """Take in the groups that have closed since the last time."""

@@ -45,7 +45,7 @@ class ShownGroups:
     def backlog(self) -> int:
         """Characters of the rows in groups that have not been taken in, about."""
         at = self.first + len(self._groups)
-        return self.history.characters_of(self.history.groups[at].start) if at < len(self.history.groups) else 0
+        return self.history.characters_from(self.history.groups[at].start) if at < len(self.history.groups) else 0
 
     def advance(self) -> None:
         """Take in the groups that have closed since the last time."""
@@ -128,6 +128,11 @@ class ShownGroups:
         position = max(self.history.group_position(row), self.first)
         shown = self.open_group()
         return [*self._groups[position - self.first :], *([shown] if shown else [])]
+
+    def count_from(self, row: int) -> int:
+        """How many these are."""
+        closed = self.first + len(self._groups) - max(self.history.group_position(row), self.first)
+        return closed + (self.open_group() is not None)
 
     def results(self, first: int, end: int) -> Iterator[tuple[int, int]]:
         """(history row, tokens) of the results in rows [first, end) that may be shortened."""

@@ -24,7 +24,7 @@ from context_summarize.redaction import Redact
 from context_summarize.summaries.prompts import PromptSet
 from context_summarize.tokens.measure import Count
 
-_AT_ONCE = 100
+_AT_ONCE = 50
 """Rows of a host that are checked before others have their turn: no thread reads what the host may change."""
 _LEAST_SEGMENT = 512
 """Segments of this length are cut in the smallest windows too."""

@@ -156,7 +156,7 @@ class SummarizingContextManager(HostFace):
         await advance(history)
         fresh = replace(self._parts.new_conversation(), before=self._requests.records.left_by(self.conversation))
         kept = list(zip(history.rows[:same], history.tokens[:same], strict=True))
-        await in_thread(rough_size(rows[same:]), fill, fresh, kept, rows[same:], self._config)
+        await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], self._config)
         if self.conversation.history is not history:
             return
         added = [row.raw for row in history.rows[known:]]
