@@ -21,8 +21,17 @@ WINDOW = 300
 _PER_SUMMARY = 2
 
 
-class Open(Exception):
+class InVain(Exception):
+    """No summary was had, for a reason that is this package's own; `kind` is one word for it."""
+
+    kind = ""
+    retry_in_s: float | None = None
+
+
+class Open(InVain):
     """No call is allowed now; `retry_in_s` says when one is, if that depends on time alone."""
+
+    kind = "breaker_open"
 
     def __init__(self, retry_in_s: float | None, why: str = "") -> None:
         super().__init__(why or f"no calls for another {retry_in_s:.0f} s after repeated failures")

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from context_summarize.redaction import Redact
 from context_summarize.summaries.answer import Answer
+from context_summarize.summaries.breaker import InVain
 from context_summarize.summaries.jobs import Job
 from context_summarize.tokens.measure import Count
 
@@ -57,7 +58,7 @@ REASONS: Mapping[str, str] = {
 """What the words for why an answer is no summary mean."""
 
 
-class AnswerRefusedError(Exception):
+class AnswerRefusedError(InVain):
     """The answer is no summary; `kind` is one word for why."""
 
     def __init__(self, kind: str) -> None:
