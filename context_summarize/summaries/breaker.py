@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from context_summarize.summaries.failures import InVain
+
 logger = logging.getLogger(__name__)
 
 FAILURES = 5
@@ -19,13 +21,6 @@ MOST_LOST = 60
 """Calls that may bring nothing in so many requests, besides two for each summary."""
 WINDOW = 300
 _PER_SUMMARY = 2
-
-
-class InVain(Exception):
-    """No summary was had, for a reason that is this package's own; `kind` is one word for it."""
-
-    kind = ""
-    retry_in_s: float | None = None
 
 
 class Open(InVain):

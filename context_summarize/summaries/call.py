@@ -16,9 +16,16 @@ from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import build_redactor
 from context_summarize.summaries.answer import Answer, read_answer
-from context_summarize.summaries.breaker import Breaker, InVain, LostCalls, Open
+from context_summarize.summaries.breaker import Breaker, LostCalls, Open
 from context_summarize.summaries.checks import AnswerRefusedError, Checks
-from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
+from context_summarize.summaries.failures import (
+    InVain,
+    is_permanent,
+    is_retryable,
+    is_too_large,
+    unavailable,
+    wait_seconds,
+)
 from context_summarize.summaries.foreign import error_text, within
 from context_summarize.summaries.jobs import Job, Target, with_sizes
 from context_summarize.summaries.request import (

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from context_summarize.redaction import Redact
 from context_summarize.summaries.answer import Answer
-from context_summarize.summaries.breaker import InVain
+from context_summarize.summaries.failures import InVain
 from context_summarize.summaries.jobs import Job
 from context_summarize.tokens.measure import Count
 

@@ -64,6 +64,13 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
 _BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
 
 
+class InVain(Exception):
+    """No summary was had, for a reason that is this package's own; `kind` is one word for it."""
+
+    kind = ""
+    retry_in_s: float | None = None
+
+
 def is_too_large(error: BaseException) -> bool:
     """True if a provider reports that the input does not fit; some report it as `InvalidRequestError`."""
     if isinstance(error, ContextLengthError):
