@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from context_summarize.summaries.failures import InVain
+
 logger = logging.getLogger(__name__)
 
 FAILURES = 5
@@ -21,8 +23,10 @@ WINDOW = 300
 _PER_SUMMARY = 2
 
 
-class Open(Exception):
+class Open(InVain):
     """No call is allowed now; `retry_in_s` says when one is, if that depends on time alone."""
+
+    kind = "breaker_open"
 
     def __init__(self, retry_in_s: float | None, why: str = "") -> None:
         super().__init__(why or f"no calls for another {retry_in_s:.0f} s after repeated failures")
