@@ -136,7 +136,8 @@ class NotesLog:
         held = "\n".join([*(item.summary.text for item in shown), *self._verbatim(ask.frontier_row)])
         most = int(max(_INSTRUCTIONS * ask.budget, min(_SMALL, _SMALL_INSTRUCTIONS * ask.budget)))
         operations = [self._redact(told) if self._redact else told for told in ask.operations]
-        text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations)
+        goes_on = self._goes_on(ask.frontier_row)
+        text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations, goes_on=goes_on)
         return replace(self.frame(text, ask.frontier, ask.role), after=len(shown)) if text else None
 
     def frame(self, text: str, frontier: int, role: str) -> ShownNotes:
@@ -170,6 +171,10 @@ class NotesLog:
         if not self._history.rendered_group(ordinal).user:
             return []
         return [(row.number, row.own if row.own is not None else row.text) for row in self._rows(ordinal)]
+
+    def _goes_on(self, frontier_row: int) -> bool:
+        """True where the user wrote again after what is summarised."""
+        return any(row.user for row in self._history.rows[frontier_row:])
 
     def _verbatim(self, frontier_row: int) -> list[str]:
         """The texts of the rows that stand as they are."""

@@ -145,7 +145,7 @@ def _ends(text: str) -> Iterator[int]:
 def _any_of(signs: tuple[str, ...]) -> re.Pattern[str]:
     """A pattern for any of these words, whole, in any case and with any apostrophe; `^` is the start of a line."""
     parts = ["(?!)"]
-    for sign in signs:
+    for sign in (sign for sign in signs if sign.strip("^ ")):
         inner = r"\s+".join(map(re.escape, sign.removeprefix("^").split())).replace("'", "['’]")
         before = r"^\W{0,20}" if sign[0] == "^" else r"(?<!\w)"
         parts.append(inner if _NO_BLANKS.search(sign) else rf"{before}{inner}(?!\w)")

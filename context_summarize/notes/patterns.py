@@ -16,7 +16,7 @@ LONGEST = 200
 _IN_RUN = r"(?:[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]|(?<=\d),(?=\d{3}(?!\d)))"  # noqa: RUF001 - quotes
 _RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*[\d_./\\@A-Z-]{_IN_RUN}*")
 """A run that may be a value: no plain lower-case word is one. It is looked for at its start alone, in linear time."""
-_ESCAPE = re.compile(r"(?<!\\)\\[nrt]|\\+(?=\")")
+_ESCAPE = re.compile(r"(?<!\\)\\[nrt]|(?<!\\)\\+(?=\")")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://\S+")
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@+~:-]*(?:[/\\]{1,2}[\w.@+~:-]+)+[/\\]?")
@@ -43,11 +43,11 @@ _TRIM, _LEAD = ".,:;!?\\*#…", ",:;!?\\*…"
 
 
 _PAIR = re.compile(
-    r"(?<![\w/\"'.-])([^\W\d_][\w -]{1,30}?)\*{0,2}:\*{0,2}[ \t]+"
-    r"([^\s,;:.()\[\]{}\"'`*][^,;:()\[\]{}\"'`*\n]{0,60})(?![\"':\w])"
+    r"(?<![\w/\"'.\[-])([^\W\d_][\w -]{1,30}?)\*{0,2}:\*{0,2}[ \t]+"
+    r"(?!-\s)([^\s,;:.()\[\]{}\"'`*][^,;:()\[\]{}\"'`*\n]{0,60})(?![\"':\w])"
 )
 """`label: a few words`."""
-_MOST_WORDS = 5
+_MOST_WORDS = 4
 """Words of a term."""
 
 

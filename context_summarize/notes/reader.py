@@ -77,17 +77,20 @@ class Notes:
         for one in found:
             self._instructions.setdefault((one.row, one.start), one)
 
-    def written(self, room: int, shown: str, most_instructions: int, operations: Sequence[str] = ()) -> str:
+    def written(
+        self, room: int, shown: str, most_instructions: int, operations: Sequence[str] = (), *, goes_on: bool = False
+    ) -> str:
         """The text of the row, of at most `room` tokens; "" where nothing is told.
 
         Args:
             shown: text that the model gets anyway; what it holds is left out.
             most_instructions: tokens that the instructions may take.
             operations: what the host says is under way.
+            goes_on: the user wrote again after what has been read.
         """
         instructions = self._written_instructions(min(room, most_instructions))
         room -= self._count(instructions)
-        requests = self._written_requests(int(room * _SHARES["requests"]))
+        requests = self._written_requests(int(room * _SHARES["requests"]), goes_on)
         actions = self._written_actions(int(room * _SHARES["actions"]), operations)
         left = room - self._count(requests) - self._count(actions) - self._count(_VALUES)
         values = self._written_values(left, "\n".join((shown, instructions, requests, actions)))
@@ -101,8 +104,8 @@ class Notes:
         taken = set(self._taken(alternating, room))
         return "\n".join([_INSTRUCTIONS, *(line for line in lines if line in taken)]) if taken else ""
 
-    def _written_requests(self, room: int) -> str:
-        (waiting, asked), (ended, answered) = self._requests.lines()
+    def _written_requests(self, room: int, goes_on: bool) -> str:
+        (waiting, asked), (ended, answered) = self._requests.lines(goes_on)
         first = self._fitting(f"{waiting}, newest first:\n", asked, room * 2 // 3)
         second = self._fitting(f"{ended}, newest first:\n", answered, room - self._count(first))
         return "\n".join(part for part in (first, second) if part)

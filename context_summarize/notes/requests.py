@@ -23,7 +23,12 @@ _ASKS = re.compile(
 _ANNOUNCES = re.compile(
     r"(?i)\b(?:I'll|I will|I(?: am|'m) going to|let me(?! know)|next,? I|now I|now let's|(?<!else )I can)\b|:\W*$"
 )
-_WAITING, _ANSWERED = "Requests of the user, not answered yet", "Requests that were answered (the user went on)"
+_OFFERS = re.compile(
+    r"(?is)^(?!.*\bplease\b).*\b(?:anything else|something else|feel free|happy to"
+    r"|(?:if|whenever) you(?:'d)? (?:ever )?(?:want|wish|like|need|have|prefer))\b"
+)
+"""A sentence that offers more asks for nothing."""
+_WAITING, _ANSWERED = "Requests of the user, not answered up to here", "Requests that were answered (the user went on)"
 _TAIL = 800
 """Characters at the end of an agent's text that are looked at."""
 
@@ -80,10 +85,15 @@ class Requests:
         elif asked:
             self._found.append(_Request(asked, row.number))
 
-    def lines(self) -> Iterator[tuple[str, list[str]]]:
-        """(heading, lines, the newest first) of the requests that wait, then of those that were answered."""
+    def lines(self, goes_on: bool) -> Iterator[tuple[str, list[str]]]:
+        """(heading, lines, the newest first) of the requests that wait, then of those that were answered.
+
+        Args:
+            goes_on: the user wrote again after what has been read.
+        """
+        is_answered = goes_on and self._ended and not self._is_open
         for heading, answered in ((_WAITING, False), (_ANSWERED, True)):
-            yield heading, [one.line for one in reversed(self._found) if one.answered == answered]
+            yield heading, [one.line for one in reversed(self._found) if (one.answered or is_answered) == answered]
 
 
 def _asks_or_announces(said: str) -> bool:
@@ -95,7 +105,9 @@ def _asks_or_announces(said: str) -> bool:
     paragraph = _ITEM.sub("", said).strip().rpartition("\n\n")[2]
     last = [one for one in _SENTENCE.split(paragraph) if one.strip()][-2:]
     is_cut = " " in line and (line[-1].islower() or line[-1] == ",") and not _ITEM.match(line)
-    return is_cut or bool(_ASKS.search(said)) or any(_ASKS.search(one) or _ANNOUNCES.search(one) for one in last)
+    if is_cut or (_ASKS.search(line) and not _OFFERS.search(line)):
+        return True
+    return any((_ASKS.search(one) or _ANNOUNCES.search(one)) and not _OFFERS.search(one) for one in last)
 
 
 def _first_telling(text: str) -> str:

@@ -19,7 +19,7 @@ def told(*said: str) -> list[str]:
     for at, text in enumerate(said, 1):
         role = roles.get(text[:3], "assistant")
         requests.read(RenderedRow(at, role, None, text[3:] if text[:3] in roles else text))
-    (_, waiting), (_, answered) = requests.lines()
+    (_, waiting), (_, answered) = requests.lines(goes_on=False)
     return [
         *(f"Not answered yet: {line}" for line in waiting),
         *(f"Answered (the user went on): {line}" for line in answered),
@@ -105,4 +105,21 @@ def test_a_row_that_is_no_users_is_no_request_and_no_going_on() -> None:
     requests.read(RenderedRow(1, "user", None, "Fix the login bug."))
     requests.read(RenderedRow(2, "assistant", None, DONE))
     requests.read(RenderedRow(3, "user", None, "The build of the branch has ended.", own=""))
-    assert next(requests.lines())[1] == ["Fix the login bug. (#1)"]
+    assert next(requests.lines(goes_on=False))[1] == ["Fix the login bug. (#1)"]
+
+
+def test_the_newest_request_is_answered_once_the_user_goes_on_behind_what_was_read() -> None:
+    requests = Requests()
+    requests.read(RenderedRow(1, "user", None, "Fix the login bug."))
+    requests.read(RenderedRow(2, "assistant", None, DONE))
+
+    assert next(requests.lines(goes_on=False))[1] == ["Fix the login bug. (#1)"]
+    assert next(requests.lines(goes_on=True))[1] == []
+
+
+@pytest.mark.parametrize("offer", ["Is there anything else I can help you with?", "If you want, I can add tests too."])
+def test_a_polite_offer_asks_for_nothing(offer: str) -> None:
+    assert told("U: Fix the login bug.", f"The bug is fixed. {offer}", "U: Now write the changelog.") == [
+        "Not answered yet: Now write the changelog. (#3)",
+        "Answered (the user went on): Fix the login bug. (#1)",
+    ]
