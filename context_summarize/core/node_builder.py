@@ -12,8 +12,6 @@ from context_summarize.core.keys import segment_key
 from context_summarize.core.nodes import Node, merge_key, merge_node
 from context_summarize.core.rendering import cut_length, render_group
 from context_summarize.core.segments import Segment, Segmenter
-from context_summarize.messages.reading import block_type, blocks_of
-from context_summarize.messages.rows import PRIVATE_BLOCKS
 from context_summarize.redaction import Redact
 from context_summarize.transcript.rows import RenderedRow
 
@@ -168,23 +166,6 @@ class NodeBuilder:
     def source(self, node: Node) -> tuple[RenderedRow, ...]:
         """The rendered rows that a level-0 node stands for, cut as its key was made, numbered from 1."""
         return self._run(node.first_group, node.end_group, node.segment_tokens)
-
-    def shows_reasoning(self, node: Node) -> bool:
-        """True if the rows of a level-0 node hold thinking blocks, which are not rendered."""
-        groups = map(self.history.rendered_group, range(node.first_group, node.end_group))
-        rows = (self.history.rows[at].raw for group in groups for at in range(group.start, group.end))
-        return any(block_type(block) in PRIVATE_BLOCKS for raw in rows for block in blocks_of(raw))
-
-    def runs(self, node: Node, rows: Sequence[RenderedRow]) -> list[tuple[RenderedRow, ...]]:
-        """The rendered rows of a level-0 node, one run a group, so that pieces are cut at group boundaries."""
-        out: list[tuple[RenderedRow, ...]] = []
-        at = 0
-        for ordinal in range(node.first_group, node.end_group):
-            group = self.history.rendered_group(ordinal)
-            size = sum(self.history.rows[index].rendered for index in range(group.start, group.end))
-            out.append(tuple(rows[at : at + size]))
-            at += size
-        return out
 
     def _run(self, first_group: int, end_group: int, segment_tokens: int) -> tuple[RenderedRow, ...]:
         rows: list[RenderedRow] = []

@@ -10,7 +10,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user
+from context_summarize.testing import assistant, call, hook, result, tool_session, user
 from context_summarize.tokens.measure import measure
 
 SYSTEM = {"role": "system", "content": "be kind"}
@@ -243,14 +243,3 @@ class TestNodes:
         node = cut.builder.rest(0, 6)
         assert node is not None
         assert (node.is_rest, node.level, node.first_group, node.end_group, node.children) == (True, 0, 0, 6, ())
-
-    def test_the_source_of_a_leaf_is_given_in_runs_that_are_its_groups(self) -> None:
-        """So that pieces are cut at group boundaries."""
-        rows = [user("ask " * 30), calls(("a", "x", {}), ("b", "y", {})), hook("h"), result("a"), result("b")]
-        cut = Cut([*rows, *tool_session(6)])
-        leaf = cut.leaves[0]
-        source = cut.builder.source(leaf)
-        runs = cut.builder.runs(leaf, source)
-        assert [row for run in runs for row in run] == list(source)
-        assert len(runs) == leaf.end_group - leaf.first_group
-        assert [row.role for row in runs[1]] == ["assistant", "tool", "tool"]
