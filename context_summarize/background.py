@@ -43,6 +43,7 @@ async def advance(index: Index) -> None:
         ahead = index.copy()
         await asyncio.to_thread(ahead.advance)
         index.take(ahead)
+        await asyncio.sleep(0)  # what follows an import takes a while itself
     index.advance()
 
 
