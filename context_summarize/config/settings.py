@@ -21,8 +21,8 @@ _NEAR = 0.85
 """Likeness from which on an unknown key is taken for a misspelt one: typing errors are above it, other modules' keys
 below."""
 # The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
-ToolKind = Literal["read", "write", "edit", "delete", "command", "search", "delegate", "change", "none"]
-"""What a tool does; `change` changes something else than a file, `none` leaves nothing to be told."""
+ToolKind = Literal["write", "edit", "delete", "command", "none"]
+"""What a tool does; `none` leaves nothing to be told, as reading and searching do."""
 
 _Flag = Annotated[bool, "must be true or false, got {!r}"]
 _Filled = Annotated[str, Field(pattern=r"\S")]

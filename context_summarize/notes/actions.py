@@ -16,60 +16,43 @@ from context_summarize.transcript.rows import RenderedRow
 _MOST = 160
 """Characters of a path, a command or an outcome as it is told."""
 _LOOKED_AT = 4_000
-"""Characters of each end of a result that are looked at."""
+"""Characters of a command, and of each end of a result, that are looked at."""
+_STARTED = 500
+"""Characters of a result that may say that something was started."""
+_LARGEST = 1_000_000
+"""Characters of JSON that are read."""
+_LATER_FINE = ", later fine"
 
-_PATH_KEYS = ("file_path", "path", "filename", "file", "file_name", "filepath", "target_file", "notebook_path", "uri")
+_PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
+_CONTENT_KEY = re.compile(r"^(?:old|new)|content|replace|edits?$|diff|patch|insert|text$")
 _COMMAND_KEYS = ("command", "cmd", "script")
-_EDITS = """
-old_string old_str search edits diff new_string new_str replace content contents file_text new_content insert_line
-"""
-_EDIT_KEYS = frozenset(_EDITS.split())
-_EDITOR_READS = frozenset({"view", "read", "open"})
-_READ_NAMES = re.compile(r"(?:read|view|open|cat|get|list|ls|search|grep|glob|find|fetch)(?![a-z])", re.I)
-_DELETE_NAMES = re.compile(r"(?:delete|remove|rm)(?![a-z])", re.I)
-_JOB_KEYS = ("job_id", "bash_id", "shell_id", "task_id", "process_id", "agent_id")
-_PATCHED = re.compile(r"^\*\*\* (?:Update|Add|Delete) File: (.{1,300})$|^\+\+\+ (?:b/)?([^\s/]\S{0,300})", re.M)
-_WORD = r"(?:\"[^\"\n]*\"|'[^'\n]*'|[^\s\"'|;&<>]+)"
-_REDIRECT = re.compile(rf"(?<![\d&<>=-])>>?\s{{0,3}}({_WORD})")
-_IN_PLACE = re.compile(rf"\bsed\s+-i\S*\s+(?:-e\s+)?{_WORD}\s+({_WORD})|\btee\s+(?:-a\s+)?({_WORD})")
-_TEST = re.compile(
-    r"(?:^|[;&|(]\s*|\s)(?:(?:\S*/)?(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|rspec|phpunit|ctest|bats)\b"
-    r"|(?:npm|pnpm|yarn|bun)\s+(?:run\s+)?test|(?:go|cargo|mvn|gradle|dotnet|swift|make|just|mix|deno)\s[^|;&\n]*?\b(?:test|check)\b)"
-)
+_JOB_KEYS = ("description", *_COMMAND_KEYS, "prompt", "instruction")
+_READS = re.compile(r"(?i:read|view|open|cat|get|list|ls|search|grep|glob|find|fetch)(?![a-z])")
+_CREATES = re.compile(r"(?i:write|create)(?![a-z])|.*[Pp]atch")
+_DELETES = re.compile(r"(?i:delete|remove|rm)(?![a-z])")
+_PATCHED = re.compile(r"^(?:\*\*\* (?:Update|Add|Delete) File: |\+\+\+ (?!/dev/null)(?:b/)?)(\S.{0,300})$", re.M)
+
+_SHELL = re.compile(r"((?:\"(?:\\.|[^\"\\])*\"|'[^']*'|\\.|[^\s\"'\\|;&<>()])+)|([|;&<>()\n]+)")
+"""A word, or signs between words."""
+_HERE = re.compile(r"(<<-?\s*['\"]?(\w+)['\"]?[^\n]*\n).*?(?:^[ \t]*\2$|\Z)", re.S | re.M)
+"""Text that a shell command is given; it holds no commands."""
+_SHORTENING = re.compile(r"(?: ?2>&1)?(?: ?\| ?(?:head|tail)\b[^|;&\n]*)?$")
+"""The end of a command that only shortens what it prints."""
+_TEST_RUN = re.compile(r"(?:\S+/)?(?:\w*test|\w*unit|\w*spec|tox|nox|jest|mocha|bats)(?::\S+)?")
 _COUNTS = re.compile(
-    r"^.*?(?:\b\d+ (?:tests? )?(?:passed|passing|failed|failing|failures?|errors?)\b|\btest result: "
-    r"|^(?:ok|FAIL|PASS)\s|^Ran \d+ tests?|^Tests?: +\d).*$",
-    re.M,
+    r"(?i)\b\d+ (?:tests? )?(?:pass|fail|error)|^(?:ok|pass|fail(?:ed)?)\b|\bran \d+ test|^tests\b.*: +\d"
 )
-_EXIT = re.compile(r"(?im)^\W{0,3}(?:exit(?:ed)?(?:[ _-](?:code|status|with code))?|return ?code)\W{1,3}(-?\d{1,5})\b")
-_EXIT_KEY = re.compile(r"['\"](?:exit_?code|return_?code|exit_?status)['\"]\s*:\s*(-?\d{1,5})\b")
-_FAILED_KEY = re.compile(
-    r"['\"](?:is_error['\"]\s*:\s*[tT]rue|success['\"]\s*:\s*[fF]alse|error['\"]\s*:\s*['\"{](?!['\"}]))"
-)
-_ERROR_LINE = re.compile(
-    r"(?m)^.*?(?:\b[A-Z]\w*(?:Error|Exception)\b(?=:|$)|\b(?:error|fatal|failed)\b:"
-    r"|: (?:command not found|No such file)).*$"
-)
-_ERROR_START = re.compile(r"\s*(?:<error>|error:|traceback \(most|fatal:)", re.I)
-_RUNNING = re.compile(
-    r"['\"]status['\"]\s*:\s*['\"](?:running|queued|pending|started|in_progress)|\brunning in (?:the )?background\b",
-    re.I,
-)
-_ENDED = re.compile(
-    r"['\"]?status['\"]?\s*[:=]\s*['\"]?(?:completed?|done|finished|failed|exited|killed|cancelled)", re.I
-)
-_ID = re.compile(rf"\b(?:{'|'.join(_JOB_KEYS)}|ID)['\"]?\s*[:=]\s*['\"]?([\w.:-]{{1,64}})", re.I)
 
-
-@dataclass(slots=True)
-class _Told:
-    """What became of one command or one file."""
-
-    number: int
-    """The newest row that did it."""
-    times: int = 0
-    outcome: str = ""
-    failing: bool = False
+_STATUS = re.compile(r"(?i)\b(?:exit(?:ed)?|return)[ _]?(?:with )?(?:code|status)\W{1,3}(-?\d{1,3})\W*$")
+_ERROR = re.compile(
+    r"(?i)^(?:fatal |<?tool_use_)?(?:error|fatal)[:>\[!](?! false)|^[\w.]*(?:error|exception)(?:: |$)"
+    r"|^[\w./@-]++(?:\([\d,]+\)|[\d:]+)?: (?:fatal )?error\b|: (?:no such file or directory|permission denied)$"
+    r"|^\W{0,4}(?-i:FAIL)(?:ED|URE)?\b|^is_?error: true|^success: false|^(?:could not|cannot|failed to|unable to) "
+    r"|\bcommand (?:failed|aborted|timed out|not found)\b"
+)
+_RUNNING = re.compile(r"(?i)\bstatus\W{1,5}(?:running|in_progress)\b|\b(?:runn|work)ing in (?:the )?background\b")
+_ENDED = re.compile(r"(?i)(?:\b|_)(?:completed?|done|finished|failed|exited|stopped|kill(?:ed)?|cancelled)(?:\b|_)")
+_JOB_ID = re.compile(r"(?:(?:\b|_)(?:id|ID|pid)|[a-z]Id)['\"]?\s*[:=]\s*['\"]?(\w+(?:[.-]\w+)*)")
 
 
 @dataclass(slots=True)
@@ -81,82 +64,71 @@ class Actions:
     """
 
     tools: Mapping[str, ToolKind]
-    _edited: dict[str, _Told] = field(default_factory=dict)
-    _failed: dict[str, _Told] = field(default_factory=dict)
-    _tests: dict[str, _Told] = field(default_factory=dict)
+    _edited: dict[str, str] = field(default_factory=dict)
+    """Path → what is told with it; the newest is the last, here as below."""
+    _failed: dict[str, str] = field(default_factory=dict)
+    """Command → why its newest run failed."""
+    _tests: dict[str, str] = field(default_factory=dict)
+    """Command → how its newest run ended."""
     _running: dict[str, str] = field(default_factory=dict)
     """Id of a job → what it is."""
-    _open: list[tuple[str, dict[str, Any], int]] = field(default_factory=list)
-    """Calls whose results follow: name, arguments, row."""
 
     def read(self, rows: Sequence[RenderedRow]) -> None:
         """Take in the rows of one group: calls and their results."""
+        calls: list[tuple[str, str, int]] = []
         for row in rows:
             if row.role == "assistant":
-                self._close_open()
-                self._open = [(name, _arguments(text), row.number) for name, text in calls_in(row.text)]
-            elif row.role == "tool" and self._open:
-                self._take(*self._open.pop(0), row.text)
-        self._close_open()
+                calls = [(name, text, row.number) for name, text in calls_in(row.text)]
+            elif row.role == "tool" and calls:
+                at = next((at for at, call in enumerate(calls) if call[0] == row.name), 0)
+                self._take(*calls.pop(at), row.text)
+            else:
+                self._end_jobs(row.text)
 
-    def _close_open(self) -> None:
-        for call in self._open:
-            self._take(*call, None)
-        self._open = []
-
-    def _take(self, name: str, given: dict[str, Any], number: int, result: str | None) -> None:
-        ends = _ends(result or "")
-        self._end_jobs(given, ends)
-        failure = _failure(ends)
+    def _take(self, name: str, arguments: str, number: int, result: str) -> None:
+        given, lines = _object(arguments), _lines(result)
         kind = self._kind(name, given)
         if kind == "command":
-            self._command(_first(given, _COMMAND_KEYS), ends, failure, number)
-        elif kind in ("edit", "write", "delete") and failure is None:
-            for path in _paths(given):
-                _tell(self._edited, _line(path), number, "deleted" if kind == "delete" else "")
-        if _RUNNING.search(ends):
-            found = _ID.search(ends)
-            label = _first(given, ("description", *_COMMAND_KEYS, "prompt", "task", "agent")) or name
-            self._running[found[1] if found else f"#{number}"] = f"{_line(label)[:80]} (#{number})"
+            self._ran((_text(given, _COMMAND_KEYS) or f"{name} {arguments}")[:_LOOKED_AT], lines, number)
+        elif kind != "none" and not any(map(_ERROR.search, lines[:2])):
+            for path in [_path(given)] if _path(given) else _patched(given):
+                _put(self._edited, path, " (deleted)" if kind == "delete" else "")
+        if self._running:
+            self._end_jobs("\n".join((name, arguments, *lines)))
+        start = result[:_STARTED]
+        if _RUNNING.search(start) and (job := _JOB_ID.search(start)):
+            what = shortened(_text(given, _JOB_KEYS) or name, _MOST)
+            self._running.setdefault(job[1], f"{what} ({job[1]}, #{number})")
 
     def _kind(self, name: str, given: Mapping[str, Any]) -> ToolKind:
         plain = re.split(r"__|[./:]", name)[-1]
-        known = self.tools.get(name) or self.tools.get(plain)
-        if known is not None:
+        if known := self.tools.get(name) or self.tools.get(plain):
             return known
-        has_path = any(isinstance(given.get(key), str) for key in _PATH_KEYS)
-        if has_path and given.get("command") in _EDITOR_READS:
-            return "read"
-        if has_path and _DELETE_NAMES.match(plain):
+        if not _path(given) and _text(given, _COMMAND_KEYS):
+            return "command"
+        if _DELETES.match(plain):
             return "delete"
-        if "patch" in plain.lower() or (has_path and not _EDIT_KEYS.isdisjoint(given)):
-            return "read" if _READ_NAMES.match(plain) else "edit"
-        if has_path and re.search(r"(?i)edit|write|create", plain):
-            return "edit"
-        return "command" if _first(given, _COMMAND_KEYS) and not has_path else "none"
+        changes = any(_CONTENT_KEY.search(key.lower()) for key in given) and not _READS.match(plain)
+        return "edit" if changes or _CREATES.match(plain) else "none"
 
-    def _command(self, command: str, ends: str, failure: str | None, number: int) -> None:
-        if not command:
-            return
-        told = _line(command)
-        if _TEST.search(command[:_LOOKED_AT]):
-            counts = _COUNTS.findall(_output(ends))
-            outcome = _line(counts[-1]) if counts else failure
-            if outcome is not None:
-                _tell(self._tests, told, number, outcome or "failed", failing=failure is not None)
-        elif failure is not None:
-            _tell(self._failed, told, number, failure, failing=True)
-        elif told in self._failed:
-            self._failed[told].failing = False
-        if failure is None:
-            for path in _written(command[:_LOOKED_AT]):
-                _tell(self._edited, _line(path), number)
+    def _ran(self, command: str, lines: Sequence[str], number: int) -> None:
+        told = _SHORTENING.sub("", command)
+        commands = list(_commands(command))
+        for path in (path for _, files in commands for path in files):
+            _put(self._edited, path, "")
+        failure, counts = _failure(lines), [line for line in lines if _COUNTS.search(line)]
+        if any(_TEST_RUN.fullmatch(word) for words, _ in commands for word in words) and (failure or counts):
+            _put(self._tests, told, f"{failure or shortened(counts[-1], _MOST)} (#{number})")
+        elif failure:
+            _put(self._failed, told, failure)
+        elif (key := shortened(told, _MOST)) in self._failed:
+            self._failed[key] = f"{self._failed[key].removesuffix(_LATER_FINE)}{_LATER_FINE}"
 
-    def _end_jobs(self, given: Mapping[str, Any], ends: str) -> None:
-        """A later result that names a job and says that it has ended."""
-        named = {str(value) for value in given.values() if isinstance(value, str | int)} & self._running.keys()
-        for job in named | {job for job in self._running if len(job) > 3 and job in ends}:
-            if _ENDED.search(ends) and not _RUNNING.search(ends):
+    def _end_jobs(self, text: str) -> None:
+        """Forget the jobs of which a later row says that they have ended."""
+        named = [job for job in self._running if re.search(rf"\b{re.escape(job)}\b", text)]
+        if named and _ENDED.search(text) and not _RUNNING.search(text):
+            for job in named:
                 del self._running[job]
 
     def lines(self, operations: Sequence[str] = ()) -> Iterator[tuple[str, list[str]]]:
@@ -165,89 +137,83 @@ class Actions:
         Args:
             operations: what the host says is under way.
         """
-        yield "Still running", [*operations, *(f"{what}: {job}" for job, what in reversed(self._running.items()))]
-        yield "Tests, last result", [f"`{what}` → {one.outcome} (#{one.number})" for what, one in _newest(self._tests)]
-        failing = sorted(_newest(self._failed), key=lambda item: not item[1].failing)
-        yield (
-            "Failed commands",
-            [f"`{what}` → {one.outcome or 'failed'}{'' if one.failing else ', later fine'}" for what, one in failing],
-        )
-        yield "Edited files", [_file(path, one) for path, one in _newest(self._edited)]
+        failed = list(self._failed.items())[::-1]
+        failed.sort(key=lambda item: item[1].endswith(_LATER_FINE))
+        yield "Still running", [*operations, *reversed(self._running.values())]
+        yield "Tests, last result", [f"`{what}` → {outcome}" for what, outcome in reversed(self._tests.items())]
+        yield "Failed commands", [f"`{what}` → {outcome}" for what, outcome in failed]
+        yield "Edited files", [f"{path}{told}" for path, told in reversed(self._edited.items())]
 
 
-def _tell(into: dict[str, _Told], what: str, number: int, outcome: str = "", failing: bool = False) -> None:
-    found = into.pop(what, None) or _Told(number)
-    into[what] = _Told(number, found.times + 1, outcome, failing)
+def _put(into: dict[str, str], key: str, value: str) -> None:
+    """Keep it as the newest."""
+    key = shortened(key, _MOST)
+    into.pop(key, None)
+    into[key] = value
 
 
-def _newest(found: Mapping[str, _Told]) -> list[tuple[str, _Told]]:
-    return list(found.items())[::-1]
-
-
-def _file(path: str, told: _Told) -> str:
-    if told.outcome:
-        return f"{path} ({told.outcome})"
-    return f"{path} ({told.times}×)" if told.times > 1 else path
-
-
-def _arguments(text: str) -> dict[str, Any]:
-    """A call's arguments; where the text is cut off, those that stand at its beginning."""
+def _object(text: str) -> dict[str, Any]:
+    """The JSON object of this text, a JSON text under no name; {} for any other text."""
     try:
-        given = json.loads(text)
+        given = json.loads(text) if len(text) <= _LARGEST else None
     except (ValueError, RecursionError):
-        pairs = re.findall(r'"(\w{1,40})":\s*"((?:[^"\\]|\\.){1,4000})"', text[: 3 * _LOOKED_AT])
-        return dict(pairs)
-    return given if isinstance(given, dict) else {"patch": given} if isinstance(given, str) else {}
+        return {}
+    return given if isinstance(given, dict) else {"": given} if isinstance(given, str) else {}
 
 
-def _first(given: Mapping[str, Any], keys: Sequence[str]) -> str:
-    """The first of these arguments that is a text, or a list of texts."""
-    for key in keys:
-        value = given.get(key)
-        if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
-            return " ".join(value)
-        if isinstance(value, str) and value.strip():
-            return value.strip()
-    return ""
+def _text(given: Mapping[str, Any], keys: Sequence[str]) -> str:
+    """The first of these arguments that is a text, or a list of words."""
+    found = (given.get(key) for key in keys)
+    texts = (" ".join(map(str, value)) if isinstance(value, list) else value for value in found)
+    return next((text.strip() for text in texts if isinstance(text, str) and text.strip()), "")
 
 
-def _paths(given: Mapping[str, Any]) -> list[str]:
-    """The files that an edit names."""
-    if path := _first(given, _PATH_KEYS):
-        return [path]
-    text = _first(given, ("patch", "input", "diff"))
-    return [found[0] or found[1] for found in _PATCHED.findall(text[:40_000])]
+def _path(given: Mapping[str, Any]) -> str:
+    named = (value for key, value in given.items() if _PATH_KEY.search(key.lower()))
+    return next((value for value in named if isinstance(value, str) and value and "\n" not in value), "")
 
 
-def _written(command: str) -> Iterator[str]:
-    """The files that a shell command writes: targets of redirects, of `tee` and of `sed -i`."""
-    bare = re.sub(r"\"[^\"\n]*\"|'[^'\n]*'", lambda found: found[0].replace(">", " "), command)
-    for found in (*_REDIRECT.finditer(bare), *_IN_PLACE.finditer(bare)):
-        path = next(group for group in found.groups() if group is not None).strip("\"'")
-        if path and not path.startswith(("/dev/", "&", "$", "-")):
-            yield path
+def _patched(given: Mapping[str, Any]) -> list[str]:
+    return [path for value in given.values() if isinstance(value, str) for path in _PATCHED.findall(value)]
 
 
-def _ends(text: str) -> str:
-    return text if len(text) <= 2 * _LOOKED_AT else f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"
+def _commands(line: str) -> Iterator[tuple[list[str], list[str]]]:
+    """(words, files that it writes) of each command of a shell line; by redirects and `sed -i`."""
+    line = _HERE.sub(r"\1", f"{line}\n")
+    words: list[str] = []
+    files: list[str] = []
+    to_file = False
+    for found in _SHELL.finditer(line):
+        word, signs = found.groups()
+        if word:
+            (files if to_file else words).append(word)
+            to_file = False
+        elif signs.endswith(">"):
+            to_file = line[found.start() - 1] not in "2-="  # not in `2>` and `->`
+        elif not set(signs).isdisjoint("|;&(\n"):
+            if words[:1] == ["sed"] and any(one.startswith("-i") for one in words):
+                files.append(words[-1])
+            yield words, [path for one in files if not (path := one.strip("\"'")).startswith(("/dev/", "$"))]
+            words, files = [], []
 
 
-def _output(result: str) -> str:
-    """What a program printed, line by line: JSON holds it in one line."""
-    return result.replace("\\n", "\n") if result.lstrip()[:1] == "{" else result
+def _lines(result: str) -> list[str]:
+    """The lines of both ends of a result; of a JSON object the fields, texts last."""
+    fields = sorted(_object(result).items(), key=lambda item: (item[0] != "error", isinstance(item[1], str)))
+    told = [(key, value) for key, value in fields if value not in (None, "")]
+    texts = [value if isinstance(value, str) and key != "error" else f"{key}: {value}" for key, value in told]
+    text = "\n".join(texts) or result
+    ends = text if len(text) <= 2 * _LOOKED_AT else f"{text[:_LOOKED_AT]}\n{text[-_LOOKED_AT:]}"
+    return [line.strip() for line in ends.splitlines() if line.strip()]
 
 
-def _failure(result: str) -> str | None:
-    """Why a call failed, on one line; None where it did not."""
-    status = [found[1] for found in (*_EXIT_KEY.finditer(result), *_EXIT.finditer(result)) if found[1]]
-    if status and status[0] == "0":
-        return None
-    errors = [found[0] for found in _ERROR_LINE.finditer(_output(result))]
-    if status or _FAILED_KEY.search(result) or _ERROR_START.match(result) or (errors and "Traceback" in result):
-        told = _line(errors[-1]) if errors else ""
-        return ": ".join(part for part in (f"exit {status[0]}" if status else "", told) if part)
-    return _line(errors[-1]) if errors and errors[-1].strip() == result.strip() else None
-
-
-def _line(text: str) -> str:
-    return shortened(text[:_LOOKED_AT], _MOST)
+def _failure(lines: Sequence[str]) -> str:
+    """Why a command failed, in one line; "" where it did not."""
+    status = next((found[1] for line in [*lines[:4], *lines[-4:]] if (found := _STATUS.search(line))), "")
+    errors = [line for line in lines if _ERROR.search(line)]
+    crashed = any(line.startswith("Traceback (most recent") for line in lines)
+    if status == "0" or not (status or errors or crashed):
+        return ""
+    said = [line for line in reversed(lines) if not _STATUS.search(line)]
+    why = shortened(next(iter(errors or said), ""), _MOST)
+    return ": ".join(part for part in (f"exit {status}" if status else "", why) if part)

@@ -28,8 +28,8 @@ _RECENT, _FADING = 2.0, 100
 """For a value of this moment; after so many rows a third of it is left."""
 _USE_FADING, _LASTING = 300, 0.2
 """What a use is worth fades too, down to a fifth."""
-_SAYS, _MARK = 0.4, 2.0
-"""For each word of a sentence that no other row has; what a name, a figure or a word of time counts beside one."""
+_SAYS = 0.4
+"""For each word of a sentence that no other row has."""
 _OTHERS = 0.3
 """Share of the worth of a sentence's values beside the best one."""
 _OVERHEAD = 10
@@ -102,8 +102,8 @@ def _entries(candidates: Candidates, shown: Container[str], text: str) -> Iterat
     rows = candidates.word_rows
     for sentence in candidates.sentences:
         best, *others = sorted((worth.get(value, 0.0) for value in sentence.values), reverse=True) or [0.0]
-        said = sum(1 / rows[word] for word in sentence.words) + _MARK * math.log2(1 + sentence.marks)
-        score = best + _OTHERS * sum(others) + _SAYS * said
+        says = sentence.marks + sum(1 / rows[word] for word in sentence.words)
+        score = best + _OTHERS * sum(others) + _SAYS * says
         yield Entry(score / (sentence.tokens + _OVERHEAD), sentence.tokens, sentence.number, sentence)
 
 
@@ -116,13 +116,12 @@ def _worth(value: Value, candidates: Candidates) -> float:
         return told / max(1, value.rows)
     if value.kind == "figure":
         return (_FIGURE + value.by_user + told) / max(1, value.rows)
+    worth = _BY_USER * value.by_user + told + (_PATH if value.kind == "path" else _BASE)
     age = candidates.rows - value.last
-    used = _CALLED * math.log2(1 + value.calls) + _SAID * math.log2(1 + value.said)
-    used += _SEEN * math.log2(max(1, value.rows))
-    lasting = _LASTING + (1 - _LASTING) * math.exp(-age / _USE_FADING)
-    recent = _RECENT * math.exp(-age / _FADING)
-    kind = _PATH if value.kind == "path" else _BASE
-    return kind + _BY_USER * value.by_user + told + lasting * used + recent
+    if value.calls or value.said or value.rows > 1:
+        used = _CALLED * math.log2(1 + value.calls) + _SAID * math.log2(1 + value.said) + _SEEN * math.log2(value.rows)
+        worth += used * (_LASTING + (1 - _LASTING) * math.exp(-age / _USE_FADING))
+    return worth + _RECENT * math.exp(-age / _FADING)
 
 
 def written(entries: Sequence[Entry]) -> str:

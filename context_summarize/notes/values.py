@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
@@ -13,8 +14,10 @@ from context_summarize.tokens.measure import Count
 from context_summarize.transcript.calls import calls_in
 from context_summarize.transcript.rows import RenderedRow
 
-MOST = 20_000
-"""Values, and sentences, that are kept as candidates."""
+MOST = 10_000
+"""Values, and as many sentences, that are kept as candidates."""
+_RAREST, _MARK = 12, 2.0
+"""Words of a sentence that are weighed; what a name, a figure or a word of time counts beside a rare word."""
 _LABELLED: Container[Kind] = ("id", "figure", "url")
 """Kinds that say nothing without words beside them."""
 _PAIRED: Container[Kind] = ("id", "figure", "term")
@@ -53,12 +56,12 @@ class Sentence:
 
     text: str
     number: int
-    by_user: bool
     tokens: int
     values: tuple[str, ...]
-    words: frozenset[str]
-    marks: int
-    """Names, figures and words of time."""
+    words: tuple[str, ...]
+    """Its rarest words, as far as was known when it was read."""
+    marks: float
+    """What its names, figures and words of time say, where a word that no other row has says 1."""
 
 
 @dataclass(slots=True)
@@ -87,12 +90,13 @@ class Candidates:
             else:
                 for _, arguments in calls_in(row.text) if row.role == "assistant" else ():
                     called |= self._read_data(arguments) | self._read_result(arguments[:MOST_READ])
-                seen = self._read_prose(row.text if row.own is None else row.own, by_user=row.role == "user")
+                seen = self._read_prose(row.text if row.own is None else row.own)
             seen |= self._read_pairs(row.text[:MOST_READ])
             self._see(seen, called, row.role)
         if len(self.values) > MOST * 5 // 4:
             self._forget_values()
-        del self.sentences[: max(0, len(self.sentences) - MOST)]
+        if len(self.sentences) > MOST * 5 // 4:
+            self.sentences = sorted(self.sentences, key=lambda one: (one.marks, one.number))[-MOST:]
 
     def mention(self, summary: str) -> None:
         """Take in what a model's summary tells: what a model chose is worth keeping where a merge drops it."""
@@ -103,7 +107,7 @@ class Candidates:
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
-    def _read_prose(self, text: str, by_user: bool) -> set[str]:
+    def _read_prose(self, text: str) -> set[str]:
         """What users and agents say, sentence by sentence."""
         seen: set[str] = set()
         words: set[str] = set()
@@ -116,7 +120,9 @@ class Candidates:
             if len(telling) > 2:
                 exact = tuple(value for value, kind in found.items() if kind in _LABELLED)
                 tokens = self.count(piece) + 4
-                self.sentences.append(Sentence(piece, self.rows, by_user, tokens, exact, telling, marks_of(piece)))
+                rarest = tuple(sorted(telling, key=lambda word: (self.word_rows[word], word))[:_RAREST])
+                marks = _MARK * math.log2(1 + marks_of(piece))
+                self.sentences.append(Sentence(piece, self.rows, tokens, exact, rarest, marks))
             words |= telling
             seen.update(found)
         self.word_rows.update(words)

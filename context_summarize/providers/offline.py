@@ -65,8 +65,8 @@ class OfflineProvider:
         if children is not None:
             text = join_fallbacks([child.replace(_SPOKEN, "").strip() for child in children], room, self._count)
         else:
-            text = fallback_text(parse_rendered(body), room, self._count).replace(FALLBACK_LINE, "").strip()
-        return f"{_SPOKEN}\n{text}"
+            text = fallback_text(parse_rendered(body), room, self._count)
+        return f"{_SPOKEN}\n{text.replace(FALLBACK_LINE, '').strip()}"
 
 
 def _said(message: Message) -> str:

@@ -63,7 +63,7 @@ async def test_the_answer_holds_what_code_can_say() -> None:
     """What the user asked and what the agent concluded."""
     text, _ = await summary_of(transcript(12))
     assert "Please look up order ORD00011" in text
-    assert "Agent: Order ORD00011 was found" in text
+    assert "agent: Order ORD00011 was found" in text
 
 
 @pytest.mark.parametrize("tokens", [100, 200, 400])
