@@ -7,10 +7,10 @@ text names what it is, where few rows hold it, and where it was seen a short whi
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from context_summarize.notes.patterns import values_in
+from context_summarize.notes.patterns import Kind, values_in
 from context_summarize.notes.values import Candidates, Sentence, Value
 
 _FIGURE, _BASE, _PATH = 0.3, 1.0, 2.0
@@ -34,6 +34,7 @@ _OTHERS = 0.3
 """Share of the worth of a sentence's values beside the best one."""
 _OVERHEAD = 10
 """Tokens that are added to the price of each entry, so that a sentence is not too dear beside a bare value."""
+_TITLES: Mapping[Kind, str] = {"path": "Paths and addresses", "url": "Paths and addresses", "name": "Names of code"}
 _STRETCHES = 8
 """Parts of the history that share half of the room evenly."""
 
@@ -45,6 +46,7 @@ class Entry:
     score: float
     tokens: int
     number: int
+    values: tuple[str, ...]
     what: Value | Sentence
 
 
@@ -60,34 +62,24 @@ def chosen(entries: Sequence[Entry], rows: int, room: int) -> list[Entry]:
         rows: number of the newest row.
     """
     taken: list[Entry] = []
-    later: list[Entry] = []
     held: set[str] = set()
     shares = [room / 2 / _STRETCHES] * _STRETCHES
+    later = []
     for entry in entries:
         at = min(_STRETCHES - 1, _STRETCHES * (entry.number - 1) // max(1, rows))
-        if entry.tokens <= shares[at] and _adds(entry, held):
-            shares[at] -= entry.tokens
-            _take(entry, taken, held)
-        else:
+        if entry.tokens > shares[at]:
             later.append(entry)
-    left = room - sum(entry.tokens for entry in taken)
+        elif not entry.values or not held.issuperset(entry.values):
+            shares[at] -= entry.tokens
+            room -= entry.tokens
+            taken.append(entry)
+            held.update(entry.values)
     for entry in later:
-        if entry.tokens <= left and _adds(entry, held):
-            left -= entry.tokens
-            _take(entry, taken, held)
+        if entry.tokens <= room and not (entry.values and held.issuperset(entry.values)):
+            room -= entry.tokens
+            taken.append(entry)
+            held.update(entry.values)
     return taken
-
-
-def _take(entry: Entry, taken: list[Entry], held: set[str]) -> None:
-    taken.append(entry)
-    held.update(entry.what.values if isinstance(entry.what, Sentence) else (entry.what.text,))
-
-
-def _adds(entry: Entry, held: set[str]) -> bool:
-    what = entry.what
-    if isinstance(what, Value):
-        return what.text not in held
-    return not what.values or not held.issuperset(what.values)
 
 
 def _entries(candidates: Candidates, shown: Container[str], text: str) -> Iterator[Entry]:
@@ -96,15 +88,16 @@ def _entries(candidates: Candidates, shown: Container[str], text: str) -> Iterat
         if value.text in shown or (value.kind == "term" and value.text in text):
             continue
         worth[value.text] = score = _worth(value, candidates)
-        if (score and value.kind != "figure") or value.label:  # a bare figure says nothing; sentences hold it
+        if score and (value.kind != "figure" or value.label):  # a bare figure says nothing; sentences hold it
             tokens = value.tokens + 3 * bool(value.label)
-            yield Entry(score / (tokens + _OVERHEAD), tokens, value.last, value)
+            yield Entry(score / (tokens + _OVERHEAD), tokens, value.last, (value.text,), value)
     rows = candidates.word_rows
     for sentence in candidates.sentences:
         best, *others = sorted((worth.get(value, 0.0) for value in sentence.values), reverse=True) or [0.0]
         says = sentence.marks + sum(1 / rows[word] for word in sentence.words)
         score = best + _OTHERS * sum(others) + _SAYS * says
-        yield Entry(score / (sentence.tokens + _OVERHEAD), sentence.tokens, sentence.number, sentence)
+        score /= sentence.tokens + _OVERHEAD
+        yield Entry(score, sentence.tokens, sentence.number, sentence.values, sentence)
 
 
 def _worth(value: Value, candidates: Candidates) -> float:
@@ -128,17 +121,14 @@ def written(entries: Sequence[Entry]) -> str:
     """The entries as lines: values by kind, the newest first, those of one object together; then what was said."""
     values = sorted((one.what for one in entries if isinstance(one.what, Value)), key=lambda one: -one.last)
     said = sorted((one.what for one in entries if isinstance(one.what, Sentence)), key=lambda one: one.number)
-    lines = []
-    for title, kinds in (("Paths and addresses", ("path", "url")), ("Names of code", ("name",))):
-        if found := [one.text for one in values if one.kind in kinds]:
-            lines.append(f"{title}: {', '.join(found)}")
-    objects: dict[str, list[Value]] = {}
+    groups: dict[str, list[Value]] = {title: [] for title in _TITLES.values()}
     for one in values:
-        if one.kind in ("id", "figure", "term"):
-            objects.setdefault(one.about, []).append(one)
-    for about, members in objects.items():
-        told = _by_label(members)
-        lines.append(f"{about}: {told}" if about and told else about or told)
+        groups.setdefault(_TITLES.get(one.kind, one.about), []).append(one)
+    lines = []
+    for about, members in groups.items():
+        told = ", ".join(one.text for one in members) if about in _TITLES.values() else _by_label(members)
+        if members:
+            lines.append(": ".join(part for part in (about, told) if part))
     return "\n".join([*lines, *(f"#{one.number} {one.text}" for one in said)])
 
 

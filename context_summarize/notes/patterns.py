@@ -13,7 +13,7 @@ Kind = Literal["url", "path", "id", "figure", "name", "term"]
 LONGEST = 200
 """Characters of a value; longer runs without a blank (base64, minified code) are not worth their tokens."""
 
-_IN_RUN = r"[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]"  # noqa: RUF001 - quotes
+_IN_RUN = r"(?:[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]|(?<=\d),(?=\d{3}(?!\d)))"  # noqa: RUF001 - quotes
 _RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*[\d_./\\@A-Z-]{_IN_RUN}*")
 """A run that may be a value: no plain lower-case word is one. It is looked for at its start alone, in linear time."""
 _ESCAPE = re.compile(r"(?<!\\)\\[nrt]")
@@ -25,7 +25,7 @@ _SITE = re.compile(r"(.+\.[A-Za-z]\w{0,5}):\d{1,7}(?::.*)?")
 """A place in a file: `core/plan.py:138`."""
 _CODE = re.compile(
     r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_*"  # snake_case
-    r"|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+"  # dotted.name
+    r"|[A-Za-z_]\w+(?:\.[A-Za-z_]\w*)+"  # dotted.name
     r"|_*(?=[A-Za-z]*[a-z][A-Z]|[A-Z]+[a-z]+[A-Z])[A-Za-z][A-Za-z0-9]{3,}"  # camelCase
 )
 _OPTION = re.compile(r"--?[A-Za-z][\w-]+")

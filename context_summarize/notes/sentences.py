@@ -64,8 +64,8 @@ def pieces_of(text: str) -> Iterator[str]:
             flat = " ".join(sentence.split()).strip(_MARKS)
             if flat and not may_be_call(flat) and 12 * len(_CODE_SIGN.findall(flat)) <= len(flat):
                 for part in _BRACKETED.split(flat):
-                    if part := part.strip(_MARKS):
-                        yield from _divided(part)
+                    if any(map(str.isalnum, part)):
+                        yield from _divided(part.strip(_MARKS))
 
 
 def _divided(sentence: str) -> Iterator[str]:
