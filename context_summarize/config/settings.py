@@ -139,7 +139,7 @@ class Config:
         Mapping[str, ToolKind] | None,
         f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",
     ] = None
-    """What your own tools do, by name, such as `{deploy: command, save_note: write}`; none = by the known names."""
+    """What your own tools do, by name, such as `{deploy: command, save_note: write}`; none = as their arguments tell."""
     min_fold: Annotated[
         int | float,
         Field(ge=0, le=1),
