@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from context_summarize.config import ToolKind
 from context_summarize.core.frames import notes_row
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import NamedPlace
+from context_summarize.core.nodes import NamedPlace, Node, Summary
 from context_summarize.core.rendering import render_group
 from context_summarize.core.view_state import ShownNode, ShownNotes
 from context_summarize.messages.text import countable_items
@@ -101,6 +101,22 @@ class NotesLog:
         with self._lock:
             self._notes.restore(places)
 
+    def take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> bool:
+        """Read the rendered groups before the frontier, and look up what a model's summaries of them quote.
+
+        Returns:
+            True where an instruction was found that was not known.
+        """
+        with self._lock:
+            known = self._notes.places
+            self._take_in(made, frontier)
+            return self._notes.places != known
+
+    def _take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> None:
+        self._read(frontier)
+        for node, summary in made:
+            self._verify(node, summary)
+
     def write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
         """The row for the rendered groups before the frontier; None where nothing is told.
 
@@ -116,9 +132,7 @@ class NotesLog:
         return earlier.write(shown, ask)
 
     def _write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
-        self._read(ask.frontier)
-        for item in shown:
-            self._verify(item)
+        self._take_in([(item.node, item.summary) for item in shown], ask.frontier)
         held = "\n".join([*(item.summary.text for item in shown), *self._verbatim(ask.frontier_row)])
         most = int(max(_INSTRUCTIONS * ask.budget, min(_SMALL, _SMALL_INSTRUCTIONS * ask.budget)))
         text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, ask.operations)
@@ -140,15 +154,15 @@ class NotesLog:
         group = history.rendered_group(ordinal)
         return render_group(history.rows, group, number=number, segment_tokens=None, redact=self._redact)
 
-    def _verify(self, item: ShownNode) -> None:
+    def _verify(self, node: Node, summary: Summary) -> None:
         """Look up what a model's summary quotes as instructions, once, in the user's rows that it stands for."""
-        if item.summary.fallback or item.node.key in self._verified:
+        if summary.fallback or node.key in self._verified:
             return
-        self._verified.add(item.node.key)
-        self._notes.mention(item.summary.text)
-        lines = list(quoted_lines(item.summary.text, self._heading)) if self._heading else []
+        self._verified.add(node.key)
+        self._notes.mention(summary.text)
+        lines = list(quoted_lines(summary.text, self._heading)) if self._heading else []
         if lines:
-            groups = range(item.node.first_group, item.node.end_group)
+            groups = range(node.first_group, node.end_group)
             self._notes.verify(lines, [row for at in groups for row in self._user_rows(at)])
 
     def _user_rows(self, ordinal: int) -> list[tuple[int, str]]:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from context_summarize.background import Steps, finished
 from context_summarize.core.groups import Group, answered_calls
 from context_summarize.core.large_rows import LARGE_SEGMENTS, evenly_cut, head_and_tail, is_longer
-from context_summarize.messages.rows import Row
+from context_summarize.messages.reading import is_of_user
+from context_summarize.messages.rows import JsonRow, Row
 from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction import Redact
 from context_summarize.transcript.escaping import cut_middle, escaped_pieces
@@ -146,9 +147,14 @@ def render_steps(
         yield
         made = yield from _row_text(row, parts, limits, redact)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        out.append(RenderedRow(number + len(out), row.role, name, made.text, made.own, made.left_out))
+        own = made.own if row.role != "user" or is_of_user(row.raw, _first_user(rows)) else ""
+        out.append(RenderedRow(number + len(out), row.role, name, made.text, own, made.left_out))
         yield
     return out
+
+
+def _first_user(rows: Sequence[Row]) -> JsonRow | None:
+    return next((row.raw for row in rows if row.user), None)
 
 
 def _header_name(name: object, redact: Redact | None) -> str | None:

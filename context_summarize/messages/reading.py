@@ -50,6 +50,23 @@ def is_reminder(raw: JsonRow) -> bool:
     return raw["role"] == "user" and marks.get("ephemeral") is True and marks.get("persisted") is True
 
 
+def is_of_user(raw: JsonRow, first: JsonRow | None) -> bool:
+    """True for a user row whose text is the user's own: no hook's, and of a human where the host tells.
+
+    A delegation is the user's where a session began with one (`first`: the session's first user row): its user is
+    another agent.
+    """
+    origin = _origin(raw)
+    delegated = origin == "delegation" and first is not None and _origin(first) == "delegation"
+    return not is_hook(raw) and not is_reminder(raw) and (origin in (None, "human") or delegated)
+
+
+def _origin(raw: JsonRow) -> object:
+    """Who made an input, as the host marks it; None where it does not."""
+    told = _marks(raw).get("amplifier:input")
+    return told.get("origin") if isinstance(told, dict) else None
+
+
 def is_hook(raw: JsonRow) -> bool:
     """True for a row that a hook has added: hosts do not save it, reminders aside."""
     return _marks(raw).get("source") == "hook" and not is_reminder(raw)

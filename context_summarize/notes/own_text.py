@@ -3,118 +3,108 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from context_summarize.transcript.escaping import INVISIBLE, LINE_END
 
-MOST_READ = 40_000
+MOST_READ = 100_000
 """Characters of one message that are read; a longer message is pasted text."""
-_DEEPEST = 16
-"""Levels of markup that are parsed; it bounds the parser's work."""
 
+_FENCE = r"^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
+_MAIL = r"[*_]{0,2}(?:from|von|de|to|an|sent|date|datum|subject|betreff|objet|cc|reply-to)[*_]{0,2}:[^\n]+"
+_TELLING = r"[*_]{0,2}(?:(?:sent|subject|betreff|objet)[*_]{0,2}:[^\n]+|(?:from|von|de|to|an)[*_]{0,2}:[^\n]*@[^\n]+)"
+"""Headers of a mail, and those that nothing else has."""
+_QUOTED = (
+    # A fence that names a language inside of a fence has an end of its own.
+    rf"{_FENCE}[^\n]*(?:\n[ \t]*(?P=fence)\w[^\n]*(?:\n[^\n]*){{0,80}}?\n[ \t]*(?P=fence)[ \t]*$|\n[^\n]*)*?"
+    r"(?:\n[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)",
+    r"(?P<three>\"\"\"|''').*?(?:(?P=three)|\Z)",
+    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|\\begin\{.*?(?:\\end\{[^}\n]*\}|\Z)|^#\+begin.*",
+    r"^[^\w\n]{2,12}(?-i:BEGIN)\b.*?(?:^[^\w\n]{2,12}(?-i:END)\b[^\n]*$|\Z)",
+    rf"^(?:{_MAIL}\n{_TELLING}|{_TELLING}\n{_MAIL}).*",  # a mail runs to the end
+    r"^[- \t_>]*(?:(?:original|forwarded) message|begin forwarded message|on [^\n]{5,80} wrote:).*",
+    # A diff: with its header, or lines out and lines in.
+    r"^(?:diff --git|@@ -|--- [\w/.])[^\n]*(?:\n(?:[ +\-@\\]|index )[^\n]*)*|^(?:-[^\n]*\n)+(?:\+[^\n]*(?:\n|\Z))+",
+    # Quotation marks, where the first begins a line or the last stands on another line.
+    *(
+        rf"(?:^[ \t]*{marks[0]}|{marks[0]}(?=[^{marks}\n]*\n)).*?(?:[{marks[1:]}]|\Z)"
+        for marks in ("“”", "„“”", "«»", "»«", "‹›", "「」", "『』")  # noqa: RUF001 - they are looked for
+    ),
+    r"^[ \t]*\"(?=[^\"\n]*(?:\"\s*$|\n)).*?(?:\"|\Z)|^[ \t]*'[^'\n]+'[ \t]*$",
+    r"^[ \t]*(?P<ticks>`+)(?!`)[^\n]*?(?P=ticks)[ \t]*$",
+    r"(?<=[\s:])\"(?=[^\"\n]*\n).*?(?:\"(?!\w)|\Z)|^(?:[^\"\n]*\"(?!\")[^\"\n]*\")+[^\"\n]*\"[^\"\n]*\n.*?\"",
+)
+"""What others say; the kind that begins first holds all within it."""
+_OTHERS = re.compile("|".join(_QUOTED), re.M | re.S | re.I)
+_OPENED = re.compile(_FENCE, re.M)
+_TAG = re.compile(r"<(/?)([a-z][\w:.-]*)(?:\s[^<>]{0,300})?>|\[(/?)(quote|code)\b[^\]\n]{0,100}\]", re.I)
+_NO_END = frozenset({"br", "hr", "img", "input", "link", "meta", "p", "li"})
+"""Tags of plain HTML that need no end."""
 _LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
-_TAG = re.compile(r"<(/?)([A-Za-z][\w:.-]*)[^<>]{0,300}>|\[(/?)(quote|code)[^\]\n]{0,100}\]|<!--|-->", re.I)
-_PAIRS = ("“”“", "„“”", "«»", "»«", "‹›", "「」", "『』")  # noqa: RUF001 - they are what is looked for
-"""Quotation marks: the opening one, and those that close it."""
-_QUOTED = re.compile(
-    "|".join(rf"(?:^[ \t]*|(?=[^{pair[1:]}\n]*\n)){pair[0]}.*?(?:[{pair[1:]}]|\Z)" for pair in _PAIRS)
-    + r"|^[ \t]*``(?!`).*?(?:``|\Z)|^[ \t]*\"(?=[^\"\n]*(?:\"\s*$|\n)).*?(?:\"|\Z)|^[ \t]*'[^'\n]+'[ \t]*$"
-    + r"|(?<=[\s:])\"(?=\w[^\"\n]*\n).*?\"(?!\w)",
-    re.M | re.S,
-)
-"""What stands between quotation marks, where the first begins a line or the last stands on another line."""
-_MARKED = re.compile(
-    r"\"\"\".*?(?:\"\"\"|\Z)|'''.*?(?:'''|\Z)|<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)"
-    r"|\\begin\{.*?(?:\\end\{[^}\n]*\}|\Z)|^[^\w\n]{2,12}BEGIN\b.*?(?:^[^\w\n]{2,12}END\b[^\n]*$|\Z)",
-    re.M | re.S,
-)
 _QUOTE_SIGN = re.compile(
-    rf"^( *)[ \t\xa0{INVISIBLE}]*(?:&gt;|[>\uff1e\ufe65\u276f|\u2502\u2503\u258c\u258e\u2595])", re.M
+    rf"^( *+)[ \t\xa0{INVISIBLE}]*+(?:&gt;|[>\uff1e\ufe65\u276f|\u2502\u2503\u258c\u258e\u2595])", re.M
 )
 """Signs that stand before a quoted line; a bar begins the row of a table."""
-_MAIL = re.compile(r"(?mi)^[*_]{0,2}(?:from|von|de|to|sent|date|subject|betreff|cc|reply-to)[*_]{0,2}:[^\n]+$")
-_FORWARDED = re.compile(
-    r"(?mi)^[-\s_>]*(?:(?:original|forwarded) message|begin forwarded message|on .{5,80} wrote:)|^#\+begin"
-)
 _PASTED_LINE = re.compile(
-    r"[ \t]{4,}\S|\t|[+-](?![\s-])\S|(?:@@|diff --git|index [0-9a-f]{6})"  # indented code, a diff
+    r"(?:[ ]{4,}|[ ]*\t\s*)(?![-*+•]\s|\d{1,3}[.)]\s)\S"  # indented code
     r"|[\[(]?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:)"  # a log
     r"|[\[(]?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL)\b[\])]?[ :\t]"
     r"|\s*(?:at [\w.$<>]+\(|File \".*\", line \d+)"  # a stack
+    r"|\s*\[[^\]]*\]\s*$"  # a mark of a host in place of an image, or of an interruption
+    r"|\s*(?://|/\*|\"[^\"]+\"\s*:)|[\w/-]*[./][\w./-]*:\d+[: ]"  # a remark in code, a key in JSON, what grep finds
 )
 
 
 @lru_cache(maxsize=512)
-def own_lines(text: str) -> tuple[str, ...]:
-    """The lines of a message, those empty that the user does not say; their number stays.
+def own_text(text: str) -> str:
+    """A message with blanks and empty lines in place of what the user does not say.
 
-    Markdown is read as CommonMark has it, with tables. What is opened and not closed runs to the end.
+    What is opened and not closed runs to the end.
     """
     if len(text) > MOST_READ:
-        return ()
-    text = _MARKED.sub(_blanked, _LINE_ENDS.sub("\n", text))
-    text = _QUOTED.sub(_blanked, _without_tags(_QUOTE_SIGN.sub(r"\1>", text)))
-    lines = text.split("\n")
-    kept = [""] * len(lines)
-    for first, end in _paragraphs(_parser().parse(text)):
-        kept[first:end] = lines[first:end]
-    end = _mail_at(text)
-    return tuple("" if at >= end or _PASTED_LINE.match(line) else line for at, line in enumerate(kept))
+        return ""
+    text = _LINE_ENDS.sub("\n", text)
+    fences = [found.start() for found in _OPENED.finditer(text)]
+    if len(fences) % 2:  # which one opens is unknown
+        text = text[: fences[0]]
+    text = _without(text, [found.span() for found in _OTHERS.finditer(text)])
+    text = _QUOTE_SIGN.sub(r"\1>", _without(text, sorted(_tagged(text))))
+    lines = ["" if _PASTED_LINE.match(line) else line for line in text.split("\n")]
+    for token in MarkdownIt("commonmark").enable("table").disable(["inline", "code", "html_block"]).parse(text):
+        if token.map and token.type in ("blockquote_open", "table_open"):
+            first, end = token.map
+            lines[first:end] = [""] * (end - first)
+    return "\n".join(lines)
 
 
-def _parser() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"maxNesting": _DEEPEST}).enable("table")
-    return made.disable(["inline", "text_join", "code", "reference", "lheading", "html_block"], ignoreInvalid=True)
+def _tagged(text: str) -> Iterator[tuple[int, int]]:
+    """Where tags enclose text.
 
-
-def _paragraphs(tokens: Sequence[Token]) -> list[tuple[int, int]]:
-    """The lines (first, end) of paragraphs and headings outside quoted blocks and tables."""
-    found: list[tuple[int, int]] = []
-    inside = 0
-    for token in tokens:
-        inside += {"blockquote_open": 1, "table_open": 1, "blockquote_close": -1, "table_close": -1}.get(token.type, 0)
-        if token.type == "inline" and not inside and token.map is not None:
-            found.append((token.map[0], token.map[1]))
-    return found
-
-
-def _blanked(found: re.Match[str]) -> str:
-    """Blanks in place of a text, line by line."""
-    return re.sub(r"[^\n]", " ", found[0])
-
-
-def _without_tags(text: str) -> str:
-    """The text with blanks in place of tags and of what stands between a tag and its end.
-
-    A tag without an end encloses the rest of the message, unless it is one of plain HTML's that need none.
+    A tag without an end that begins a line encloses the rest; an end without a tag all since the last of its name.
     """
-    spans: list[tuple[int, int]] = []
     opened: dict[str, int] = {}
+    last: dict[str, int] = {}
     for found in _TAG.finditer(text):
-        name = (found[2] or found[4] or "").lower()
-        if not name or name in _VOID:
-            continue
-        if found[1] or found[3]:
-            spans.append((opened.pop(name, 0), found.end()))
-        else:
-            opened.setdefault(name, found.start())
-    spans += [(start, len(text)) for start in opened.values()]
+        name = (found[2] or found[4]).lower()
+        start, end = found.span()
+        if not (found[1] or found[3]):
+            opened.setdefault(name, start)
+        elif name in opened or text[end : end + 1] in ("", "\n"):
+            last[name] = opened.pop(name, last.get(name, 0))
+            yield last[name], end
+    for name, start in opened.items():
+        if name not in _NO_END and not text[text.rfind("\n", 0, start) + 1 : start].strip():
+            yield start, len(text)
+
+
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Blanks in place of these parts, line by line."""
+    pieces: list[str] = []
+    at = 0
     for start, end in spans:
-        text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
-    return text
-
-
-_VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "p", "li"})
-
-
-def _mail_at(text: str) -> int:
-    """The line where a pasted mail begins: two headers of one, or the sign of a forwarded one; past the end if none."""
-    headers = list(_MAIL.finditer(text))
-    at = headers[0].start() if len(headers) > 1 else len(text) + 1
-    forwarded = _FORWARDED.search(text)
-    at = min(at, forwarded.start()) if forwarded else at
-    return text.count("\n", 0, at) if at <= len(text) else text.count("\n") + 1
+        pieces += [text[at:start], re.sub(r"[^\n]", " ", text[max(at, start) : end])]
+        at = max(at, end)
+    return "".join(pieces) + text[at:]

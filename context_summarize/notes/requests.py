@@ -6,22 +6,25 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from context_summarize.notes.own_text import own_lines
+from context_summarize.notes.own_text import own_text
 from context_summarize.notes.patterns import values_in
 from context_summarize.notes.sentences import shortened, telling_words
 from context_summarize.transcript.calls import calls_in, may_be_call
 from context_summarize.transcript.rows import RenderedRow
 
-_MOST = 160
-"""Characters of a request as it is shown."""
-_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")  # noqa: RUF001 - they end sentences
-_ASKS = re.compile(r"[?\uff1f]")
-_ANNOUNCES = re.compile(
-    r"(?i)\b(?:I(?:'ll| will| am going to|'m going to)|let me|next,? I|now I|shall I|would you like|do you want)\b"
-    r"|:\s*$"
+_MOST, _MOST_OF_REPLY = 160, 80
+"""Characters of a request, and of the newest reply to a question about it, as they are shown."""
+_SENTENCE = re.compile(r"(?<=[.!?。！？])[*_\"'”’)]*\s+|\n+")  # noqa: RUF001 - they end sentences
+_ITEM = re.compile(r"(?m)^[ \t]*(?:[-*+•]|\d{1,3}[.)])[ \t].*\n?")
+_ASKS = re.compile(
+    r"(?i)[?\uff1f\u061f][*_\"'”’)\]\s]*$|\blet me know (?:what|when|where|which|who|how)\b|\btell me\b"
+    r"|\bplease (?!feel free|let me know|reach out|don't hesitate|note)"
 )
-_TAIL = 400
-"""Characters at the end of an agent's answer that are looked at."""
+_ANNOUNCES = re.compile(
+    r"(?i)\b(?:I'll|I will|I(?: am|'m) going to|let me(?! know)|next,? I|now I|now let's|(?<!else )I can)\b|:\W*$"
+)
+_TAIL = 800
+"""Characters at the end of an agent's text that are looked at."""
 
 
 @dataclass(slots=True)
@@ -30,6 +33,8 @@ class _Request:
 
     text: str
     number: int
+    reply: str = ""
+    """The newest reply of the user to a question about it."""
     answered: bool = False
 
 
@@ -38,48 +43,65 @@ class Requests:
     """Takes rendered rows in their order; `lines()` tells the requests, the newest first."""
 
     _found: list[_Request] = field(default_factory=list)
-    _ended: bool = True
+    _ended: bool = False
     """The agent has ended a turn since the last message of the user."""
-    _open_end: bool = False
+    _is_open: bool = False
     """What it said last asks for something, or announces more."""
 
     def read(self, row: RenderedRow) -> None:
         """Take in one row."""
         if row.role == "assistant":
-            self._ended = next(calls_in(row.text), None) is None
             said = "\n".join(line for line in row.text.split("\n") if not may_be_call(line)).strip()
-            if said:
-                self._open_end = bool(_ASKS.search(said[-_TAIL:]) or _ANNOUNCES.search(said[-_TAIL:]))
+            self._ended = bool(said) and next(calls_in(row.text), None) is None
+            self._is_open = _asks_or_announces(said[-_TAIL:]) if said else self._is_open
         elif row.role == "tool":
             self._ended = False
         elif row.role == "user":
             self._read_user(row)
 
     def _read_user(self, row: RenderedRow) -> None:
-        own = "\n".join(own_lines(row.text if row.own is None else row.own))
-        asked = _first_telling(own)
-        if not asked:
+        own = own_text(row.text if row.own is None else row.own).strip()
+        if not own:
             return
-        interrupts, replies = not self._ended, self._open_end
-        self._ended, self._open_end = False, False
-        if replies and self._found and not interrupts:
-            return  # it belongs to the request that was asked about
-        if not interrupts:
+        replies = self._ended and self._is_open
+        if self._ended and not self._is_open:
             for one in self._found:
                 one.answered = True
-        self._found.append(_Request(asked, row.number))
+        self._ended, self._is_open = False, False
+        asked = _first_telling(own)
+        if asked and replies and self._found:
+            self._found[-1].reply = shortened(asked, _MOST_OF_REPLY)
+        elif asked:
+            self._found.append(_Request(asked, row.number))
 
     def lines(self) -> Iterator[str]:
-        """A line a request, the newest first; the newest one is never told as answered."""
+        """A line a request, the newest first."""
         for one in reversed(self._found):
             state = "Answered (the user went on)" if one.answered else "Not answered yet"
-            yield f"{state}: {one.text} (#{one.number})"
+            reply = f" … {one.reply}" if one.reply else ""
+            yield f"{state}: {one.text}{reply} (#{one.number})"
+
+
+def _asks_or_announces(said: str) -> bool:
+    """True where a list at the end, or one of the last two sentences outside of lists, asks or announces.
+
+    Prose that ends within a sentence was broken off.
+    """
+    line = said.rpartition("\n")[2]
+    paragraph = _ITEM.sub("", said).strip().rpartition("\n\n")[2]
+    last = [one for one in _SENTENCE.split(paragraph) if one.strip()][-2:]
+    is_cut = " " in line and (line[-1].islower() or line[-1] == ",") and not _ITEM.match(line)
+    return is_cut or bool(_ASKS.search(said)) or any(_ASKS.search(one) or _ANNOUNCES.search(one) for one in last)
 
 
 def _first_telling(text: str) -> str:
-    """The first sentence that says something: a few telling words, or an exact value."""
+    """The first sentence that says something: a few telling words, or a word and an exact value."""
     for sentence in _SENTENCE.split(text):
         flat = " ".join(sentence.split())
-        if len(telling_words(flat)) >= 2 or values_in(flat) or (len(flat) >= 8 and not flat.isascii()):
+        if (
+            len(telling_words(flat)) >= 2
+            or (" " in flat and values_in(flat))
+            or (len(flat) >= 8 and not flat.isascii())
+        ):
             return shortened(flat, _MOST)
     return ""

@@ -12,7 +12,7 @@ from typing import Literal
 from context_summarize.background import Steps, in_slices
 from context_summarize.core.draft import Scene
 from context_summarize.core.frames import show_one_line
-from context_summarize.core.nodes import to_make
+from context_summarize.core.nodes import Node, Summary, to_make, with_children
 from context_summarize.core.notes_log import NotesAsk
 from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
@@ -216,7 +216,8 @@ class Compactor:
     async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
         history, count = chat.history, self._services.count
         shown, rows = self._tasks.rows(plan.nodes), len(history)
-        notes = await asyncio.to_thread(self._notes, chat, limits, plan, shown)
+        texts = self._tasks.texts(with_children(plan.nodes))
+        notes = await asyncio.to_thread(self._notes, chat, limits, plan, shown, texts)
         lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
         view = ViewState(
             nodes=(*lines, *shown[plan.lines :]),
@@ -240,13 +241,25 @@ class Compactor:
         )
 
     def _notes(
-        self, chat: Conversation, limits: RequestLimits, plan: Plan, shown: Sequence[ShownNode]
+        self,
+        chat: Conversation,
+        limits: RequestLimits,
+        plan: Plan,
+        shown: Sequence[ShownNode],
+        texts: Sequence[tuple[Node, Summary]],
     ) -> ShownNotes | None:
-        """The row of notes of a plan: the one that stands, or a new one."""
+        """The row of notes of a plan: the one that stands, or a new one.
+
+        Args:
+            texts: summaries below the shown ones too: what is merged at once stands in no view, but quotes as well.
+        """
         own, view = limits.own, chat.view
+        if not own.notes_room:
+            return None
+        found = chat.notes.take_in(texts, plan.frontier)
         if not plan.notes_room:
             return None
-        if view.notes is not None and view.keeps_notes(plan.nodes, own.notes_room):
+        if view.notes is not None and not found and view.keeps_notes(plan.nodes, own.notes_room):
             return replace(view.notes, age=view.notes.age + 1)
         operations = self._operations()
         asked = NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, own.role, own.own_budget, operations)

@@ -32,6 +32,21 @@ def check_set(name_or_folder: str, *, root: Path | None = None) -> list[Problem]
     return [Problem(name, text) for name, text in find_problems(folder)]
 
 
+def find_warnings(name_or_folder: str, *, root: Path | None = None) -> list[str]:
+    """What a set without problems lacks: it can be used, but the user's instructions are found by signs alone.
+
+    Raises:
+        TemplateError: the set has a problem.
+    """
+    prompts = load_prompts(name_or_folder, root=root)
+    path, heading = prompts.segment.path, prompts.rules_heading
+    if not heading:
+        return [f"{path}: the header has no rules_heading; name the heading under which instructions are quoted"]
+    if f"{heading}:" not in prompts.segment.body:
+        return [f"{path}: the text asks for no heading {heading!r}, which rules_heading names; ask for it"]
+    return []
+
+
 def copy_set(name_or_folder: str, target: str | Path, *, root: Path | None = None) -> Path:
     """Copy the three files of a set into a new folder, where the user can change them; returns the folder.
 

@@ -74,6 +74,10 @@ class SummaryTasks:
         """The rows that stand for these nodes, those that are not known aside."""
         return [shown for node in nodes if (shown := self.shown(node)) is not None]
 
+    def texts(self, nodes: Iterable[Node]) -> list[tuple[Node, Summary]]:
+        """The summaries of these nodes that are known, fallbacks aside."""
+        return [(node, summary) for node in nodes if (summary := self._known(node)) is not None]
+
     def size_of(self, node: Node) -> int | None:
         """Tokens of that row."""
         shown = self.shown(node)

@@ -57,6 +57,19 @@ def test_check_tells_every_problem_one_a_line(mine: Path) -> None:
     assert told.stderr == f"FAILED: {len(lines)} problems\n"
 
 
+def test_check_warns_of_a_set_that_asks_for_no_quoted_instructions(mine: Path) -> None:
+    """Without a heading in the header, or in the text; it is no problem."""
+    segment = mine / "segment.md"
+    text = segment.read_text("utf-8")
+    for lacking in (text.replace("rules_heading: Standing rules\n", ""), text.replace("Standing rules: ", "Rules: ")):
+        segment.write_text(lacking, "utf-8")
+        told = call("prompts", "check", mine)
+        assert told.exit_code == 0
+        assert told.stdout.endswith("no problems\n")
+        assert told.stderr.startswith("WARNING: ")
+        assert "rules_heading" in told.stderr
+
+
 def test_a_set_that_is_not_there_or_would_be_overwritten_is_one_line(mine: Path) -> None:
     """What is there stays as it is; a name does not steer the terminal."""
     before = {path.name: path.read_bytes() for path in mine.iterdir()}
