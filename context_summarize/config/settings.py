@@ -122,7 +122,7 @@ class Config:
         Field(ge=64),
         "must be a whole number of 64 or more, got {!r}; leave it out to derive it from the budget",
     ] = None
-    """Length of a segment in tokens (bytes / 4), at least 64; none = the power of two by budget / 8, 512 … 16,384."""
+    """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near budget / 8, 512 … 16,384."""
     summary_tokens: Annotated[
         int | None,
         Field(ge=16),
