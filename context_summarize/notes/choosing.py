@@ -34,7 +34,11 @@ _OTHERS = 0.3
 """Share of the worth of a sentence's values beside the best one."""
 _OVERHEAD = 10
 """Tokens that are added to the price of each entry, so that a sentence is not too dear beside a bare value."""
-_TITLES: Mapping[Kind, str] = {"path": "Paths and addresses", "url": "Paths and addresses", "name": "Names of code"}
+_TITLES: Mapping[Kind, str] = {
+    "path": "Paths and addresses",
+    "url": "Paths and addresses",
+    "name": "Files and names of code",
+}
 _STRETCHES = 8
 """Parts of the history that share half of the room evenly."""
 
@@ -55,12 +59,19 @@ def ranked(candidates: Candidates, shown: str) -> list[Entry]:
     return sorted(_entries(candidates, values_in(shown), shown), key=lambda entry: -entry.score)
 
 
-def chosen(entries: Sequence[Entry], rows: int, room: int) -> list[Entry]:
+def chosen(entries: Sequence[Entry], rows: int, room: int, shown: str) -> list[Entry]:
     """The best of ranked entries, of at most `room` tokens: half of it shared evenly by stretches of the history.
 
     Args:
         rows: number of the newest row.
+        shown: no sentence of it is told again.
     """
+
+    def adds(entry: Entry) -> bool:
+        if isinstance(entry.what, Sentence) and entry.what.text in shown:
+            return False
+        return not entry.values or not held.issuperset(entry.values)
+
     taken: list[Entry] = []
     held: set[str] = set()
     shares = [room / 2 / _STRETCHES] * _STRETCHES
@@ -69,13 +80,13 @@ def chosen(entries: Sequence[Entry], rows: int, room: int) -> list[Entry]:
         at = min(_STRETCHES - 1, _STRETCHES * (entry.number - 1) // max(1, rows))
         if entry.tokens > shares[at]:
             later.append(entry)
-        elif not entry.values or not held.issuperset(entry.values):
+        elif adds(entry):
             shares[at] -= entry.tokens
             room -= entry.tokens
             taken.append(entry)
             held.update(entry.values)
     for entry in later:
-        if entry.tokens <= room and not (entry.values and held.issuperset(entry.values)):
+        if entry.tokens <= room and adds(entry):
             room -= entry.tokens
             taken.append(entry)
             held.update(entry.values)

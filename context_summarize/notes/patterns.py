@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 Kind = Literal["url", "path", "id", "figure", "name", "term"]
-"""`figure`: a number, a date, a time, an amount; `name`: a name of code, or an option of a command; `term`: words."""
+"""`figure`: a number, a date, a time, an amount; `name`: a file, a name of code, an option; `term`: a few words."""
 
 LONGEST = 200
 """Characters of a value; longer runs without a blank (base64, minified code) are not worth their tokens."""
@@ -16,7 +16,7 @@ LONGEST = 200
 _IN_RUN = r"(?:[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]|(?<=\d),(?=\d{3}(?!\d)))"  # noqa: RUF001 - quotes
 _RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*[\d_./\\@A-Z-]{_IN_RUN}*")
 """A run that may be a value: no plain lower-case word is one. It is looked for at its start alone, in linear time."""
-_ESCAPE = re.compile(r"(?<!\\)\\[nrt]")
+_ESCAPE = re.compile(r"(?<!\\)\\[nrt]|\\+(?=\")")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://\S+")
 _EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
 _PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@+~:-]*(?:[/\\]{1,2}[\w.@+~:-]+)+[/\\]?")
@@ -51,22 +51,25 @@ _MOST_WORDS = 5
 """Words of a term."""
 
 
+def unescaped(text: str) -> str:
+    """The text with blanks in place of the line ends and tabs that JSON writes as two signs."""
+    return _ESCAPE.sub(" ", text) if "\\" in text else text
+
+
 def pairs_in(text: str) -> Iterator[tuple[str, str]]:
     """(label, value) where a text says what something is: `account: A-17`, `colour: pale green`.
 
     The value is "" where too much follows the label.
     """
-    for found in _PAIR.finditer(_ESCAPE.sub("\n", text)):
+    for found in _PAIR.finditer(text):
         value = found[2].split(". ")[0].rstrip(" .!?-")
         yield " ".join(found[1].split()[-3:]).lower(), value if len(value.split()) <= _MOST_WORDS else ""
 
 
 def values_in(text: str) -> dict[str, Kind]:
     """The exact values of a text with their kinds, each once, in the order in which they appear."""
-    if "\\" in text:
-        text = _ESCAPE.sub(" ", text)
     found: dict[str, Kind] = {}
-    for run in dict.fromkeys(_RUN.findall(text)):
+    for run in dict.fromkeys(_RUN.findall(unescaped(text))):
         for value, kind in classify(run):
             found.setdefault(value, kind)
     return found
@@ -99,16 +102,14 @@ def _kind(value: str) -> Kind | None:
         return "id" if digits >= _MANY_DIGITS and not _SIGN.search(value) else "figure"
     if _PATH.fullmatch(value):
         return "path" if _is_path(value) else None
-    if _FILE.fullmatch(value) and 2 * digits < len(value):
-        return "path"
-    if _CODE.fullmatch(value) and 4 * digits <= len(value):
+    if (_FILE.fullmatch(value) and 2 * digits < len(value)) or (_CODE.fullmatch(value) and 4 * digits <= len(value)):
         return "name"
     is_mixed = digits > 0 and _JOINTS.sub("", value).isalnum()
     return "id" if is_mixed and (len(value) >= _LEAST_ID or value[0] == "#") else None
 
 
 def _is_path(value: str) -> bool:
-    """True unless it is a comment's sign or words of prose: "and/or", "his/her"."""
+    """True unless it is a comment's sign, a command of a chat, or words of prose: "//", "/help", "and/or"."""
     parts = [part for part in re.split(r"[/\\]+", value) if part not in ("", ".", "..", "~")]
-    plain = len(parts) < 3 and all(part.isalpha() for part in parts)
-    return any(map(str.isalpha, value)) and not value.startswith("//") and (not plain or value[0] in "/.~")
+    plain = all(part.isalpha() for part in parts) and len(parts) < (2 if value[0] in "/.~" else 3)
+    return any(map(str.isalpha, value)) and not value.startswith("//") and (not plain or value[0] in ".~")

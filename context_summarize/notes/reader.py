@@ -14,7 +14,6 @@ from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow
 
 _INSTRUCTIONS = "What the user asked to be kept to, in the user's words:"
-_REQUESTS = "Requests of the user, newest first:\n"
 _VALUES = "Exact values (#7 is message 7):\n"
 _SHARES = {"requests": 0.15, "actions": 0.3}
 """Shares of the room that these parts may take; what they leave goes to the values."""
@@ -88,10 +87,10 @@ class Notes:
         """
         instructions = self._written_instructions(min(room, most_instructions))
         room -= self._count(instructions)
-        requests = self._fitting(_REQUESTS, self._requests.lines(), int(room * _SHARES["requests"]))
+        requests = self._written_requests(int(room * _SHARES["requests"]))
         actions = self._written_actions(int(room * _SHARES["actions"]), operations)
         left = room - self._count(requests) - self._count(actions) - self._count(_VALUES)
-        values = self._written_values(left, "\n".join((shown, requests, actions)))
+        values = self._written_values(left, "\n".join((shown, instructions, requests, actions)))
         return "\n".join(part for part in (instructions, requests, actions, values) if part)
 
     def _written_instructions(self, room: int) -> str:
@@ -101,6 +100,12 @@ class Notes:
         alternating = dict.fromkeys(line for pair in zip(reversed(lines), lines, strict=True) for line in pair)
         taken = set(self._taken(alternating, room))
         return "\n".join([_INSTRUCTIONS, *(line for line in lines if line in taken)]) if taken else ""
+
+    def _written_requests(self, room: int) -> str:
+        (waiting, asked), (ended, answered) = self._requests.lines()
+        first = self._fitting(f"{waiting}, newest first:\n", asked, room * 2 // 3)
+        second = self._fitting(f"{ended}, newest first:\n", answered, room - self._count(first))
+        return "\n".join(part for part in (first, second) if part)
 
     def _written_actions(self, room: int, operations: Sequence[str]) -> str:
         kinds = [(f"{heading}: ", items) for heading, items in self._actions.lines(operations) if items]
@@ -118,7 +123,7 @@ class Notes:
         entries = ranked(self._values, shown)
         best, target = "", room
         for _ in range(_TRIES):
-            text = written(chosen(entries, self._values.rows, target))
+            text = written(chosen(entries, self._values.rows, target, shown))
             size = self._count(text)
             if size <= room:
                 best = max(best, text, key=len)

@@ -23,6 +23,7 @@ _ASKS = re.compile(
 _ANNOUNCES = re.compile(
     r"(?i)\b(?:I'll|I will|I(?: am|'m) going to|let me(?! know)|next,? I|now I|now let's|(?<!else )I can)\b|:\W*$"
 )
+_WAITING, _ANSWERED = "Requests of the user, not answered yet", "Requests that were answered (the user went on)"
 _TAIL = 800
 """Characters at the end of an agent's text that are looked at."""
 
@@ -36,6 +37,11 @@ class _Request:
     reply: str = ""
     """The newest reply of the user to a question about it."""
     answered: bool = False
+
+    @property
+    def line(self) -> str:
+        """How it is told."""
+        return f"{self.text} … {self.reply} (#{self.number})" if self.reply else f"{self.text} (#{self.number})"
 
 
 @dataclass(slots=True)
@@ -74,12 +80,10 @@ class Requests:
         elif asked:
             self._found.append(_Request(asked, row.number))
 
-    def lines(self) -> Iterator[str]:
-        """A line a request, the newest first."""
-        for one in reversed(self._found):
-            state = "Answered (the user went on)" if one.answered else "Not answered yet"
-            reply = f" … {one.reply}" if one.reply else ""
-            yield f"{state}: {one.text}{reply} (#{one.number})"
+    def lines(self) -> Iterator[tuple[str, list[str]]]:
+        """(heading, lines, the newest first) of the requests that wait, then of those that were answered."""
+        for heading, answered in ((_WAITING, False), (_ANSWERED, True)):
+            yield heading, [one.line for one in reversed(self._found) if one.answered == answered]
 
 
 def _asks_or_announces(said: str) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 
 from context_summarize.notes.leaves import MOST_READ, leaves
-from context_summarize.notes.patterns import Kind, classify, pairs_in, values_in
+from context_summarize.notes.patterns import Kind, classify, pairs_in, unescaped, values_in
 from context_summarize.notes.sentences import marks_of, pieces_of, telling_words
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.calls import calls_in
@@ -22,6 +23,7 @@ _LABELLED: Container[Kind] = ("id", "figure", "url")
 """Kinds that say nothing without words beside them."""
 _PAIRED: Container[Kind] = ("id", "figure", "term")
 """Kinds that may follow a label in a text."""
+_WORDS = re.compile(r"[^\W_][\w'’-]*")
 _BESIDE = 40
 """Characters before a value among which its words are looked for."""
 
@@ -85,14 +87,15 @@ class Candidates:
         for row in rows:
             self.rows = row.number
             called: set[str] = set()
+            plain = unescaped(row.text[:MOST_READ])
             if row.role == "tool":
-                seen = self._read_data(row.text) | self._read_result(row.text[:MOST_READ])
+                seen = self._read_data(row.text) | self._read_result(plain)
             else:
                 for _, arguments in calls_in(row.text) if row.role == "assistant" else ():
-                    called |= self._read_data(arguments) | self._read_result(arguments[:MOST_READ])
+                    called |= self._read_data(arguments) | self._read_result(unescaped(arguments[:MOST_READ]))
                 seen = self._read_prose(row.text if row.own is None else row.own)
-            seen |= self._read_pairs(row.text[:MOST_READ])
-            self._see(seen, called, row.role)
+            seen |= self._read_pairs(plain)
+            self._see(seen, called, row)
         if len(self.values) > MOST * 5 // 4:
             self._forget_values()
         if len(self.sentences) > MOST * 5 // 4:
@@ -184,14 +187,14 @@ class Candidates:
         elif label and (not found.label or (about and not found.about)):
             found.about, found.label = about, label
 
-    def _see(self, seen: set[str], called: set[str], role: str) -> None:
+    def _see(self, seen: set[str], called: set[str], row: RenderedRow) -> None:
         for value in seen | called:
             found = self.values[value]
             found.rows += 1
             found.last = self.rows
             found.calls += value in called
-            found.said += role != "tool" and value not in called
-            found.by_user |= role == "user"
+            found.said += row.role != "tool" and value not in called
+            found.by_user |= row.role == "user" and row.own != ""
 
     def _forget_values(self) -> None:
         """Drop those that nobody used and that were seen longest ago."""
@@ -210,5 +213,5 @@ class Candidates:
 def _words_before(text: str, value: str) -> str:
     """The last few words before a value on its line."""
     at = text.find(value)
-    line = text[max(0, at - _BESIDE) : at].rpartition("\n")[2]
-    return " ".join(line.strip(" \t=:|-#\"'([{<").split()[-4:])
+    line = text[max(0, at - _BESIDE) : at].rpartition("\n")[2].partition(" ")[2]
+    return " ".join(_WORDS.findall(line)[-3:])

@@ -20,7 +20,7 @@ def read(rows: Sequence[tuple[str, str]]) -> Candidates:
 
 
 def row(candidates: Candidates, room: int = 40, shown: str = "") -> str:
-    return written(chosen(ranked(candidates, shown), candidates.rows, room))
+    return written(chosen(ranked(candidates, shown), candidates.rows, room, shown))
 
 
 SKUS = [("tool", f"SKU-{number:05d} SKU-{number + 1:05d} SKU-{number + 2:05d}") for number in range(0, 300, 3)]
@@ -108,7 +108,7 @@ def test_room_is_kept_and_candidates_are_bounded() -> None:
 
     assert len(candidates.values) <= MOST * 5 // 4
     for room in (0, 30, 300):
-        assert sum(entry.tokens for entry in chosen(ranked(candidates, ""), candidates.rows, room)) <= room
+        assert sum(entry.tokens for entry in chosen(ranked(candidates, ""), candidates.rows, room, "")) <= room
 
 
 def test_an_agents_calls_are_read_too() -> None:

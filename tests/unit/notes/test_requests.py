@@ -19,7 +19,11 @@ def told(*said: str) -> list[str]:
     for at, text in enumerate(said, 1):
         role = roles.get(text[:3], "assistant")
         requests.read(RenderedRow(at, role, None, text[3:] if text[:3] in roles else text))
-    return list(requests.lines())
+    (_, waiting), (_, answered) = requests.lines()
+    return [
+        *(f"Not answered yet: {line}" for line in waiting),
+        *(f"Answered (the user went on): {line}" for line in answered),
+    ]
 
 
 def test_a_request_is_answered_once_the_agent_ended_its_turn_and_the_user_went_on() -> None:
@@ -101,4 +105,4 @@ def test_a_row_that_is_no_users_is_no_request_and_no_going_on() -> None:
     requests.read(RenderedRow(1, "user", None, "Fix the login bug."))
     requests.read(RenderedRow(2, "assistant", None, DONE))
     requests.read(RenderedRow(3, "user", None, "The build of the branch has ended.", own=""))
-    assert list(requests.lines()) == ["Not answered yet: Fix the login bug. (#1)"]
+    assert next(requests.lines())[1] == ["Fix the login bug. (#1)"]
