@@ -135,7 +135,8 @@ class NotesLog:
         self._take_in([(item.node, item.summary) for item in shown], ask.frontier)
         held = "\n".join([*(item.summary.text for item in shown), *self._verbatim(ask.frontier_row)])
         most = int(max(_INSTRUCTIONS * ask.budget, min(_SMALL, _SMALL_INSTRUCTIONS * ask.budget)))
-        text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, ask.operations)
+        operations = [self._redact(told) if self._redact else told for told in ask.operations]
+        text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations)
         return replace(self.frame(text, ask.frontier, ask.role), after=len(shown)) if text else None
 
     def frame(self, text: str, frontier: int, role: str) -> ShownNotes:

@@ -113,10 +113,8 @@ def has_id(entry: Any) -> bool:
     return isinstance(entry, dict) and bool(id_of(entry.get("id")))
 
 
-def entry_call(entry: Any) -> Call | None:
-    """One `tool_calls` entry; None where it has no usable id."""
-    if not has_id(entry):
-        return None
+def _call(entry: Mapping[str, Any]) -> Call:
+    """The call of a block, or of an entry of `tool_calls`."""
     function = entry.get("function")
     if isinstance(function, dict):
         return Call(id_of(entry["id"]), str(function.get("name") or ""), arguments_of(function.get("arguments")))
@@ -127,20 +125,13 @@ def entry_call(entry: Any) -> Call | None:
 
 def row_calls(raw: JsonRow) -> Iterator[Call]:
     """Calls of an assistant row; one that stands both as block and in `tool_calls` is one call."""
-    in_blocks: Counter[str] = Counter()
-    for block in blocks_of(raw):
-        if is_call(block):
-            call_id = id_of(block["id"])
-            in_blocks[call_id] += 1
-            yield Call(call_id, str(block.get("name") or ""), arguments_of(block.get("input")))
+    blocks = [_call(block) for block in blocks_of(raw) if is_call(block)]
+    yield from blocks
+    twice = Counter(call.id for call in blocks)
     entries = raw.get("tool_calls")
-    for entry in entries if isinstance(entries, list | tuple) else ():
-        call = entry_call(entry)
-        if call is None:
-            continue
-        if in_blocks[call.id]:
-            in_blocks[call.id] -= 1
-        else:
+    for call in map(_call, filter(has_id, entries if isinstance(entries, list | tuple) else ())):
+        twice[call.id] -= 1
+        if twice[call.id] < 0:
             yield call
 
 

@@ -23,7 +23,7 @@ _LABELLED: Container[Kind] = ("id", "figure", "url")
 """Kinds that say nothing without words beside them."""
 _PAIRED: Container[Kind] = ("id", "figure", "term")
 """Kinds that may follow a label in a text."""
-_WORDS = re.compile(r"[^\W_][\w'’-]*")
+_WORDS = re.compile(r"(?<!\w)[^\W\d_][^\W\d_'’-]*(?!\w)")
 _BESIDE = 40
 """Characters before a value among which its words are looked for."""
 

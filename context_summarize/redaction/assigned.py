@@ -74,7 +74,7 @@ def assigned(text: str) -> Iterator[Span]:
         first, value = found.start("bare" if bare else "quoted"), found["bare"] or found["quoted"]
         if bare:
             # In a URL or a connection string `&` separates the settings; elsewhere it may be part of a password.
-            value = value if password and found["sign"] != "=" else re.split(r"[&|]", value, maxsplit=1)[0]
+            value = value if password and found["sign"] != "=" else value.partition("&")[0].partition("|")[0]
             value = value.rstrip(".:*")
         end = first + len(value)
         before, after = text[max(0, found.start() - 80) : found.start()], text[end : end + 1]

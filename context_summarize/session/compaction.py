@@ -216,8 +216,8 @@ class Compactor:
     async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
         history, count = chat.history, self._services.count
         shown, rows = self._tasks.rows(plan.nodes), len(history)
-        texts = self._tasks.texts(with_children(plan.nodes))
-        notes = await asyncio.to_thread(self._notes, chat, limits, plan, shown, texts)
+        texts, operations = self._tasks.texts(with_children(plan.nodes)), self._operations()
+        notes = await asyncio.to_thread(self._notes, chat, limits, plan, shown, texts, operations)
         lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
         view = ViewState(
             nodes=(*lines, *shown[plan.lines :]),
@@ -247,6 +247,7 @@ class Compactor:
         plan: Plan,
         shown: Sequence[ShownNode],
         texts: Sequence[tuple[Node, Summary]],
+        operations: tuple[str, ...],
     ) -> ShownNotes | None:
         """The row of notes of a plan: the one that stands, or a new one.
 
@@ -261,7 +262,6 @@ class Compactor:
             return None
         if view.notes is not None and not found and view.keeps_notes(plan.nodes, own.notes_room):
             return replace(view.notes, age=view.notes.age + 1)
-        operations = self._operations()
         asked = NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, own.role, own.own_budget, operations)
         return chat.notes.write(shown, asked)
 

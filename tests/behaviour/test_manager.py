@@ -207,13 +207,13 @@ class TestBudget:
         made = manager(segment_tokens=None, summary_tokens=None)
         await fed(made, tool_session(2))
         for budget, sizes in (
-            (40_000, (4_096, 409)),
-            (100_000, (4_096, 409)),
-            (17_000, (4_096, 409)),
-            (16_000, (2_048, 204)),
-            (100_000, (2_048, 204)),
-            (1_000, (512, 100)),
-            (100, (512, 100)),
+            (40_000, (4_096, 256)),
+            (100_000, (4_096, 256)),
+            (17_000, (4_096, 256)),
+            (16_000, (2_048, 128)),
+            (100_000, (2_048, 128)),
+            (1_000, (512, 64)),
+            (100, (512, 64)),
         ):
             await made.get_messages_for_request(budget)
             assert made.conversation.builder.segment_sizes == sizes

@@ -20,7 +20,6 @@ from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view_state import ShownNode
 from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -257,31 +256,6 @@ class TestWaiting:
         ]
         assert all(map(scene.tasks.is_known, scene.leaves[:3]))
         assert scene.tasks.rows(scene.leaves[:3]) == []
-
-    async def test_others_have_one_turn_after_each_row_that_a_request_makes(self) -> None:
-        """A view of many segments does not keep the event loop, and waits for nothing."""
-        scene = Scene()
-        nodes, turns, seen = scene.leaves[:6], 0, list[int]()
-        await scene.tasks.get(nodes, scene.builder, scene.target, None)
-        scene.tasks.forget_history()
-        show = scene.tasks.row_of
-
-        def noted(builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
-            seen.append(turns)
-            return show(builder, node, summary)
-
-        async def others() -> None:
-            nonlocal turns
-            while True:
-                turns += 1
-                await asyncio.sleep(0)
-
-        scene.tasks.row_of = noted
-        task = asyncio.create_task(others())
-        await settle()
-        await scene.tasks.get(nodes, scene.builder, scene.target, None)
-        task.cancel()
-        assert seen == list(range(seen[0], seen[0] + len(nodes)))
 
     async def test_segments_of_equal_text_share_a_call_but_not_a_row(self) -> None:
         """Frames name the messages that they stand for."""
@@ -529,23 +503,6 @@ class TestLife:
         assert again == kept
         assert sum(one is other for one, other in zip(kept, again, strict=True)) == 1
 
-    async def test_the_fallbacks_below_a_merge_are_made_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Compaction after compaction, while nobody can be asked; the merge is joined anew."""
-        made: list[Node] = []
-        fallback = SummaryMaker.fallback
-
-        async def noted(self: SummaryMaker, node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> Summary:
-            made.append(node)
-            return await fallback(self, node, builder, children)
-
-        monkeypatch.setattr(SummaryMaker, "fallback", noted)
-        scene = Scene()
-        scene.target = None
-        for _ in range(3):
-            await scene.get(scene.merged)
-            scene.tasks.compacted([])
-        assert made == [*scene.leaves[:3], *[scene.merged] * 3]
-
     async def test_a_fallback_stands_in_until_the_next_compaction_begins(self) -> None:
         scene = Scene()
         node = scene.leaves[0]
@@ -564,34 +521,6 @@ class TestLife:
         await scene.tasks.stand_in(scene.leaves[:1], scene.builder)
         [shown] = scene.tasks.rows(scene.leaves[:1])
         assert shown.summary is made
-
-    async def test_every_change_of_what_is_shown_moves_the_version_and_nothing_else_does(self) -> None:
-        """A plan made at the same version is still right."""
-        scene = Scene()
-        seen = [scene.tasks.version]
-
-        def moved() -> bool:
-            seen.append(scene.tasks.version)
-            return seen[-1] > seen[-2]
-
-        await scene.tasks.stand_in(scene.leaves[:1], scene.builder)
-        assert moved()
-        scene.tasks.begin()
-        assert moved()
-        scene.tasks.begin()
-        assert not moved()
-        await scene.tasks.get(scene.leaves[:1], scene.builder, scene.target, None)
-        assert moved()
-        other = replace(scene.leaves[0], first_group=scene.leaves[0].first_group + 4)
-        await scene.tasks.get([other], scene.builder, scene.target, None)
-        assert moved()
-        scene.tasks.status(scene.leaves[0].key)
-        await scene.tasks.get(scene.leaves[:1], scene.builder, scene.target, None)
-        assert not moved()
-        scene.tasks.compacted([])
-        assert moved()
-        scene.tasks.forget_history()
-        assert moved()
 
     async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
         """Calls under way still fill the store, and may be waited for again."""
