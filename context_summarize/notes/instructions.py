@@ -20,7 +20,7 @@ _INSIDE = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
 _BULLET = re.compile(r"\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
 _END = re.compile(r"(?<![.!?…\[])[.!?…]+[\"'”’)\]*_]*(?=\s|$)|[。！？؟।]+|\n")  # noqa: RUF001 - they end sentences
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[A-Za-z])\.$", re.I)
-_HEADING = re.compile(r"(\s*[#*_]*\s*)([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
+_HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
 _DIVIDED = (
     re.compile(r"[;\u061b\uff1b…\"“”«»„「」『』。！？؟।]|(?<=[.!?])\s|\s\(?\d[.)]\s"),  # noqa: RUF001 - of all scripts
     re.compile(r"[,:()\u060c\uff1a、，]|\s[-–—/|]\s"),  # noqa: RUF001
@@ -117,7 +117,8 @@ def _sentences(number: int, text: str) -> tuple[Instruction, ...]:
     found: list[Instruction] = []
     start = 0
     for end in _ends(own):
-        flat = " ".join(_BULLET.sub("", own[start:end], count=1).split())
+        bullet = _BULLET.match(own, start, end)
+        flat = " ".join(own[bullet.end() if bullet else start : end].split())
         if flat:
             found.append(Instruction(number, start, end, shortened(flat, LONGEST)))
         start = end
@@ -146,6 +147,6 @@ def _any_of(signs: tuple[str, ...]) -> re.Pattern[str]:
     parts = ["(?!)"]
     for sign in signs:
         inner = r"\s+".join(map(re.escape, sign.removeprefix("^").split())).replace("'", "['’]")
-        before = r"^\W*" if sign[0] == "^" else r"(?<!\w)"
+        before = r"^\W{0,20}" if sign[0] == "^" else r"(?<!\w)"
         parts.append(inner if _NO_BLANKS.search(sign) else rf"{before}{inner}(?!\w)")
     return re.compile("|".join(parts), re.I | re.M)

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Literal
 
 from context_summarize.background import Steps, in_slices
@@ -26,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 MOST_ROUNDS = 100
 """Planning rounds of one compaction; each round but the last makes at least one text that was missing."""
+
+_QUICK_TOKENS, _QUICK_ROWS = 6_000, 400
+"""Up to this view and history, notes are written within some ten milliseconds, and need no thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,7 +221,9 @@ class Compactor:
         history, count = chat.history, self._services.count
         shown, rows = self._tasks.rows(plan.nodes), len(history)
         texts, operations = self._tasks.texts(with_children(plan.nodes)), self._operations()
-        notes = await asyncio.to_thread(self._notes, chat, limits, plan, shown, texts, operations)
+        write = partial(self._notes, chat, limits, plan, shown, texts, operations)
+        is_quick = plan.tokens_before <= _QUICK_TOKENS and rows <= _QUICK_ROWS
+        notes = write() if is_quick else await asyncio.to_thread(write)
         lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
         view = ViewState(
             nodes=(*lines, *shown[plan.lines :]),
