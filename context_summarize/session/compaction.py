@@ -20,8 +20,8 @@ from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import CompactionThrottle, Deadline, RequestLimits
+from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.tasks import SummaryTasks
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class Compactor:
     """
 
     def __init__(
-        self, services: Services, tasks: SummaryTasks, operations: Callable[[], tuple[str, ...]] = tuple
+        self, services: Services, tasks: SummaryRegistry, operations: Callable[[], tuple[str, ...]] = tuple
     ) -> None:
         self._services = services
         self._tasks = tasks

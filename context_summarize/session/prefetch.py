@@ -12,9 +12,8 @@ from context_summarize.core.nodes import Node, to_make
 from context_summarize.core.plan import Prefetched, next_compaction
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits, patience
+from context_summarize.summaries.registry import Status, SummaryRegistry
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.status import Status
-from context_summarize.summaries.tasks import SummaryTasks
 
 _NOT_THERE = (Status.UNASKED, Status.UNDER_WAY)
 
@@ -23,7 +22,7 @@ class Prefetch:
     """Starts the summaries of the next compaction, and the merges of them once they are there."""
 
     def __init__(
-        self, tasks: SummaryTasks, services: Services, scene: Callable[[Conversation, RequestLimits], Scene]
+        self, tasks: SummaryRegistry, services: Services, scene: Callable[[Conversation, RequestLimits], Scene]
     ) -> None:
         self._tasks = tasks
         self._outbox = services.outbox

@@ -20,14 +20,14 @@ from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
 from context_summarize.session.steering import compact_from, compacted, is_held
 from context_summarize.session.weighing import Weighing
+from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.tasks import SummaryTasks
 
 
 class Requests:
     """Holds the conversation and answers requests about it, one at a time; rows may be added during any wait."""
 
-    def __init__(self, services: Services, tasks: SummaryTasks, compactor: Compactor, host: Host) -> None:
+    def __init__(self, services: Services, tasks: SummaryRegistry, compactor: Compactor, host: Host) -> None:
         self._services = services
         self._config = services.config
         self._tasks = tasks

@@ -18,7 +18,7 @@ from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, Steered, start_segments
 from context_summarize.session.limits import notes_room
 from context_summarize.session.records import Records
-from context_summarize.summaries.tasks import SummaryTasks
+from context_summarize.summaries.registry import SummaryRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Resumed:
 class Resumption:
     """Takes up the longest recorded compaction that matches a history, or what an edited one keeps of its own."""
 
-    def __init__(self, records: Records, compactor: Compactor, tasks: SummaryTasks, config: Config) -> None:
+    def __init__(self, records: Records, compactor: Compactor, tasks: SummaryRegistry, config: Config) -> None:
         self._records = records
         self._compactor = compactor
         self._tasks = tasks

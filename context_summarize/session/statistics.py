@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from context_summarize.core.view_state import ViewState
-from context_summarize.summaries.usage import Totals
+from context_summarize.summaries.services import Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

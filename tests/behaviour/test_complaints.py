@@ -56,7 +56,7 @@ async def test_compaction_made_it_bigger(answer: Any) -> None:
 
 
 async def test_the_request_to_summarise_was_itself_too_long() -> None:
-    """Here it is cut into pieces that fit the summariser's window."""
+    """Here its middle is left out, and what is sent fits the summariser's window."""
     seen: list[int] = []
 
     def answer(request: Any) -> str:

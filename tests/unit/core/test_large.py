@@ -16,22 +16,9 @@ from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, Row
 from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.redaction import build_redactor
-from context_summarize.summaries.pieces import piece_steps
 from context_summarize.testing import assistant, user
-from context_summarize.tokens.counter import PIECE_CHARS
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
-
-
-class Counter:
-    """Counts words, and notes what it was given."""
-
-    def __init__(self) -> None:
-        self.seen: list[int] = []
-
-    def __call__(self, text: str) -> int:
-        self.seen.append(len(text))
-        return len(text.split())
 
 
 class Id(str):
@@ -87,19 +74,6 @@ class TestRendering:
         for sample in (finished(evenly_cut(text, 512, redact)), finished(head_and_tail(text, 4_096, redact))):
             assert "a1B2" not in sample.text
             assert "[redacted: GitHub token]" in sample.text
-
-
-class TestPieces:
-    @pytest.mark.parametrize("words", [1_000, 20_000])
-    def test_a_part_gives_at_most_nine(self, words: int) -> None:
-        """The rest is named with its size, and no piece of it is counted at once if it is long."""
-        count = Counter()
-        cut = finished(piece_steps(["word " * words, "the end"], 500, count))
-        assert len(cut) <= 10
-        assert cut[0].startswith("word")
-        assert cut[-1].endswith("the end")
-        assert ("characters left out" in "".join(cut)) is (words > 4_500)
-        assert max(count.seen) <= PIECE_CHARS
 
 
 class TestArguments:

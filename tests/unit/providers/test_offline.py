@@ -15,8 +15,8 @@ from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.session.host import Window, provider_window
 from context_summarize.summaries.answer import answer_text
-from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.summarizer import Summarizer
+from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.jobs import Job, Target
 from context_summarize.testing import tool_session
 from context_summarize.transcript.fences import numbered
 from context_summarize.transcript.rows import render_rows
@@ -47,7 +47,7 @@ async def summary_of(text: str, *, level: int = 0, tokens: int = 200) -> tuple[s
             answers.append(await super().complete(request, **kwargs))
             return answers[-1]
 
-    job = Job("k", level, (text,), count(text), tokens)
+    job = Job("k", level, text, count(text), tokens)
     made = await Summarizer(services(Config(), count)).make(job, Target(Recorded(count), "offline"))
     return made.text, answers[-1]
 

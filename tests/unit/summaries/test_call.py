@@ -1,11 +1,13 @@
-"""The summariser: its request, retries, the gate's second try, pieces of what is too large, and what it reports."""
+"""The summariser: its request, retries, the gate's second try, cuts of what is too large, and what it reports."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,11 +22,11 @@ from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.summaries.allowance import LEAST_ROOM
-from context_summarize.summaries.job import Job, Target
+from context_summarize.summaries.breaker import FAILURES
+from context_summarize.summaries.call import MOST_LINGERING, TOTAL_DEADLINE, Summarizer, own_call
+from context_summarize.summaries.checks import REASONS
+from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.summarizer import TOTAL_DEADLINE, Summarizer, own_call
-from context_summarize.summaries.validation import REASONS
 from context_summarize.testing import ScriptedProvider
 from context_summarize.transcript.fences import fence_of, numbered
 from tests.support.recorder import Clock
@@ -40,16 +42,9 @@ def count(text: str) -> int:
     return -(-len(text) // 4)
 
 
-def job(*parts: str, **values: Any) -> Job:
-    parts = parts or (TRANSCRIPT,)
-    base: dict[str, Any] = {
-        "key": "k1",
-        "level": 0,
-        "parts": parts,
-        "source_tokens": count("\n\n".join(parts)),
-        "summary_tokens": 100,
-    }
-    return Job(**{**base, **values})
+def job(text: str = TRANSCRIPT, **values: Any) -> Job:
+    base: dict[str, Any] = {"key": "k1", "level": 0, "source_tokens": count(text), "summary_tokens": 100}
+    return Job(text=text, **{**base, **values})
 
 
 def answer(text: str = ANSWER, **values: Any) -> ChatResponse:
@@ -84,12 +79,12 @@ async def failure(made: Summarizer, provider: Any, wanted: Job | None = None, **
 
 class TestRequest:
     async def test_it_is_as_designed(self) -> None:
-        """[system, user], little room at first, purpose, and the flag that keeps it off the user's screen."""
+        """[system, user], room for answer and reasoning, purpose, and the flag that keeps it off the screen."""
         provider = ScriptedProvider([ANSWER])
         await summarizer().make(job(), target(provider))
         [request] = provider.requests
         assert [message.role for message in request.messages] == ["system", "user"]
-        assert request.max_output_tokens == LEAST_ROOM
+        assert request.max_output_tokens == 2 * 100 + 2_000
         assert request.metadata == {"purpose": "context-summarize", "stream": False}
         assert (request.tools, request.model, request.reasoning_effort) == (None, None, "low")
         assert provider.options == [{"store": False, "extended_thinking": False}]
@@ -115,10 +110,10 @@ class TestRequest:
     async def test_a_merge_is_asked_with_the_merge_template(self) -> None:
         """How many there are is said."""
         provider = ScriptedProvider([ANSWER])
-        parts = tuple(numbered([f"one {TRANSCRIPT}", f"two {TRANSCRIPT}"]).split("\n\n## "))
-        await summarizer().make(job(*parts, level=1), target(provider))
+        text = numbered([f"one {TRANSCRIPT}", f"two {TRANSCRIPT}"])
+        await summarizer().make(job(text, level=1, count=2), target(provider))
         system, user = rows_of(provider.requests[0])
-        assert system == PROMPTS.merge.fill(words="75", fence=fence_of("\n\n".join(parts)), count="2")
+        assert system == PROMPTS.merge.fill(words="75", fence=fence_of(text), count="2")
         assert user.count("# Summary") >= 1
 
     async def test_a_focus_stands_before_the_fence(self) -> None:
@@ -138,9 +133,9 @@ class TestRequest:
 
     async def test_room_stays_within_a_small_window(self) -> None:
         """A quarter of the window, at least twice the summary."""
-        for window, room in ((4_000, 1_000), (400, 200), (40_000, 2_400)):
+        for window, room in ((4_000, 1_000), (400, 200), (40_000, 2_200)):
             provider = ScriptedProvider(then=ANSWER)
-            await summarizer().make(job("short text " * 30, reasons=True), target(provider, window=window))
+            await summarizer().make(job("short text " * 30), target(provider, window=window))
             assert provider.requests[0].max_output_tokens == room
 
 
@@ -189,17 +184,6 @@ class TestOwnCall:
         await failure(summarizer(), provider)
         assert not own_call.get()
         assert inside == [True, True]
-
-
-def slow() -> tuple[Clock, ScriptedProvider]:
-    """A provider whose answer takes as long as a key may, by the clock that comes with it."""
-    clock = Clock()
-
-    def answered(request: ChatRequest) -> str:
-        clock.time += TOTAL_DEADLINE
-        return ANSWER
-
-    return clock, ScriptedProvider(then=answered)
 
 
 class TestRetries:
@@ -273,20 +257,16 @@ class TestRetries:
         assert TOTAL_DEADLINE == 240
 
     async def test_nothing_is_asked_once_the_deadline_is_over(self) -> None:
-        """Pieces of one key share it."""
-        clock, provider = slow()
-        found = await failure(summarizer(clock), provider, job("x" * 16_000), window=4_000)
-        assert (found.kind, found.attempts, provider.calls) == ("timeout", 1, 1)
+        """The second try of one key shares it."""
+        clock = Clock()
 
-    async def test_waiting_for_a_slot_does_not_use_up_the_deadline(self) -> None:
-        """The deadline is that of a key's attempts; a key that was never asked for has not failed."""
-        clock, provider = slow()
-        made = summarizer(clock, max_concurrency=1)
-        both = await asyncio.gather(
-            made.make(job(), target(provider)), made.make(job(key="k2"), target(provider)), return_exceptions=True
-        )
-        assert [type(one).__name__ for one in both] == ["Summary", "Summary"]
-        assert provider.calls == 2
+        def nothing(request: ChatRequest) -> str:
+            clock.time += TOTAL_DEADLINE
+            return ""
+
+        provider = ScriptedProvider(then=nothing)
+        found = await failure(summarizer(clock), provider)
+        assert (found.kind, found.attempts, provider.calls) == ("timeout", 1, 1)
 
     async def test_a_provider_that_hangs_is_given_up(self) -> None:
         """request_timeout bounds one attempt, and is retried like any timeout."""
@@ -294,10 +274,10 @@ class TestRetries:
         found = await failure(summarizer(clock, request_timeout=0.001, retry_attempts=2), provider)
         assert (found.kind, found.attempts, provider.cancelled) == ("timeout", 2, 2)
 
-    async def test_cancellation_passes_through_and_frees_the_slot(self) -> None:
+    async def test_cancellation_passes_through(self) -> None:
         """It is no failure of the summariser."""
         provider = ScriptedProvider(gate=asyncio.Event())
-        made = summarizer(max_concurrency=1)
+        made = summarizer()
         task = asyncio.create_task(made.make(job(), target(provider)))
         for _ in range(5):
             await asyncio.sleep(0)
@@ -342,7 +322,7 @@ class TestGate:
         provider = ScriptedProvider([bad, ANSWER])
         assert (await summarizer().make(job(), target(provider))).text == ANSWER
         rooms = [request.max_output_tokens for request in provider.requests]
-        assert rooms == [256, 2_400 if kind == "cut_off" else 512]
+        assert rooms == [2_200, 4_400]
         found = await failure(summarizer(), ScriptedProvider([bad, bad, ANSWER]))
         assert (found.kind, found.attempts, found.permanent) == (kind, 2, False)
         assert str(found) == f"the answer is no summary: {REASONS[kind]}"
@@ -361,79 +341,174 @@ class TestGate:
         assert not (await failure(summarizer(), ScriptedProvider([ValueError("x")]))).refused
 
 
-def window_of(tokens: int, then: str = ANSWER) -> Callable[[ChatRequest], str]:
+def window_of(tokens: int) -> Callable[[ChatRequest], str]:
     """A provider's answer that refuses what does not fit, as a real one does."""
 
     def respond(request: ChatRequest) -> str:
         size = sum(count(str(message.content)) for message in request.messages)
         if size + (request.max_output_tokens or 0) > tokens:
             raise ContextLengthError(f"{size} + {request.max_output_tokens} tokens do not fit into {tokens}")
-        return then
+        return ANSWER
 
     return respond
 
 
-WINDOW = 4_000
-LIMIT = WINDOW - 600 - 2 * LEAST_ROOM
-"""Tokens of transcript that one request carries with this window and summaries of 100 tokens."""
+NUMBERS = "".join(f"{number:07d} " for number in range(4_000))
+"""8,000 tokens in which each place is told from all others."""
+NOTE = re.compile(r"\[… ([\d,]+) of 32,000 characters left out …\]")
 
 
-class TestPieces:
-    def groups(self, tokens: int) -> tuple[str, ...]:
-        """Groups of 100 tokens each, the two characters between them included."""
-        return tuple(f"#{n} user\n".ljust(398, "x") for n in range(tokens // 100))
-
-    @pytest.mark.parametrize(("tokens", "pieces"), [(2_800, 1), (LIMIT + 100, 2), (2 * LIMIT + 100, 3)])
-    async def test_what_is_estimated_too_large_is_cut_before_it_is_sent(self, tokens: int, pieces: int) -> None:
-        """size / limit pieces, rounded up, and one merge call that joins them."""
-        provider = ScriptedProvider(then=ANSWER)
-        made = await summarizer().make(job(*self.groups(tokens)), target(provider, window=WINDOW))
-        assert provider.calls == pieces + (pieces > 1)
-        assert made.text == ANSWER
-        if pieces > 1:
-            system, user = rows_of(provider.requests[-1])
-            joined = numbered([ANSWER] * pieces)
-            assert user == f"{fence_of(joined)}\n{joined}\n{fence_of(joined)}"
-            assert system == PROMPTS.merge.fill(words="75", fence=fence_of(joined), count=str(pieces))
-
-    async def test_pieces_hold_every_group_in_order_and_whole(self) -> None:
-        """Rule 12; cut at group boundaries."""
-        groups = self.groups(2 * LIMIT + 100)
-        provider = ScriptedProvider(then=ANSWER)
-        await summarizer().make(job(*groups), target(provider, window=WINDOW))
-        shown = [rows_of(request)[1] for request in provider.requests[:-1]]
-        inside = [text.split("\n", 1)[1].rsplit("\n", 1)[0] for text in shown]
-        assert "\n\n".join(inside) == "\n\n".join(groups)
-        assert all(text.startswith("#") for text in inside)
-
-    @pytest.mark.parametrize("share", [1.1, 1.9, 3.8])
-    async def test_every_piece_fits_the_window(self, share: float) -> None:
-        """What was cut because it was too large must not be refused for its size again."""
-        provider = ScriptedProvider(then=window_of(WINDOW))
-        made = await summarizer().make(job(*self.groups(int(share * LIMIT))), target(provider, window=WINDOW))
-        assert made.text == ANSWER
+class TestTooLarge:
+    async def test_what_does_not_fit_the_window_is_cut_in_its_middle_before_it_is_sent(self) -> None:
+        """Head and tail are shown; what is missing is named with its size, to the summariser and in the summary."""
+        provider = ScriptedProvider(then=window_of(6_000))
+        made = await summarizer().make(job(NUMBERS), target(provider, window=6_000))
+        [request] = provider.requests
+        shown = rows_of(request)[1].split("\n", 1)[1].rsplit("\n", 1)[0]
+        head, size, tail = NOTE.split(shown)
+        assert NUMBERS.startswith(head.strip())
+        assert NUMBERS.endswith(tail.lstrip())
+        assert len(head) > len(tail) > 1_000
+        assert int(size.replace(",", "")) == 32_000 - len(head.rstrip("\n")) - len(tail.lstrip("\n"))
+        assert made.text.startswith(f"{ANSWER}\n\n[All this was too large to be read whole: ")
+        assert "of 32,000 characters were left out.]" in made.text
+        assert (made.source_tokens, made.tokens) == (8_000, count(made.text))
 
     @pytest.mark.parametrize("window", [None, 100_000])
-    async def test_what_is_refused_as_too_large_is_cut_in_two(self, window: int | None) -> None:
-        """The window was not known, or smaller than its provider says; no attempt is wasted on the same request."""
+    async def test_what_is_refused_as_too_large_is_cut_to_half(self, window: int | None) -> None:
+        """The window was not known, or smaller than its provider says; nothing is waited for."""
         for error in (ContextLengthError("too many"), InvalidRequestError("prompt is too long: 210000 > 200000")):
             clock, provider = Clock(), ScriptedProvider([error], then=ANSWER)
-            made = await summarizer(clock).make(job(*self.groups(4_000)), target(provider, window=window))
-            assert (made.text, made.usage["attempts"], provider.calls) == (ANSWER, 4, 4)
-            assert clock.slept == []
+            made = await summarizer(clock).make(job(NUMBERS), target(provider, window=window))
+            assert (made.usage["attempts"], provider.calls, clock.slept) == (2, 2, [])
+            first, second = (count(rows_of(request)[1]) for request in provider.requests)
+            assert second == pytest.approx(first / 2, rel=0.02)
 
-    async def test_a_piece_that_is_still_too_large_is_the_end(self) -> None:
-        """A digest stands for it; nothing is halved for ever."""
+    async def test_what_is_still_too_large_after_three_cuts_is_the_end(self) -> None:
+        """A fallback stands for it; nothing is halved for ever."""
         provider = ScriptedProvider(then=ContextLengthError("too many"))
         found = await failure(summarizer(), provider)
-        assert found.kind == "too_large"
-        assert provider.calls <= 4
+        assert (found.kind, provider.calls) == ("too_large", 4)
 
-    async def test_one_huge_row_is_cut_by_text(self) -> None:
-        """Nothing of it is lost."""
-        provider = ScriptedProvider(then=ANSWER)
-        huge = "".join(f"{n:07d} " for n in range(2_000))
-        await summarizer().make(job(huge), target(provider, window=WINDOW))
-        shown = [rows_of(request)[1] for request in provider.requests[:-1]]
-        assert len(shown) == -(-count(huge) // LIMIT)
-        assert "".join(text.split("\n", 1)[1].rsplit("\n", 1)[0] for text in shown) == huge
+
+def looked_up(times: int) -> str:
+    """So many sentences that all differ, by their words too."""
+    words = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "ivory", "jetty"]
+    names = (f"{words[at % 10]} {words[at // 10 % 10]} {words[(at * 7 + 3) % 10]}" for at in range(times))
+    return "".join(f"Order HAT136 was looked up. The {name} desk said that it is on its way. " for name in names)
+
+
+LONG = job("It was looked up. " * 900, summary_tokens=400)
+
+
+class TestLength:
+    async def test_the_longest_answer_of_a_provider_is_never_exceeded(self) -> None:
+        """Neither on the second try."""
+        provider = ScriptedProvider(["", ""])
+        await failure(summarizer(), provider, output=500)
+        assert [request.max_output_tokens for request in provider.requests] == [500, 500]
+
+    @pytest.mark.parametrize(
+        "refusal",
+        [
+            InvalidRequestError("max_tokens is too large: 3600. This model supports at most 512 completion tokens"),
+            InvalidRequestError("max_output_tokens is too high"),
+            ValueError("max_tokens must be at most 4096"),
+        ],
+    )
+    async def test_a_refused_length_is_left_out_at_once_and_from_then_on(self, refusal: Exception) -> None:
+        """The provider's own default holds then."""
+        clock = Clock()
+        made, provider = summarizer(clock, retry_attempts=1), ScriptedProvider([refusal], then=ANSWER)
+        await made.make(job(), target(provider))
+        await made.make(job(key="k2"), target(provider))
+        assert [request.max_output_tokens for request in provider.requests] == [2_200, None, None]
+        assert sum(clock.slept) == 0
+
+    async def test_an_answer_that_was_cut_off_stands_up_to_its_last_whole_sentence(self) -> None:
+        """At once where it is as long as was asked for; half of that on the second try."""
+        for times, calls in ((30, 1), (12, 2)):
+            text = looked_up(times) + "And then it was th"
+            provider = ScriptedProvider(then=answer(text, finish_reason="length"))
+            made = await summarizer().make(LONG, target(provider))
+            assert (provider.calls, made.text) == (calls, looked_up(times).strip())
+
+    async def test_an_answer_that_is_far_too_long_is_cut_to_whole_sentences(self) -> None:
+        """Four times the length that was asked for stands: a model that rambles fills no view."""
+        made = await summarizer().make(LONG, target(ScriptedProvider([looked_up(120)])))
+        assert 1_400 < made.tokens <= 1_600
+        assert made.text.endswith("on its way.")
+
+    @pytest.mark.parametrize("text", ["Order HAT136 was found. And th", " ".join(map(str, range(800)))])
+    async def test_too_little_of_an_answer_that_was_cut_off_does_not_stand(self, text: str) -> None:
+        """No sentence, or a short one."""
+        provider = ScriptedProvider(then=answer(text, finish_reason="length"))
+        assert (await failure(summarizer(), provider, LONG)).kind == "cut_off"
+
+
+class TestForeignCode:
+    @pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(1), GeneratorExit()], ids=repr)
+    async def test_what_is_no_exception_is_a_failure(self, error: BaseException) -> None:
+        """Raised by the provider, or while its answer is read; five in a row open the breaker."""
+
+        class Odd:
+            @property
+            def content(self) -> Any:
+                raise error
+
+        class Raising(ScriptedProvider):
+            async def complete(self, request: Any, **kwargs: Any) -> Any:
+                self.requests.append(request)
+                if self.calls % 2:
+                    raise error
+                return Odd()
+
+        made, provider = summarizer(), Raising()
+        for _ in range(10):
+            with pytest.raises(SummaryUnavailable):
+                await made.make(job(), target(provider))
+        assert provider.calls == FAILURES
+
+    async def test_a_call_that_ignores_its_cancellation_is_left_to_itself(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """When its time is over; and only a few of them are left to themselves."""
+        monkeypatch.setattr("context_summarize.summaries.foreign.GRACE", 0.001)
+        released = asyncio.Event()
+
+        async def deaf(request: ChatRequest) -> str:
+            while not released.is_set():
+                try:
+                    await released.wait()
+                except asyncio.CancelledError:
+                    continue
+            return ANSWER
+
+        clock, provider = Clock(), ScriptedProvider(then=deaf)
+        made = summarizer(clock, request_timeout=0.005)
+        for _ in range(20):
+            with pytest.raises(SummaryUnavailable):
+                await made.make(job(), target(provider))
+            clock.time += 10_000
+        assert provider.calls == MOST_LINGERING
+        assert made.is_paused(target(provider))
+        released.set()
+        await asyncio.sleep(0.01)
+        assert (await made.make(job(), target(provider))).text == ANSWER
+
+    async def test_lone_surrogates_become_replacement_characters(self) -> None:
+        """Nobody could send them to a provider; pairs are joined."""
+        provider = ScriptedProvider([f"{ANSWER} \ud800 \ud83d\ude00"])
+        assert (await summarizer().make(job(), target(provider))).text == f"{ANSWER} \ufffd \U0001f600"
+
+    @pytest.mark.parametrize(
+        "usage",
+        [{"cost_usd": "1e999999"}, {"cost_usd": 10**5_000}, {"input_tokens": 10**400}],
+        ids=["large", "integer", "tokens"],
+    )
+    async def test_absurd_usage_is_left_out(self, usage: dict[str, Any]) -> None:
+        """A sum with a million digits would stop every statistic."""
+        provider = ScriptedProvider([lambda request: SimpleNamespace(content=ANSWER, usage=SimpleNamespace(**usage))])
+        made = await summarizer().make(job(), target(provider))
+        assert len(made.cost_usd or "") < 20
+        assert made.usage["input_tokens"] == 0

@@ -1,22 +1,25 @@
-"""Judges a provider's answer by its form: a summary, one that was cut off and stands as far as it goes, or none. Pure.
+"""Checks an answer by its form: a summary, one that was cut off and stands as far as it goes, or none. Pure.
 
-What an answer says is not judged: no list of words tells a bad summary from a good one in every language. What code
-keeps beside the summary holds the exact values, whatever a model writes.
+What an answer says is not judged: no list of words tells a bad summary from a good one in every language. The notes
+beside the summaries hold the exact values, whatever a model writes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+from context_summarize.redaction import Redact
 from context_summarize.summaries.answer import Answer
-from context_summarize.summaries.prompts import PromptTemplate
+from context_summarize.summaries.jobs import Job
 from context_summarize.tokens.measure import Count
 
-_CUT_OFF = frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"})
-_REFUSED = frozenset({"refusal", "content_filter", "safety", "blocked"})
-_FAILED = frozenset({"error", "failed", "cancelled"})
+_TOLD = {
+    "refusal": frozenset({"refusal", "content_filter", "safety", "blocked"}),
+    "failed": frozenset({"error", "failed", "cancelled"}),
+    "cut_off": frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"}),
+}
+"""Words by which a provider tells why an answer ended."""
 _DECLINES = re.compile(
     r"^\W*(?:i['’]?m (?:really |very )?sorry|sorry,|i (?:can ?not|can['’]?t|won['’]?t|am unable|am not able)"
     r"|as an ai\b|i must decline|unable to comply)",
@@ -37,6 +40,10 @@ _TIMES = 4
 """Times that a model which cannot end says one thing, at the least."""
 _MOST_READ = 20_000
 """Characters at the end of an answer that are looked at for a loop."""
+_LONGEST = 4
+"""Times the length that is asked for: what a summary holds beyond it is cut off."""
+_LEAST = 512
+"""Tokens that any summary may have: one of few words has headings too."""
 _SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*(?=\s|$)|[\u3002\uff01\uff1f]|(?<=\S)(?=\n)")
 
 REASONS: Mapping[str, str] = {
@@ -52,88 +59,65 @@ REASONS: Mapping[str, str] = {
 """What the words for why an answer is no summary mean."""
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What one request shows: its text, its size in tokens, and how it is to be summarised."""
+class AnswerRefusedError(Exception):
+    """The answer is no summary; `kind` is one word for why."""
 
-    text: str
-    tokens: int
-    template: PromptTemplate
-    count: int
-    """Texts that are joined."""
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"the answer is no summary: {REASONS[kind]}")
+        self.kind = kind
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What an answer was judged to be."""
-
-    kind: str | None
-    """One word for why it is no summary; None if it is one."""
-    text: str
-    tokens: int
-    is_cut: bool = False
-    """True where the answer was cut off, and may stand up to its last whole sentence, which is where `text` ends."""
-
-
-class AnswerJudge:
-    """Judges answers.
+class Checks:
+    """Checks answers.
 
     Args:
         clean: removes secrets.
     """
 
-    def __init__(self, clean: Callable[[str], str], count: Count) -> None:
+    def __init__(self, clean: Redact, count: Count) -> None:
         self._clean = clean
         self._count = count
 
-    def __call__(self, answer: Answer, source: Source, instructions: str, least: int, *, takes_cut: bool) -> Judged:
-        """What an answer is.
+    def summary_in(self, answer: Answer, job: Job, instructions: str, *, is_last: bool) -> str:
+        """The summary that an answer holds.
 
         Args:
-            least: tokens that one must have which was cut off, to stand as far as it goes.
-            takes_cut: such a one is taken for a summary; else it is refused as `cut_off`, with `is_cut`.
+            is_last: what was cut off stands if it has half the length that was asked for, else only with all of it.
+
+        Raises:
+            AnswerRefusedError: it holds none.
         """
-        if len(answer.text) > 8 * len(source.text) + 4_096:
-            return Judged("not_smaller", "", source.tokens)  # too long to be read, let alone counted
+        if len(answer.text) > 8 * len(job.text) + 4_096:
+            raise AnswerRefusedError("not_smaller")  # too long to be read, let alone counted
         said = self._clean(answer.text)
-        text = _unlooped(said, source.text)
-        tokens = self._count(text)
-        kind = _told(answer)
+        text = _unlooped(said, job.text)
+        kind = "tool_calls" if answer.calls_tools else None
+        kind = kind or next((kind for kind, words in _TOLD.items() if answer.finish in words), None)
         if said and not text and kind in (None, "cut_off"):
             kind = "repeats"
-        if kind is None:
-            return Judged(_form(text, source, instructions, tokens < source.tokens), text, tokens)
-        if kind != "cut_off":
-            return Judged(kind, text, tokens)
-        whole = _whole_sentences(text)
-        size = self._count(whole)
-        if not least <= size < source.tokens:
-            return Judged(kind, text, tokens)
-        lacking = _form(whole, source, instructions, is_smaller=True)
-        if takes_cut or lacking:
-            return Judged(lacking, whole, size, is_cut=lacking is None)
-        return Judged(kind, whole, size, is_cut=True)
+        if kind == "cut_off":
+            text = _whole_sentences(text)
+            if self._count(text) >= job.summary_tokens // (1 + is_last):
+                kind = None
+        kind = kind or self._lack(text, job, instructions)
+        if kind is not None:
+            raise AnswerRefusedError(kind)
+        return self._short(text, job)
 
+    def _lack(self, text: str, job: Job, instructions: str) -> str | None:
+        """Why a text is no summary, as far as its form shows it."""
+        if not text:
+            return "empty"
+        if len(text) <= _SHORT and _DECLINES.match(text):
+            return "refusal"
+        if self._count(text) >= job.source_tokens:
+            return "not_smaller"
+        return "copied" if _GOES_ON.match(text) or _is_copied(text, instructions) else None
 
-def _told(answer: Answer) -> str | None:
-    """Why an answer is no summary, as far as the provider tells it."""
-    if answer.calls_tools:
-        return "tool_calls"
-    told = {"refusal": _REFUSED, "failed": _FAILED, "cut_off": _CUT_OFF}
-    return next((kind for kind, words in told.items() if answer.finish in words), None)
-
-
-def _form(text: str, source: Source, instructions: str, is_smaller: bool) -> str | None:
-    """Why a text is no summary, as far as its form shows it."""
-    if not text:
-        return "empty"
-    if len(text) <= _SHORT and _DECLINES.match(text):
-        return "refusal"
-    if not is_smaller:
-        return "not_smaller"
-    if _GOES_ON.match(text) or _is_copied(text, instructions):
-        return "copied"
-    return None
+    def _short(self, text: str, job: Job) -> str:
+        """The text up to the last whole sentence of what is not far too long."""
+        tokens, most = self._count(text), max(_LEAST, _LONGEST * job.summary_tokens)
+        return text if tokens <= most else _whole_sentences(text[: len(text) * most // tokens]) or text
 
 
 def _is_copied(text: str, instructions: str) -> bool:

@@ -1,54 +1,97 @@
-"""`SummaryTasks`: the one registry of summaries: not asked, under way, late, known, failed, refused, or a fallback."""
+"""`SummaryRegistry`: what is known of each summary, and the one task that makes it for all who wait."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import TypeAlias, TypeVar
 
 from context_summarize.background import end_tasks, until_done
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.nodes import Node, Place, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import traceback_of
-from context_summarize.summaries.job import Target
-from context_summarize.summaries.maker import SummaryMaker
-from context_summarize.summaries.status import MAX_REFUSALS, Entry, Status
+from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.jobs import Target, fallback, make_job
+from context_summarize.summaries.services import Services
+from context_summarize.summaries.telling import Teller
+from context_summarize.tokens.measure import Count
 
 logger = logging.getLogger(__name__)
 
-_MOST_FALLBACKS = 512
-"""Fallback summaries that are kept while nobody can be asked: they are the same each time."""
+MAX_REFUSALS = 3
+"""Times that the answers for a key may be refused by their form, two each; after that it is not asked for again."""
 
+_QUICKLY_READ = 1_024
+"""`segment_tokens` up to which a segment is read in a few milliseconds."""
+
+T = TypeVar("T")
+_Make: TypeAlias = Callable[[Node, NodeBuilder, Sequence[Summary], Count], T]
 Show = Callable[[NodeBuilder, Node, Summary], ShownNode]
 """Makes the row that stands for a node."""
 
 
-class SummaryTasks:
+class Status(Enum):
+    """What is known of a key."""
+
+    UNASKED = "unasked"
+    UNDER_WAY = "under way"
+    LATE = "late"
+    """Under way, and waited for in vain: it is not waited for again."""
+    KNOWN = "known"
+    FAILED = "failed"
+    """Asked since the last compaction, in vain."""
+    REFUSED = "refused"
+    """Refused too often: it is not asked for again."""
+
+
+@dataclass(slots=True)
+class _Entry:
+    """What is known of one key."""
+
+    summary: Summary | None = None
+    from_store: bool = False
+    fallback: Summary | None = None
+    stands_in: bool = False
+    """True while the fallback takes the summary's place in the plans of a compaction."""
+    task: asyncio.Task[None] | None = None
+    late: bool = False
+    asked: bool = False
+    """True once it has been asked for since the last compaction: it has failed if that has ended without a text."""
+    refusals: int = 0
+    rows: dict[Place, ShownNode] = field(default_factory=dict)
+    """The rows that stand for it, by place: segments of equal text share a key, but not a row."""
+
+    def text(self) -> Summary | None:
+        """The text that plans count with."""
+        return self.summary or (self.fallback if self.stands_in else None)
+
+
+class SummaryRegistry:
     """Starts, shares, waits for and remembers the making of summaries.
 
     Asking for a status or a size starts nothing. A call is made once per key, whoever asks meanwhile. Work outlives the
     request that started it: its result reaches the store by itself.
 
     Args:
-        redact: the setting of that name, for errors that are logged.
         is_cancelled: whether the host has cancelled; then nobody waits.
     """
 
     def __init__(
-        self,
-        maker: SummaryMaker,
-        show: Show,
-        *,
-        redact: bool | Sequence[str],
-        is_cancelled: Callable[[], bool] = lambda: False,
+        self, services: Services, summarizer: Summarizer, show: Show, is_cancelled: Callable[[], bool] = lambda: False
     ) -> None:
-        self._maker = maker
-        self._redact = redact
+        self._services = services
+        self._summarizer = summarizer
         self.row_of: Show = show
         self._is_cancelled = is_cancelled
-        self._entries: dict[str, Entry] = {}
+        self._teller = Teller(services)
+        self._entries: dict[str, _Entry] = {}
+        self._turns = asyncio.Semaphore(services.config.max_concurrency)
+        self._reading = asyncio.Lock()
         self._stopped = asyncio.Event()
         self._closed = False
         self.version = 0
@@ -57,18 +100,27 @@ class SummaryTasks:
     def _changed(self) -> None:
         self.version += 1
 
+    def _entry(self, key: str) -> _Entry:
+        return self._entries.setdefault(key, _Entry())
+
     # --- what is known ----------------------------------------------------------------------------------------------
 
     def status(self, key: str) -> Status:
         """What is known of a key."""
-        entry = self._entries.get(key)
-        return Status.UNASKED if entry is None else entry.status()
+        entry = self._entries.get(key) or _Entry()
+        if entry.summary is not None:
+            return Status.KNOWN
+        if entry.task is not None:
+            return Status.LATE if entry.late else Status.UNDER_WAY
+        if entry.refusals >= MAX_REFUSALS:
+            return Status.REFUSED
+        return Status.FAILED if entry.asked else Status.UNASKED
 
     def shown(self, node: Node) -> ShownNode | None:
         """The row that stands for a node: its summary's, or that of the fallback in its place; None without either."""
-        entry = self._entries.get(node.key)
-        row = entry.rows.get(node.place) if entry is not None else None
-        return row if row is not None and entry is not None and row.summary is entry.text() else None
+        entry = self._entries.get(node.key) or _Entry()
+        row = entry.rows.get(node.place)
+        return row if row is not None and row.summary is entry.text() else None
 
     def rows(self, nodes: Iterable[Node]) -> list[ShownNode]:
         """The rows that stand for these nodes, those that are not known aside."""
@@ -85,13 +137,14 @@ class SummaryTasks:
 
     def is_known(self, node: Node) -> bool:
         """True if the text of a node is known, or a fallback takes its place."""
-        entry = self._entries.get(node.key)
-        return entry is not None and entry.text() is not None
+        return (self._entries.get(node.key) or _Entry()).text() is not None
 
     def is_from_store(self, key: str) -> bool:
         """True for a summary that took no call of this session."""
-        entry = self._entries.get(key)
-        return entry is not None and entry.summary is not None and entry.from_store
+        return (self._entries.get(key) or _Entry()).from_store
+
+    def _known(self, node: Node) -> Summary | None:
+        return (self._entries.get(node.key) or _Entry()).summary
 
     # --- making -----------------------------------------------------------------------------------------------------
 
@@ -101,48 +154,66 @@ class SummaryTasks:
         Args:
             placed: make the node's row as well; else it is wanted for a merge alone.
         """
-        entry = self._entries.setdefault(node.key, Entry())
+        entry = self._entry(node.key)
         if self._closed or entry.task is not None or entry.summary is not None:
             return
         entry.asked = True
-        working = self._work(entry, lambda: self._make(node, builder, target, entry, placed))
-        entry.task = asyncio.create_task(working, name=f"context-summarize:{node.key[:12]}")
+        work = self._work(entry, node, builder, target, placed)
+        entry.task = asyncio.create_task(work, name=f"context-summarize:{node.key[:12]}")
 
-    async def _work(self, entry: Entry, make: Callable[[], Awaitable[Summary]]) -> None:
+    async def _work(self, entry: _Entry, node: Node, builder: NodeBuilder, target: Target | None, placed: bool) -> None:
         """Note what comes of the work before anybody who waits for it goes on."""
         try:
-            entry.summary = await make()
+            found = await self._stored(node)
+            entry.from_store = found is not None
+            summary = found or await self._made(node, builder, target, entry)
+            if placed:
+                entry.rows[node.place] = self.row_of(builder, node, summary)
+            entry.summary = summary
         except SummaryUnavailable:
             pass  # told by whoever asked the provider
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             told = "a summary could not be made; a fallback takes its place: %s"
-            logger.error(told, traceback_of(error, self._redact))
+            logger.error(told, traceback_of(error, self._services.config.redact))
         finally:
             entry.task = None
             entry.late = False  # what is started after it is other work
             self._changed()
 
-    async def _make(
-        self, node: Node, builder: NodeBuilder, target: Target | None, entry: Entry, placed: bool
-    ) -> Summary:
-        found = await self._maker.find(node.key)
-        entry.from_store = found is not None
-        summary = found or await self._asked(node, builder, target, entry)
-        if placed:
-            entry.rows[node.place] = self.row_of(builder, node, summary)
-        return summary
+    async def _stored(self, node: Node) -> Summary | None:
+        return (await self._services.store.get([node.key])).get(node.key)
 
-    async def _asked(self, node: Node, builder: NodeBuilder, target: Target | None, entry: Entry) -> Summary:
-        if target is None or not self._maker.may_ask(target):
+    async def _made(self, node: Node, builder: NodeBuilder, target: Target | None, entry: _Entry) -> Summary:
+        """Ask the provider for a summary, and store it.
+
+        Raises:
+            SummaryUnavailable: there is none.
+        """
+        by_code = self._services.config.compaction_strategy == "truncate"
+        if target is None or by_code or self._summarizer.is_paused(target):
             raise SummaryUnavailable("no provider is to be asked", kind="nobody")
         if entry.refusals >= MAX_REFUSALS:
             raise SummaryUnavailable("refused too often; a fallback takes its place", kind="refused")
         children = await self._children(node, builder, target)
-        try:
-            return await self._maker.make(node, builder, children, target)
-        except SummaryUnavailable as error:
-            entry.refusals += error.refused
-            raise
+        async with self._turns:  # what waits for a provider is not read before its turn
+            async with self._reading:  # one after the other, so that they ask in the order in which they were started
+                job = await self._read(make_job, node, builder, children)
+            started = self._services.clock()
+            try:
+                summary = await self._summarizer.make(job, target)
+            except SummaryUnavailable as error:
+                entry.refusals += error.refused
+                self._teller.failed(job, error)
+                raise
+        await self._services.store.put(summary)
+        self._teller.made(summary, self._services.clock() - started)
+        return summary
+
+    async def _read(self, make: _Make[T], node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> T:
+        """What is made by reading a node's rows: in a thread where that may take longer than a few milliseconds."""
+        if node.segment_tokens <= _QUICKLY_READ:
+            return make(node, builder, children, self._services.count)
+        return await asyncio.to_thread(make, node, builder, children, self._services.count)
 
     async def _children(self, node: Node, builder: NodeBuilder, target: Target) -> list[Summary]:
         """The texts below a node.
@@ -151,18 +222,13 @@ class SummaryTasks:
             SummaryUnavailable: one of them cannot be had. Nothing is merged from a fallback.
         """
         for child in node.children:
-            if self._known(child) is None:
-                self.start(child, builder, target, placed=False)
+            self.start(child, builder, target, placed=False)
         await self.settled(child.key for child in node.children)
-        found = [self._known(child) or await self._maker.find(child.key) for child in node.children]
+        found = [self._known(child) or await self._stored(child) for child in node.children]
         texts = [summary for summary in found if summary is not None]
         if len(texts) < len(node.children):
             raise SummaryUnavailable("a part of it could not be summarised", kind="part")
         return texts
-
-    def _known(self, node: Node) -> Summary | None:
-        entry = self._entries.get(node.key)
-        return entry.summary if entry is not None else None
 
     # --- waiting ----------------------------------------------------------------------------------------------------
 
@@ -179,12 +245,10 @@ class SummaryTasks:
         """
         for node in nodes:
             self.start(node, builder, target)
-        await self._wait([node.key for node in nodes], seconds)
+        entries = [self._entry(node.key) for node in nodes]
+        await self._wait([entry for entry in entries if seconds is None or not entry.late], seconds)
         late = [node for node in nodes if self.status(node.key) in (Status.UNDER_WAY, Status.LATE)]
-        for node in nodes:
-            if node not in late and self.shown(node) is None:
-                await self._place(node, builder)
-                await asyncio.sleep(0)  # making a row takes a few milliseconds
+        await self.stand_in([node for node in nodes if node not in late and self.shown(node) is None], builder)
         return late
 
     async def find(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
@@ -193,13 +257,10 @@ class SummaryTasks:
         await self.get(idle, builder, None, None)
         await self.stand_in([node for node in nodes if self.shown(node) is None], builder)
 
-    async def _wait(self, keys: Iterable[str], seconds: float | None) -> None:
-        entries = [entry for key in keys if (entry := self._entries[key]).task is not None]
-        if seconds is not None:
-            entries = [entry for entry in entries if not entry.late]
-        if not entries or self._stopped.is_set():
-            return
+    async def _wait(self, entries: Sequence[_Entry], seconds: float | None) -> None:
         tasks = {entry.task for entry in entries if entry.task is not None}
+        if not tasks or self._stopped.is_set():
+            return
         await until_done(tasks, seconds, self._stopped, self._is_cancelled)
         for entry in entries:
             entry.late = entry.task is not None
@@ -226,31 +287,25 @@ class SummaryTasks:
     # --- fallbacks --------------------------------------------------------------------------------------------------
 
     async def stand_in(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
-        """Have fallbacks take the place of these nodes until the next compaction begins."""
+        """Make the rows of these nodes; without a summary a fallback takes its place until the next compaction."""
         for node in nodes:
-            await self._place(node, builder)
-
-    async def _place(self, node: Node, builder: NodeBuilder) -> None:
-        """Make the row of a node, from its summary if that is known."""
-        text = self._known(node) or await self._fallback(node, builder)
-        entry = self._entries.setdefault(node.key, Entry())
-        if entry.summary is None:  # it may have come meanwhile
-            entry.fallback, entry.stands_in = text, True
-        entry.rows[node.place] = self.row_of(builder, node, entry.summary or text)
-        self._changed()
+            text = self._known(node) or await self._fallback(node, builder)
+            entry = self._entry(node.key)
+            if entry.summary is None:  # it may have come meanwhile
+                entry.fallback, entry.stands_in = text, True
+            entry.rows[node.place] = self.row_of(builder, node, entry.summary or text)
+            self._changed()
+            await asyncio.sleep(0)  # making a row takes a few milliseconds
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
-        entry = self._entries.get(node.key)
-        if entry is not None and entry.fallback is not None and not node.children:
-            return entry.fallback
-        children = [
-            self._known(child) or await self._maker.find(child.key) or await self._fallback(child, builder)
-            for child in node.children
-        ]
-        made = await self._maker.fallback(node, builder, children)
-        if not node.children:
-            self._entries.setdefault(node.key, Entry()).fallback = made
-        return made
+        entry = self._entry(node.key)
+        if entry.fallback is None:
+            children = [
+                self._known(child) or await self._stored(child) or await self._fallback(child, builder)
+                for child in node.children
+            ]
+            entry.fallback = await self._read(fallback, node, builder, children)
+        return entry.fallback
 
     # --- the life of a session --------------------------------------------------------------------------------------
 
@@ -266,25 +321,16 @@ class SummaryTasks:
         keep = set()
         for item in shown:
             keep.add(item.node.key)
-            self._note(item)
-        spare = _MOST_FALLBACKS
+            if not (item.line or item.summary.fallback):  # what a view shows is what counts
+                entry = self._entry(item.node.key)
+                entry.summary, entry.rows[item.node.place] = item.summary, item
         for key, entry in list(self._entries.items()):
             entry.asked = False
-            if key in keep or entry.task is not None:
-                continue
-            spare -= entry.fallback is not None
-            if entry.refusals or (entry.fallback is not None and spare >= 0):
-                entry.summary, entry.stands_in, entry.rows = None, False, {}
-            else:
+            if key not in keep and entry.task is None:
                 del self._entries[key]
+                if entry.refusals:
+                    self._entries[key] = _Entry(refusals=entry.refusals)
         self._changed()
-
-    def _note(self, item: ShownNode) -> None:
-        """What a view shows is what counts."""
-        entry = self._entries.setdefault(item.node.key, Entry())
-        if not (item.line or item.summary.fallback):
-            entry.summary = item.summary
-            entry.rows[item.node.place] = item
 
     def forget_history(self) -> None:
         """The history has been replaced: its rows are void. Calls under way still fill the store."""

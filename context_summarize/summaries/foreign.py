@@ -32,50 +32,6 @@ def error_text(error: BaseException) -> str:
         return "(its text cannot be read)"
 
 
-async def within(
-    work: Awaitable[T],
-    seconds: float,
-    lingering: set[asyncio.Task[Any]],
-    name: str,
-    is_cancelled: Callable[[], bool] | None = None,
-) -> T:
-    """The result of foreign work, within `seconds`.
-
-    The work has a task of its own, so that a cancellation of the caller and one that the work raises by itself are told
-    apart. Work that ignores its cancellation goes on in `lingering` until it ends; the caller does not wait for it.
-
-    Args:
-        seconds: `math.inf` = as long as it takes.
-        is_cancelled: whether the host has cancelled; looked at while the work takes long.
-
-    Raises:
-        TimeoutError: the time is over, or the host has cancelled.
-        ProviderStopped: the work raised something that is no `Exception`.
-    """
-    task = asyncio.create_task(_without_base_exceptions(work), name=name)
-    lingering.add(task)
-    task.add_done_callback(lingering.discard)
-    task.add_done_callback(_read)
-    task.add_done_callback(lambda _: _close_unstarted(work))
-    try:
-        await _ended(task, seconds, is_cancelled)
-        if task.done():
-            return task.result()
-        raise TimeoutError(f"no answer within {seconds:g} s")
-    finally:
-        if not task.done():
-            task.cancel()
-            await asyncio.wait({task}, timeout=GRACE)
-
-
-async def _ended(task: asyncio.Task[Any], seconds: float, is_cancelled: Callable[[], bool] | None) -> None:
-    """Until the task has ended, at most so long, or until the host has cancelled."""
-    first = seconds if is_cancelled is None else min(LOOK_SECONDS, seconds)
-    await asyncio.wait({task}, timeout=first)
-    if is_cancelled is not None and not task.done():
-        await until_done({task}, seconds - first, asyncio.Event(), is_cancelled)
-
-
 def guarded(call: Callable[[], T]) -> T:
     """The result of a foreign call that is not awaited.
 
@@ -90,13 +46,53 @@ def guarded(call: Callable[[], T]) -> T:
         raise ProviderStopped.of(error) from error
 
 
-def _close_unstarted(work: Awaitable[Any]) -> None:
-    """Let go of work whose task was cancelled before its first step; Python warns of a coroutine nobody awaited."""
-    if inspect.iscoroutine(work) and inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
-        work.close()
+async def within(
+    work: Awaitable[T],
+    seconds: float,
+    lingering: set[asyncio.Task[Any]],
+    name: str,
+    is_cancelled: Callable[[], bool] | None = None,
+) -> T:
+    """The result of foreign work, within `seconds`.
+
+    `asyncio.timeout` would wait for work that ignores its cancellation. Here such work goes on in `lingering` until it
+    ends. It has a task of its own, so that a cancellation of the caller and one that the work raises are told apart.
+
+    Args:
+        seconds: `math.inf` = as long as it takes.
+        is_cancelled: whether the host has cancelled; looked at while the work takes long.
+
+    Raises:
+        TimeoutError: the time is over, or the host has cancelled.
+        ProviderStopped: the work raised something that is no `Exception`.
+    """
+
+    def ended(task: asyncio.Task[T]) -> None:
+        lingering.discard(task)
+        if not task.cancelled():
+            task.exception()  # asyncio warns of an error that nobody read
+        elif inspect.iscoroutine(work) and inspect.getcoroutinestate(work) == inspect.CORO_CREATED:
+            work.close()  # cancelled before its first step; Python warns of a coroutine that nobody awaited
+
+    task = asyncio.create_task(_awaited(work), name=name)
+    lingering.add(task)
+    task.add_done_callback(ended)
+    try:
+        first = seconds if is_cancelled is None else min(LOOK_SECONDS, seconds)
+        await asyncio.wait({task}, timeout=first)
+        if is_cancelled is not None and not task.done():
+            await until_done({task}, seconds - first, asyncio.Event(), is_cancelled)
+        if task.done():
+            return task.result()
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=GRACE)
 
 
-async def _without_base_exceptions(work: Awaitable[T]) -> T:
+async def _awaited(work: Awaitable[T]) -> T:
+    """The result; what is no `Exception` would end the event loop, or look like a cancellation of the caller."""
     try:
         return await work
     except (Exception, KeyboardInterrupt):
@@ -105,11 +101,4 @@ async def _without_base_exceptions(work: Awaitable[T]) -> T:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise  # somebody has cancelled the work, such as the end of the event loop
-        # A cancellation of its own would look like one of the caller; the others would end the event loop.
         raise ProviderStopped.of(error) from error
-
-
-def _read(task: asyncio.Task[Any]) -> None:
-    """Take note of the outcome, so that asyncio does not warn of an error that nobody read."""
-    if not task.cancelled():
-        task.exception()

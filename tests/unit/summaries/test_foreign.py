@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from context_summarize.summaries.calls import within
+from context_summarize.summaries.foreign import within
 
 
 async def test_work_that_is_cancelled_before_its_first_step_is_closed() -> None:

@@ -26,12 +26,10 @@ from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
-from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.maker import SummaryMaker
+from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.status import MAX_REFUSALS, Status
-from context_summarize.summaries.summarizer import Summarizer
-from context_summarize.summaries.tasks import SummaryTasks
+from context_summarize.summaries.registry import MAX_REFUSALS, Status, SummaryRegistry
 from context_summarize.testing import ScriptedProvider, tool_session
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.services import services
@@ -82,12 +80,12 @@ class Scene:
         )
         self.outbox = shared.outbox
         self.summarizer = Summarizer(shared)
-        self.tasks = SummaryTasks(
-            SummaryMaker(shared, self.summarizer),
+        self.tasks = SummaryRegistry(
+            shared,
+            self.summarizer,
             lambda builder, node, summary: show_node(
                 builder.history, node, summary, PROMPTS.frame.fill, "system", count
             ),
-            redact=config.redact,
         )
         self.history = History()
         for raw in tool_session(24, size=300) if rows is None else rows:
@@ -300,7 +298,7 @@ class TestSharing:
         for _ in range(20):
             await settle()
         assert scene.provider.calls == 1
-        assert read == wanted[:2]
+        assert read == wanted[:1]
         gate.set()
         assert await asked == []
         assert read == wanted
@@ -488,20 +486,22 @@ class TestLife:
         assert scene.tasks.shown(scene.leaves[0]) is None
 
     async def test_a_fallback_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Compaction after compaction, up to so many of them; a merge of fallbacks is joined anew."""
+        """Compaction after compaction that shows it; the rows below a merge are read once."""
         scene = Scene()
         scene.target = None
-        first = await scene.get(scene.leaves[0])
-        scene.tasks.compacted([])
-        assert await scene.get(scene.leaves[0]) is first
-        merged = await scene.get(scene.merged)
-        assert await scene.get(scene.merged) == merged
-        monkeypatch.setattr("context_summarize.summaries.tasks._MOST_FALLBACKS", 1)
-        kept = [await scene.get(leaf) for leaf in scene.leaves[:3]]
-        scene.tasks.compacted([])
-        again = [await scene.get(leaf) for leaf in scene.leaves[:3]]
-        assert again == kept
-        assert sum(one is other for one, other in zip(kept, again, strict=True)) == 1
+        read: list[Node] = []
+        source = scene.builder.source
+
+        def noted(node: Node) -> Steps[tuple[RenderedRow, ...]]:
+            read.append(node)
+            return source(node)
+
+        monkeypatch.setattr(scene.builder, "source", noted)
+        first = await scene.get(scene.merged)
+        for _ in range(3):
+            scene.tasks.compacted(scene.tasks.rows([scene.merged]))
+            assert await scene.get(scene.merged) is first
+        assert read == scene.leaves[:3]
 
     async def test_a_fallback_stands_in_until_the_next_compaction_begins(self) -> None:
         scene = Scene()
