@@ -73,11 +73,16 @@ def own_text(text: str) -> str:
     text = _without(text, [found.span() for found in _OTHERS.finditer(text)])
     text = _QUOTE_SIGN.sub(r"\1>", _without(text, sorted(_tagged(text))))
     lines = ["" if _PASTED_LINE.match(line) else line for line in text.split("\n")]
-    for token in MarkdownIt("commonmark").enable("table").disable(["inline", "code", "html_block"]).parse(text):
+    for token in _parser().parse(text):
         if token.map and token.type in ("blockquote_open", "table_open"):
             first, end = token.map
             lines[first:end] = [""] * (end - first)
     return "\n".join(lines)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table").disable(["inline", "code", "html_block"])
 
 
 def _tagged(text: str) -> Iterator[tuple[int, int]]:
