@@ -214,7 +214,7 @@ class Compactor:
             return _Fetched.LATE
         if late and self._tasks.is_stopped and used <= limits.budget:
             return _Fetched.CANCELLED
-        await self._tasks.stand_in(late, chat.builder)
+        await self._tasks.place(late, chat.builder)
         return _Fetched.COMPLETE
 
     async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:

@@ -12,7 +12,8 @@ from context_summarize.core.nodes import Node, to_make
 from context_summarize.core.plan import Prefetched, next_compaction
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits, patience
-from context_summarize.summaries.registry import Status, SummaryRegistry
+from context_summarize.summaries.entry import Status
+from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 
 _NOT_THERE = (Status.UNASKED, Status.UNDER_WAY)

@@ -121,7 +121,7 @@ class Resumption:
         history = chat.history
         if not _is_sound(record, history):
             return None
-        await self._tasks.find(record.nodes, chat.builder)
+        await self._tasks.place(record.nodes, chat.builder)
         shown = self._tasks.rows(record.nodes)
         chat.notes.restore(record.instructions)
         frontier_row = history.row_after(record.frontier_group, len(history) - self._config.keep_recent)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from context_summarize.messages.rows import CALL_BLOCKS
@@ -12,7 +12,7 @@ from context_summarize.transcript.surrogates import without_surrogates
 
 _MOST_TOKENS = 10**9
 _MOST_DOLLARS = 10**6
-_PLACES = Decimal("1e-12")
+_PLACES = 12
 """Figures beyond these are absurd for one call; a figure with 999,999 digits would stop every sum after it."""
 
 
@@ -91,10 +91,6 @@ def _dollars(told: Any) -> Decimal | None:
         return None
     try:
         value = Decimal(str(told))
-    except (InvalidOperation, ValueError):
+        return round(value, _PLACES).normalize() if 0 <= value <= _MOST_DOLLARS else None
+    except (ArithmeticError, ValueError):
         return None
-    if not value.is_finite() or not 0 <= value <= _MOST_DOLLARS:
-        return None
-    exponent = value.as_tuple().exponent
-    short = isinstance(exponent, int) and -12 <= exponent <= 0  # it is a letter for what is not finite
-    return value if short else value.quantize(_PLACES)

@@ -8,6 +8,8 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from context_summarize.summaries.failures import InVain
+
 logger = logging.getLogger(__name__)
 
 FAILURES = 5
@@ -15,14 +17,18 @@ FAILURES = 5
 FIRST_PAUSE = 60.0
 LONGEST_PAUSE = 600.0
 """Seconds without calls. The first pause doubles with every failed probe, up to the longest."""
-MOST_LOST = 60
-"""Calls that may bring nothing in so many requests, besides two for each summary."""
 WINDOW = 300
+"""Requests in which lost calls are counted: at most 60, and two for each summary."""
+AT_ONCE = 30
+"""Calls that may be lost one after the other; from then on one in so many requests, so that a recovery is seen."""
+APART = 10
 _PER_SUMMARY = 2
 
 
-class Open(Exception):
+class Open(InVain):
     """No call is allowed now; `retry_in_s` says when one is, if that depends on time alone."""
+
+    kind = "breaker_open"
 
     def __init__(self, retry_in_s: float | None, why: str = "") -> None:
         super().__init__(why or f"no calls for another {retry_in_s:.0f} s after repeated failures")
@@ -106,7 +112,7 @@ class LostCalls:
         """True while no call is allowed."""
         while self._made and self._made[0] <= self._requests() - WINDOW:
             self._made.popleft()
-        return len(self._made) >= MOST_LOST
+        return len(self._made) >= AT_ONCE and self._requests() - self._made[-1] < APART
 
     def take(self) -> int:
         """Count a call; what `used` needs.

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import tenacity
@@ -19,7 +18,14 @@ from context_summarize.redaction import build_redactor
 from context_summarize.summaries.answer import Answer, read_answer
 from context_summarize.summaries.breaker import Breaker, LostCalls, Open
 from context_summarize.summaries.checks import AnswerRefusedError, Checks
-from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
+from context_summarize.summaries.failures import (
+    InVain,
+    is_permanent,
+    is_retryable,
+    is_too_large,
+    unavailable,
+    wait_seconds,
+)
 from context_summarize.summaries.foreign import error_text, within
 from context_summarize.summaries.jobs import Job, Target, with_sizes
 from context_summarize.summaries.request import (
@@ -45,12 +51,16 @@ own_call: ContextVar[bool] = ContextVar("context_summarize_own_call", default=Fa
 """True inside our own provider calls, so that their `llm:response` events are told from the host's."""
 
 
-class InputRefusedError(Exception):
+class InputRefusedError(InVain):
     """The provider refused the size of the input."""
 
+    kind = "too_large"
 
-class PartRefusedError(Exception):
+
+class PartRefusedError(InVain):
     """The provider refused a hint or a length, which is left out from now on: the call may be made again at once."""
+
+    kind = "invalid_request"
 
 
 class _Endpoint:
@@ -71,11 +81,9 @@ class _Run:
     endpoint: _Endpoint
     started: float
     attempts: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cost: Decimal | None = None
-    model: str | None = None
-    is_second: bool = field(default=False)
+    answers: list[Answer] = field(default_factory=list)
+    """Those that were no summary have been paid for as well."""
+    is_second: bool = False
     """True after an answer that was no summary."""
 
 
@@ -128,16 +136,24 @@ class Summarizer:
             raise
         except Exception as error:
             raise self._unavailable(error, run) from error
+        return self._summary(job, run, text)
+
+    def _summary(self, job: Job, run: _Run, text: str) -> Summary:
+        costs = [answer.cost for answer in run.answers if answer.cost is not None]
         return Summary(
             key=job.key,
             level=job.level,
             text=text,
             tokens=self._services.count(text),
             source_tokens=job.source_tokens,
-            provider=target.name,
-            model=run.model or target.model,
-            usage={"input_tokens": run.input_tokens, "output_tokens": run.output_tokens, "attempts": run.attempts},
-            cost_usd=None if run.cost is None else f"{run.cost:f}",
+            provider=run.target.name,
+            model=next((answer.model for answer in reversed(run.answers) if answer.model), run.target.model),
+            usage={
+                "input_tokens": sum(answer.input_tokens for answer in run.answers),
+                "output_tokens": sum(answer.output_tokens for answer in run.answers),
+                "attempts": run.attempts,
+            },
+            cost_usd=f"{sum(costs):f}" if costs else None,
             created=self._now(),
         )
 
@@ -226,35 +242,22 @@ class Summarizer:
         self._services.totals.calls += 1
         endpoint = run.endpoint
         answer = read_answer(await within(complete(), seconds, endpoint.lingering, "context-summarize:call"))
-        self._add_usage(answer, run)
+        run.answers.append(answer)
+        self._services.totals.answered(answer)
         return self._checks.summary_in(answer, job, instructions, is_last=run.is_second)
-
-    def _add_usage(self, answer: Answer, run: _Run) -> None:
-        """Add what an answer tells of its usage to the run and to the totals."""
-        totals = self._services.totals
-        run.input_tokens += answer.input_tokens
-        run.output_tokens += answer.output_tokens
-        totals.input_tokens += answer.input_tokens
-        totals.output_tokens += answer.output_tokens
-        totals.paid(answer.cost)
-        if answer.cost is not None:
-            run.cost = answer.cost + (run.cost or 0)
-        run.model = answer.model or run.model
 
     def _unavailable(self, error: Exception, run: _Run) -> SummaryUnavailable:
         """The error as this package reports it; what it means for the breaker is noted."""
-        attempts, breaker = run.attempts, run.endpoint.breaker
-        if isinstance(error, Open):
-            return SummaryUnavailable(str(error), kind="breaker_open", attempts=attempts, retry_in_s=error.retry_in_s)
-        if isinstance(error, PartRefusedError):
-            return SummaryUnavailable(self._clean(str(error))[:500], kind="invalid_request", attempts=attempts)
-        if isinstance(error, AnswerRefusedError):
+        breaker = run.endpoint.breaker
+        if not isinstance(error, InVain):
+            return unavailable(error, run.attempts, breaker.retry_in_s, self._clean)
+        refused = isinstance(error, AnswerRefusedError)
+        if refused or isinstance(error, InputRefusedError):
             breaker.failed()  # a provider that answers nothing usable, time after time, is as good as down
-            return SummaryUnavailable(str(error), kind=error.kind, attempts=attempts, refused=True)
-        if isinstance(error, InputRefusedError):
-            breaker.failed()
-            return SummaryUnavailable(self._clean(str(error))[:500], kind="too_large", attempts=attempts)
-        return unavailable(error, attempts, breaker.retry_in_s, self._clean)
+        told = self._clean(str(error))[:500]
+        return SummaryUnavailable(
+            told, kind=error.kind, attempts=run.attempts, retry_in_s=error.retry_in_s, refused=refused
+        )
 
 
 def _raised(state: tenacity.RetryCallState) -> BaseException | None:

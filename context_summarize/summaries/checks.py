@@ -11,6 +11,7 @@ from collections.abc import Mapping
 
 from context_summarize.redaction import Redact
 from context_summarize.summaries.answer import Answer
+from context_summarize.summaries.failures import InVain
 from context_summarize.summaries.jobs import Job
 from context_summarize.tokens.measure import Count
 
@@ -38,8 +39,6 @@ _LOOP = 100
 """Characters that repeat, at the least."""
 _TIMES = 4
 """Times that a model which cannot end says one thing, at the least."""
-_MOST_READ = 20_000
-"""Characters at the end of an answer that are looked at for a loop."""
 _LONGEST = 4
 """Times the length that is asked for: what a summary holds beyond it is cut off."""
 _LEAST = 512
@@ -59,7 +58,7 @@ REASONS: Mapping[str, str] = {
 """What the words for why an answer is no summary mean."""
 
 
-class AnswerRefusedError(Exception):
+class AnswerRefusedError(InVain):
     """The answer is no summary; `kind` is one word for why."""
 
     def __init__(self, kind: str) -> None:
@@ -132,31 +131,17 @@ def _unlooped(text: str, source: str) -> str:
     That is so where the second half of a text, or more of it, says one thing four times or more, to the letter. What
     the source says as often is quoted.
     """
-    loop, period = _loop_of(" ".join(text.split()))
-    if not period or " ".join(source.split()).count(loop[: max(period, _LINE)]) >= _TIMES:
+    if len(text) < _LOOP:
         return text
-    words = len(text.split()) - len(loop[period:].split())
-    ends = [found.end() for found in re.finditer(r"\S+", text)]
-    kept = _whole_sentences(text[: ends[words - 1]]) if words else ""
+    period = len(text) - _LINE - text.rfind(text[-_LINE:], 0, -1)
+    start = len(text) - period
+    while start and text[start - 1] == text[start - 1 + period]:
+        start -= 1
+    size, said = len(text) - start, text[start : start + max(period, _LINE)]
+    if size < max(_LOOP, len(text) / 2) or size < _TIMES * period or source.count(said) >= _TIMES:
+        return text
+    kept = _whole_sentences(text[: start + period])
     return kept if len(kept) >= _LOOP else ""
-
-
-def _loop_of(text: str) -> tuple[str, int]:
-    """The end of a text that says one thing again and again, and the length of that thing; 0 where there is none."""
-    back = text[-_MOST_READ:][::-1]
-    # The prefix function of the reversed text: `same[i]` characters at its start end again at i, so that its first
-    # i + 1 characters repeat every i + 1 - same[i]. Where these are half of the text, its last half is a loop.
-    same = [0] * len(back)
-    loop, period = "", 0
-    for at in range(1, len(back)):
-        length = same[at - 1]
-        while length and back[at] != back[length]:
-            length = same[length - 1]
-        same[at] = length + (back[at] == back[length])
-        size = at + 1
-        if size >= max(_LOOP, len(back) / 2) and (size - same[at]) * _TIMES <= size:
-            loop, period = back[:size][::-1], size - same[at]
-    return loop, period
 
 
 def _whole_sentences(text: str) -> str:

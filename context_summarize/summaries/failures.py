@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import isnan
 
 import tenacity
@@ -23,20 +24,9 @@ from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import Redact
 from context_summarize.summaries.foreign import ProviderStopped, error_text
 
-_TOO_LARGE = (
-    "context window",
-    "context length",
-    "context_length",
-    "context size",
-    "maximum context",
-    "maximum number of tokens",
-    "request_too_large",
-    "too long",
-    "too large",
-    "too many tokens",
-    "exceeds the context",
-    "reduce the length",
-    "input length",
+_TOO_LARGE = re.compile(
+    r"context[ _](?:window|length|size)|maximum (?:context|number of tokens)|exceeds the context|request_too_large"
+    r"|too (?:long|large|many tokens)|reduce the length|input length"
 )
 _PERMANENT = (AuthenticationError, QuotaExceededError, NotFoundError, ConfigurationError)
 _KINDS_BY_NAME = {
@@ -64,12 +54,18 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
 _BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
 
 
+class InVain(Exception):
+    """No summary was had, for a reason that is this package's own; `kind` is one word for it."""
+
+    kind = ""
+    retry_in_s: float | None = None
+
+
 def is_too_large(error: BaseException) -> bool:
     """True if a provider reports that the input does not fit; some report it as `InvalidRequestError`."""
     if isinstance(error, ContextLengthError):
         return True
-    text = error_text(error).lower()
-    return isinstance(error, InvalidRequestError) and any(words in text for words in _TOO_LARGE)
+    return isinstance(error, InvalidRequestError) and bool(_TOO_LARGE.search(error_text(error).lower()))
 
 
 def is_retryable(error: BaseException) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from context_summarize.background import finished
 from context_summarize.core.node_builder import NodeBuilder
@@ -14,6 +15,10 @@ from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.fences import numbered
 from context_summarize.transcript.rows import RenderedRow, render_rows
+
+_QUICKLY_READ = 1_024
+"""`segment_tokens` up to which a segment is read in a few milliseconds."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,19 @@ class Target:
     """Tokens that one request may hold; None = unknown."""
     output: int | None = None
     """Tokens that one answer may hold at most; None = unknown."""
+
+
+async def read(
+    make: Callable[[Node, NodeBuilder, Sequence[Summary], Count], T],
+    node: Node,
+    builder: NodeBuilder,
+    children: Sequence[Summary],
+    count: Count,
+) -> T:
+    """What `make_job` or `fallback` makes: in a thread where that may take longer than a few milliseconds."""
+    if node.segment_tokens <= _QUICKLY_READ:
+        return make(node, builder, children, count)
+    return await asyncio.to_thread(make, node, builder, children, count)
 
 
 def make_job(node: Node, builder: NodeBuilder, children: Sequence[Summary], count: Count) -> Job:

@@ -5,70 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import TypeAlias, TypeVar
 
 from context_summarize.background import end_tasks, until_done
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, Place, Summary
+from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.call import Summarizer
-from context_summarize.summaries.jobs import Target, fallback, make_job
+from context_summarize.summaries.entry import MAX_REFUSALS, Entry, Status
+from context_summarize.summaries.jobs import Target, fallback, make_job, read
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.telling import Teller
-from context_summarize.tokens.measure import Count
 
 logger = logging.getLogger(__name__)
 
-MAX_REFUSALS = 3
-"""Times that the answers for a key may be refused by their form, two each; after that it is not asked for again."""
-
-_QUICKLY_READ = 1_024
-"""`segment_tokens` up to which a segment is read in a few milliseconds."""
-
-T = TypeVar("T")
-_Make: TypeAlias = Callable[[Node, NodeBuilder, Sequence[Summary], Count], T]
 Show = Callable[[NodeBuilder, Node, Summary], ShownNode]
 """Makes the row that stands for a node."""
-
-
-class Status(Enum):
-    """What is known of a key."""
-
-    UNASKED = "unasked"
-    UNDER_WAY = "under way"
-    LATE = "late"
-    """Under way, and waited for in vain: it is not waited for again."""
-    KNOWN = "known"
-    FAILED = "failed"
-    """Asked since the last compaction, in vain."""
-    REFUSED = "refused"
-    """Refused too often: it is not asked for again."""
-
-
-@dataclass(slots=True)
-class _Entry:
-    """What is known of one key."""
-
-    summary: Summary | None = None
-    from_store: bool = False
-    fallback: Summary | None = None
-    stands_in: bool = False
-    """True while the fallback takes the summary's place in the plans of a compaction."""
-    task: asyncio.Task[None] | None = None
-    late: bool = False
-    asked: bool = False
-    """True once it has been asked for since the last compaction: it has failed if that has ended without a text."""
-    refusals: int = 0
-    rows: dict[Place, ShownNode] = field(default_factory=dict)
-    """The rows that stand for it, by place: segments of equal text share a key, but not a row."""
-
-    def text(self) -> Summary | None:
-        """The text that plans count with."""
-        return self.summary or (self.fallback if self.stands_in else None)
 
 
 class SummaryRegistry:
@@ -89,7 +42,7 @@ class SummaryRegistry:
         self.row_of: Show = show
         self._is_cancelled = is_cancelled
         self._teller = Teller(services)
-        self._entries: dict[str, _Entry] = {}
+        self._entries: dict[str, Entry] = {}
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
         self._stopped = asyncio.Event()
@@ -97,28 +50,18 @@ class SummaryRegistry:
         self.version = 0
         """Grows with every change of a status: a plan made at the same version is still right."""
 
-    def _changed(self) -> None:
-        self.version += 1
-
-    def _entry(self, key: str) -> _Entry:
-        return self._entries.setdefault(key, _Entry())
+    def _entry(self, key: str) -> Entry:
+        return self._entries.setdefault(key, Entry())
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
     def status(self, key: str) -> Status:
         """What is known of a key."""
-        entry = self._entries.get(key) or _Entry()
-        if entry.summary is not None:
-            return Status.KNOWN
-        if entry.task is not None:
-            return Status.LATE if entry.late else Status.UNDER_WAY
-        if entry.refusals >= MAX_REFUSALS:
-            return Status.REFUSED
-        return Status.FAILED if entry.asked else Status.UNASKED
+        return (self._entries.get(key) or Entry()).status()
 
     def shown(self, node: Node) -> ShownNode | None:
         """The row that stands for a node: its summary's, or that of the fallback in its place; None without either."""
-        entry = self._entries.get(node.key) or _Entry()
+        entry = self._entries.get(node.key) or Entry()
         row = entry.rows.get(node.place)
         return row if row is not None and row.summary is entry.text() else None
 
@@ -130,6 +73,9 @@ class SummaryRegistry:
         """The summaries of these nodes that are known, fallbacks aside."""
         return [(node, summary) for node in nodes if (summary := self._known(node)) is not None]
 
+    def _known(self, node: Node) -> Summary | None:
+        return (self._entries.get(node.key) or Entry()).summary
+
     def size_of(self, node: Node) -> int | None:
         """Tokens of that row."""
         shown = self.shown(node)
@@ -137,39 +83,29 @@ class SummaryRegistry:
 
     def is_known(self, node: Node) -> bool:
         """True if the text of a node is known, or a fallback takes its place."""
-        return (self._entries.get(node.key) or _Entry()).text() is not None
+        return (self._entries.get(node.key) or Entry()).text() is not None
 
     def is_from_store(self, key: str) -> bool:
         """True for a summary that took no call of this session."""
-        return (self._entries.get(key) or _Entry()).from_store
-
-    def _known(self, node: Node) -> Summary | None:
-        return (self._entries.get(node.key) or _Entry()).summary
+        return (self._entries.get(key) or Entry()).from_store
 
     # --- making -----------------------------------------------------------------------------------------------------
 
-    def start(self, node: Node, builder: NodeBuilder, target: Target | None, *, placed: bool = True) -> None:
-        """Have a summary made unless it is known or under way.
-
-        Args:
-            placed: make the node's row as well; else it is wanted for a merge alone.
-        """
+    def start(self, node: Node, builder: NodeBuilder, target: Target | None) -> None:
+        """Have a summary made, and its row, unless it is known or under way."""
         entry = self._entry(node.key)
         if self._closed or entry.task is not None or entry.summary is not None:
             return
         entry.asked = True
-        work = self._work(entry, node, builder, target, placed)
+        work = self._work(entry, node, builder, target)
         entry.task = asyncio.create_task(work, name=f"context-summarize:{node.key[:12]}")
 
-    async def _work(self, entry: _Entry, node: Node, builder: NodeBuilder, target: Target | None, placed: bool) -> None:
+    async def _work(self, entry: Entry, node: Node, builder: NodeBuilder, target: Target | None) -> None:
         """Note what comes of the work before anybody who waits for it goes on."""
         try:
-            found = await self._stored(node)
-            entry.from_store = found is not None
-            summary = found or await self._made(node, builder, target, entry)
-            if placed:
-                entry.rows[node.place] = self.row_of(builder, node, summary)
-            entry.summary = summary
+            await self._find([node])
+            entry.summary = entry.summary or await self._made(node, builder, target, entry)
+            entry.rows[node.place] = self.row_of(builder, node, entry.summary)
         except SummaryUnavailable:
             pass  # told by whoever asked the provider
         except Exception as error:  # noqa: BLE001 - logged without its secrets
@@ -178,12 +114,22 @@ class SummaryRegistry:
         finally:
             entry.task = None
             entry.late = False  # what is started after it is other work
-            self._changed()
+            self.version += 1
 
-    async def _stored(self, node: Node) -> Summary | None:
-        return (await self._services.store.get([node.key])).get(node.key)
+    async def _find(self, nodes: Sequence[Node]) -> None:
+        """Take up what the store has of these nodes."""
+        keys = [node.key for node in nodes if self._known(node) is None]
+        try:
+            found = await self._services.store.get(keys) if keys else {}
+        except Exception as error:  # noqa: BLE001 - a store that fails costs its summaries only
+            logger.warning("no summary can be read: %s", traceback_of(error, self._services.config.redact))
+            return
+        for key, summary in found.items():
+            entry = self._entry(key)
+            entry.summary, entry.from_store = summary, True
+            self.version += 1
 
-    async def _made(self, node: Node, builder: NodeBuilder, target: Target | None, entry: _Entry) -> Summary:
+    async def _made(self, node: Node, builder: NodeBuilder, target: Target | None, entry: Entry) -> Summary:
         """Ask the provider for a summary, and store it.
 
         Raises:
@@ -197,7 +143,7 @@ class SummaryRegistry:
         children = await self._children(node, builder, target)
         async with self._turns:  # what waits for a provider is not read before its turn
             async with self._reading:  # one after the other, so that they ask in the order in which they were started
-                job = await self._read(make_job, node, builder, children)
+                job = await read(make_job, node, builder, children, self._services.count)
             started = self._services.clock()
             try:
                 summary = await self._summarizer.make(job, target)
@@ -209,12 +155,6 @@ class SummaryRegistry:
         self._teller.made(summary, self._services.clock() - started)
         return summary
 
-    async def _read(self, make: _Make[T], node: Node, builder: NodeBuilder, children: Sequence[Summary]) -> T:
-        """What is made by reading a node's rows: in a thread where that may take longer than a few milliseconds."""
-        if node.segment_tokens <= _QUICKLY_READ:
-            return make(node, builder, children, self._services.count)
-        return await asyncio.to_thread(make, node, builder, children, self._services.count)
-
     async def _children(self, node: Node, builder: NodeBuilder, target: Target) -> list[Summary]:
         """The texts below a node.
 
@@ -222,10 +162,10 @@ class SummaryRegistry:
             SummaryUnavailable: one of them cannot be had. Nothing is merged from a fallback.
         """
         for child in node.children:
-            self.start(child, builder, target, placed=False)
+            self.start(child, builder, target)
         await self.settled(child.key for child in node.children)
-        found = [self._known(child) or await self._stored(child) for child in node.children]
-        texts = [summary for summary in found if summary is not None]
+        await self._find(node.children)  # a compaction may have let go of some
+        texts = [summary for child in node.children if (summary := self._known(child)) is not None]
         if len(texts) < len(node.children):
             raise SummaryUnavailable("a part of it could not be summarised", kind="part")
         return texts
@@ -245,25 +185,15 @@ class SummaryRegistry:
         """
         for node in nodes:
             self.start(node, builder, target)
-        entries = [self._entry(node.key) for node in nodes]
-        await self._wait([entry for entry in entries if seconds is None or not entry.late], seconds)
-        late = [node for node in nodes if self.status(node.key) in (Status.UNDER_WAY, Status.LATE)]
-        await self.stand_in([node for node in nodes if node not in late and self.shown(node) is None], builder)
-        return late
-
-    async def find(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
-        """Have the rows of these nodes from what is known or stored, else fallbacks. No provider is waited for."""
-        idle = [node for node in nodes if self.status(node.key) not in (Status.UNDER_WAY, Status.LATE)]
-        await self.get(idle, builder, None, None)
-        await self.stand_in([node for node in nodes if self.shown(node) is None], builder)
-
-    async def _wait(self, entries: Sequence[_Entry], seconds: float | None) -> None:
+        entries = [entry for node in nodes if not ((entry := self._entry(node.key)).late and seconds is not None)]
         tasks = {entry.task for entry in entries if entry.task is not None}
-        if not tasks or self._stopped.is_set():
-            return
-        await until_done(tasks, seconds, self._stopped, self._is_cancelled)
-        for entry in entries:
-            entry.late = entry.task is not None
+        if tasks and not self._stopped.is_set():
+            await until_done(tasks, seconds, self._stopped, self._is_cancelled)
+            for entry in entries:
+                entry.late = entry.task is not None
+        late = [node for node in nodes if self.status(node.key) in (Status.UNDER_WAY, Status.LATE)]
+        await self.place([node for node in nodes if node not in late], builder)
+        return late
 
     async def settled(self, keys: Iterable[str]) -> None:
         """Until nothing is under way for any of these keys. Nobody's request: it does not count as waited for."""
@@ -286,25 +216,28 @@ class SummaryRegistry:
 
     # --- fallbacks --------------------------------------------------------------------------------------------------
 
-    async def stand_in(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
-        """Make the rows of these nodes; without a summary a fallback takes its place until the next compaction."""
+    async def place(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
+        """Make the rows of these nodes from what is known or stored, else from fallbacks until the next compaction.
+
+        No provider is waited for.
+        """
+        nodes = [node for node in nodes if self.shown(node) is None]
+        await self._find(nodes)
         for node in nodes:
             text = self._known(node) or await self._fallback(node, builder)
             entry = self._entry(node.key)
             if entry.summary is None:  # it may have come meanwhile
                 entry.fallback, entry.stands_in = text, True
             entry.rows[node.place] = self.row_of(builder, node, entry.summary or text)
-            self._changed()
+            self.version += 1
             await asyncio.sleep(0)  # making a row takes a few milliseconds
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
         entry = self._entry(node.key)
         if entry.fallback is None:
-            children = [
-                self._known(child) or await self._stored(child) or await self._fallback(child, builder)
-                for child in node.children
-            ]
-            entry.fallback = await self._read(fallback, node, builder, children)
+            await self._find(node.children)
+            below = [self._known(child) or await self._fallback(child, builder) for child in node.children]
+            entry.fallback = await read(fallback, node, builder, below, self._services.count)
         return entry.fallback
 
     # --- the life of a session --------------------------------------------------------------------------------------
@@ -314,7 +247,7 @@ class SummaryRegistry:
         for entry in self._entries.values():
             if entry.stands_in:
                 entry.stands_in = False
-                self._changed()
+                self.version += 1
 
     def compacted(self, shown: Iterable[ShownNode]) -> None:
         """A compaction has been made: what has failed may be asked again, and what no view shows is let go of."""
@@ -329,15 +262,15 @@ class SummaryRegistry:
             if key not in keep and entry.task is None:
                 del self._entries[key]
                 if entry.refusals:
-                    self._entries[key] = _Entry(refusals=entry.refusals)
-        self._changed()
+                    self._entries[key] = Entry(refusals=entry.refusals)
+        self.version += 1
 
     def forget_history(self) -> None:
         """The history has been replaced: its rows are void. Calls under way still fill the store."""
         for entry in self._entries.values():
             entry.rows.clear()
             entry.asked = entry.stands_in = entry.late = False
-        self._changed()
+        self.version += 1
 
     def forget_refusals(self) -> None:
         """Ask again for keys that were refused too often."""

@@ -9,6 +9,7 @@ from decimal import Decimal
 from context_summarize.config import Config
 from context_summarize.events import Outbox
 from context_summarize.stores import SummaryStore
+from context_summarize.summaries.answer import Answer
 from context_summarize.summaries.prompts import PromptSet
 from context_summarize.tokens.measure import Count
 
@@ -29,10 +30,12 @@ class Totals:
         self.longest = 0.0
         self._cost: Decimal | None = None
 
-    def paid(self, cost: Decimal | None) -> None:
-        """Add the cost of a call, in US dollars; None if the provider reports none."""
-        if cost is not None:
-            self._cost = cost if self._cost is None else self._cost + cost
+    def answered(self, answer: Answer) -> None:
+        """Add what an answer tells of its usage."""
+        self.input_tokens += answer.input_tokens
+        self.output_tokens += answer.output_tokens
+        if answer.cost is not None:
+            self._cost = answer.cost + (self._cost or 0)
 
     def waited_for(self, seconds: float) -> None:
         """Add the waiting time of one request."""

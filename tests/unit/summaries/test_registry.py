@@ -27,9 +27,10 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.entry import MAX_REFUSALS, Status
 from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.registry import MAX_REFUSALS, Status, SummaryRegistry
+from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.testing import ScriptedProvider, tool_session
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.services import services
@@ -242,18 +243,13 @@ class TestWaiting:
         assert await scene.tasks.get([node], scene.builder, scene.target, None) == []
         assert scene.tasks.status(node.key) is Status.KNOWN
 
-    async def test_what_is_made_ahead_has_its_row_and_a_part_of_a_merge_has_none(self) -> None:
-        """A row takes a few milliseconds: the next request need not make it, and nobody makes one that is not shown."""
+    async def test_what_is_made_ahead_has_its_row(self) -> None:
+        """A row takes a few milliseconds: the next request need not make it."""
         scene = Scene()
-        scene.tasks.start(scene.leaves[3], scene.builder, scene.target)
         scene.tasks.start(scene.merged, scene.builder, scene.target)
-        await scene.tasks.settled([scene.leaves[3].key, scene.merged.key])
-        assert [shown.node for shown in scene.tasks.rows([scene.leaves[3], scene.merged])] == [
-            scene.leaves[3],
-            scene.merged,
-        ]
-        assert all(map(scene.tasks.is_known, scene.leaves[:3]))
-        assert scene.tasks.rows(scene.leaves[:3]) == []
+        await scene.tasks.settled([scene.merged.key])
+        [shown] = scene.tasks.rows([scene.merged])
+        assert shown.node is scene.merged
 
     async def test_segments_of_equal_text_share_a_call_but_not_a_row(self) -> None:
         """Frames name the messages that they stand for."""
@@ -458,7 +454,7 @@ class TestLife:
         """As after a restart; a fallback and one line do not."""
         scene = Scene()
         await scene.tasks.get(scene.leaves[:1], scene.builder, scene.target, None)
-        await scene.tasks.stand_in(scene.leaves[1:2], scene.builder)
+        await scene.tasks.place(scene.leaves[1:2], scene.builder)
         text, fallback = scene.tasks.rows(scene.leaves[:2])
         fresh = Scene()
         fresh.tasks.compacted([text, fallback])
@@ -506,7 +502,7 @@ class TestLife:
     async def test_a_fallback_stands_in_until_the_next_compaction_begins(self) -> None:
         scene = Scene()
         node = scene.leaves[0]
-        await scene.tasks.stand_in([node], scene.builder)
+        await scene.tasks.place([node], scene.builder)
         shown = scene.tasks.shown(node)
         assert shown is not None
         assert shown.summary.fallback
@@ -518,7 +514,7 @@ class TestLife:
     async def test_a_summary_that_is_known_is_not_replaced_by_a_fallback(self) -> None:
         scene = Scene()
         made = await scene.get(scene.leaves[0])
-        await scene.tasks.stand_in(scene.leaves[:1], scene.builder)
+        await scene.tasks.place(scene.leaves[:1], scene.builder)
         [shown] = scene.tasks.rows(scene.leaves[:1])
         assert shown.summary is made
 
@@ -560,12 +556,12 @@ class TestLife:
         scene = Scene(gate=gate)
         under_way, unasked = scene.leaves[:2]
         await scene.tasks.get([under_way], scene.builder, scene.target, 0.0)
-        await asyncio.wait_for(scene.tasks.find([under_way, unasked], scene.builder), 30)
+        await asyncio.wait_for(scene.tasks.place([under_way, unasked], scene.builder), 30)
         assert all(shown.summary.fallback for shown in scene.tasks.rows([under_way, unasked]))
         assert (len(scene.tasks.rows([under_way, unasked])), scene.provider.calls) == (2, 1)
         gate.set()
         await scene.tasks.settled([under_way.key])
-        await scene.tasks.find([under_way], scene.builder)
+        await scene.tasks.place([under_way], scene.builder)
         [shown] = scene.tasks.rows([under_way])
         assert not shown.summary.fallback
 
@@ -573,7 +569,7 @@ class TestLife:
         scene = Scene()
         made = await scene.get(scene.leaves[0])
         fresh = Scene(store=scene.store)
-        await fresh.tasks.find(fresh.leaves[:1], fresh.builder)
+        await fresh.tasks.place(fresh.leaves[:1], fresh.builder)
         [shown] = fresh.tasks.rows(fresh.leaves[:1])
         assert (shown.summary, fresh.provider.calls) == (made, 0)
         assert fresh.tasks.status(made.key) is Status.KNOWN
