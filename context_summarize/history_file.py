@@ -17,10 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from context_summarize.background import Steps, in_slices
+from context_summarize.background import in_thread
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.json_text import saved_json
-from context_summarize.messages.reading import block_type, blocks_of, is_ephemeral, is_hook
+from context_summarize.messages.reading import block_type, blocks_of, is_ephemeral, is_hook, rough_size
 from context_summarize.messages.rows import PRIVATE_BLOCKS, SYSTEM_ROLES, JsonRow
 
 logger = logging.getLogger(__name__)
@@ -100,7 +100,7 @@ class HistoryFile:
         """
         if not self._from_file:
             return theirs
-        if await in_slices(_is_copy(ours, theirs)):
+        if await in_thread(rough_size(theirs), _is_copy, ours, theirs):
             return ours
         brought = {row["role"] for row in _leading_system(theirs)}
         return [*(row for row in _leading_system(ours) if row["role"] not in brought), *theirs]
@@ -258,7 +258,7 @@ def session_path(path: str, coordinator: Any | None) -> str:
     return path.replace("{session_id}", name)
 
 
-def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> Steps[bool]:
+def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> bool:
     """True if `theirs` equals `ours` after a host's filtering.
 
     The filter follows amplifier-app-cli (`SessionStore._save_transcript`) and amplifier-foundation
@@ -267,7 +267,6 @@ def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> Steps[bool]:
     given = [row for row in theirs if not is_ephemeral(row)]
     at = 0
     for row in ours:
-        yield
         if at < len(given) and _as_saved(row) == _as_saved(given[at]):
             at += 1
         elif not (is_ephemeral(row) or is_hook(row) or row["role"] in SYSTEM_ROLES):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
+from context_summarize.core.entries import ShownGroup
 from context_summarize.core.frames import one_line_size, opening_row
+from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
@@ -45,24 +46,6 @@ class Draft:
     """How far it had to go: 1 summarise, 2 rest, 3 keep_recent halved, 4 rows shortened, 5 one-line nodes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """What the shortened rows of a draft save, in prefix sums."""
-
-    rows: tuple[int, ...]
-    sums: tuple[int, ...]
-    pinned_rows: tuple[int, ...]
-    pinned_sums: tuple[int, ...]
-
-    def from_row(self, row: int) -> int:
-        """Tokens saved in rows at or after this one."""
-        return self.sums[-1] - self.sums[bisect_left(self.rows, row)]
-
-    def in_pins(self, row: int) -> int:
-        """Tokens saved in pinned groups before this row."""
-        return self.pinned_sums[bisect_left(self.pinned_rows, row)]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
     """All that a plan is made from. Nothing in it is changed by planning."""
@@ -79,13 +62,29 @@ class Scene:
     count: Count
 
 
+def as_it_is(scene: Scene) -> Scene:
+    """The scene for a plan that a thread makes: rows and summaries may come meanwhile."""
+    sizes: dict[Place, int | None] = {}
+
+    def size_of(node: Node) -> int | None:
+        if node.place not in sizes:
+            sizes[node.place] = scene.size_of(node)
+        return sizes[node.place]
+
+    groups = scene.groups.copy()
+    return replace(scene, history=groups.history, builder=scene.builder.copy(), groups=groups, size_of=size_of)
+
+
 class Scale:
-    """Weighs the drafts of one plan: prefix sums make a size a matter of a few look-ups."""
+    """Weighs the drafts of one plan."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.newest_user = scene.history.users[-1] if scene.history.users else None
-        self._saved: dict[int, tuple[Mapping[int, int], Saved]] = {}
+        self._saved: tuple[Mapping[int, int], Mapping[int, int]] = ({}, {})
+        newest_first = (shown.tokens for shown in reversed(scene.groups.from_row(scene.view.frontier_row)))
+        self._tails = list(accumulate(newest_first, initial=0))
+        """Tokens of so many groups at the end: a plan for an import sums thousands of them hundreds of times."""
         self._sizes: dict[Place, int] = {}
         self._opening = measure(opening_row(), scene.count)
         standing = self.standing()
@@ -119,11 +118,33 @@ class Scale:
 
     def _size_of_others(self, draft: Draft, *, after: bool) -> int:
         """The same without the row of notes; `after` False for the view as it stands, before a compaction."""
-        groups, row = self.scene.groups, self.frontier_row(draft)
-        saved = self._saved_by(draft)
-        verbatim = groups.tokens_from(row) - saved.from_row(row)
-        pins = groups.pin_tokens(row) - saved.in_pins(row) + self._kept_size(draft, row, after)
-        return verbatim + pins + self.nodes_size(draft) + self._opening_size(draft, row, after)
+        row, pins = self.frontier_row(draft), self.pins(draft)
+        groups = self.scene.groups
+        tokens = self._tails[groups.count_from(row)] + sum(groups.pinned(group).tokens for group in pins)
+        pinned = {index for group in pins for index in range(group.start, group.end)}
+        savings = self._savings(draft.shortened)
+        tokens -= sum(saved for index, saved in savings.items() if index >= row or index in pinned)
+        first_keep = self._first_user_keep(draft) if after else None
+        if first_keep is not None:
+            first = self._first_user_row()
+            tokens += savings.get(first, 0) - groups.saving(first, first_keep)
+        return tokens + self.nodes_size(draft) + self._opening_size(draft, row, after)
+
+    def pins(self, draft: Draft) -> list[Group]:
+        """The groups before the frontier that the draft shows verbatim."""
+        return self.scene.groups.pins(self.frontier_row(draft), draft.frontier, draft.newest_user, draft.pinned)
+
+    def shown(self, draft: Draft) -> list[ShownGroup]:
+        """All groups that the draft shows verbatim, in order, unshortened."""
+        groups = self.scene.groups
+        return [*map(groups.pinned, self.pins(draft)), *groups.from_row(self.frontier_row(draft))]
+
+    def _savings(self, shortened: Mapping[int, int]) -> Mapping[int, int]:
+        """Tokens that each shortened row saves."""
+        if self._saved[0] is not shortened:  # most drafts of a plan shorten the same rows
+            saving = self.scene.groups.saving
+            self._saved = (shortened, {row: saving(row, keep) for row, keep in shortened.items()})
+        return self._saved[1]
 
     def frontier_row(self, draft: Draft) -> int:
         """History row at which the verbatim part of the draft begins."""
@@ -190,44 +211,9 @@ class Scale:
         if self._first_user_row() >= self.frontier_row(draft):
             return None
         row = self._first_user_row()
-        history.count_rows(row, row + 1, self.scene.count)
-        if history.tokens[row] <= self.tenth:
+        if history.count_row(row, self.scene.count) <= self.tenth:
             return None
         return min(draft.shortened.get(row, self.tenth), self.tenth)
-
-    def _kept_size(self, draft: Draft, frontier_row: int, after: bool) -> int:
-        """Tokens of the groups that stay verbatim but are no pins by themselves, and what the first user's saves."""
-        groups, history = self.scene.groups, self.scene.history
-        first_keep = self._first_user_keep(draft) if after else None
-        total = 0
-        for ordinal in groups.kept(draft.frontier, draft.newest_user, draft.pinned):
-            group = history.rendered_group(ordinal)
-            counted = groups.is_pinned(group.start) and group.start < frontier_row
-            rows = range(group.start, group.end)
-            keeps = {row: keep for row in rows if (keep := draft.shortened.get(row)) is not None}
-            before = groups.pinned(group).tokens - sum(self._saving(row, keep) for row, keep in keeps.items())
-            size = before
-            if first_keep is not None and ordinal == history.users[0]:
-                size = groups.pinned(group).tokens - self._saving(group.start, first_keep)
-            total += size - before if counted else size
-        return total
-
-    def _saving(self, row: int, keep: int) -> int:
-        return max(0, self.scene.history.tokens[row] - self.scene.groups.short_size(row, keep))
-
-    def _saved_by(self, draft: Draft) -> Saved:
-        found = self._saved.get(id(draft.shortened))
-        if found is None or found[0] is not draft.shortened:
-            saved = self.scene.groups.saved(draft.shortened)
-            pinned = [(row, tokens) for row, tokens in saved if self.scene.groups.is_pinned(row)]
-            made = Saved(
-                tuple(row for row, _ in saved),
-                tuple(accumulate((tokens for _, tokens in saved), initial=0)),
-                tuple(row for row, _ in pinned),
-                tuple(accumulate((tokens for _, tokens in pinned), initial=0)),
-            )
-            found = self._saved[id(draft.shortened)] = (draft.shortened, made)
-        return found[1]
 
     # --- the opening ------------------------------------------------------------------------------------------------
 
@@ -240,16 +226,8 @@ class Scale:
 
     def _opens(self, draft: Draft, frontier_row: int) -> bool | None:
         """Whether a user message opens the conversation in the view; None if there is no row of one."""
-        groups, history = self.scene.groups, self.scene.history
-        user_nodes = bool(draft.nodes) and self.scene.limits.role == "user"
-        bound = history.rendered_group(draft.nodes[0].end_group - 1).end if user_nodes else frontier_row
-        pin = groups.opening_pin(min(bound, frontier_row))
-        kept = map(history.rendered_group, groups.kept(draft.frontier, draft.newest_user, draft.pinned))
-        first = next((group for group in kept if group.start < bound), None)
-        if pin is not None and (first is None or pin[0] <= first.start):
-            return pin[1]
-        if first is not None:
-            return bool(groups.pinned(first).opens)
-        if user_nodes:
-            return None
-        return next((shown.opens for shown in groups.from_row(frontier_row) if shown.opens is not None), None)
+        if not (draft.nodes and self.scene.limits.role == "user"):
+            return next((shown.opens for shown in self.shown(draft) if shown.opens is not None), None)
+        bound = min(self.scene.history.rendered_group(draft.nodes[0].end_group - 1).end, frontier_row)
+        before = (self.scene.groups.pinned(group) for group in self.pins(draft) if group.start < bound)
+        return next((shown.opens for shown in before if shown.opens is not None), None)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from context_summarize.background import Steps
 from context_summarize.redaction import Redact
 from context_summarize.transcript.escaping import left_out_note
 
@@ -32,20 +31,20 @@ def is_longer(text: str, limit_bytes: int) -> bool:
     return len(text.encode("utf-8", "surrogatepass")) > limit_bytes
 
 
-def evenly_cut(text: str, segment_tokens: int, redact: Redact | None) -> Steps[Sample]:
+def evenly_cut(text: str, segment_tokens: int, redact: Redact | None) -> Sample:
     """Pieces of a segment each from head to tail, redacted, and between them notes of what was left out."""
     size = segment_tokens * 4
     starts = [at * (len(text) - size) // (_PIECES - 1) for at in range(_PIECES)]
-    return (yield from _joined(text, [(start, size) for start in starts], redact))
+    return _joined(text, [(start, size) for start in starts], redact)
 
 
-def head_and_tail(text: str, limit_bytes: int, redact: Redact | None) -> Steps[Sample]:
+def head_and_tail(text: str, limit_bytes: int, redact: Redact | None) -> Sample:
     """Two thirds head and one third tail, redacted, and between them a note of what was left out."""
     head, tail = limit_bytes * 2 // 3, limit_bytes // 3
-    return (yield from _joined(text, [(0, head), (len(text) - tail, tail)], redact))
+    return _joined(text, [(0, head), (len(text) - tail, tail)], redact)
 
 
-def _joined(text: str, places: list[tuple[int, int]], redact: Redact | None) -> Steps[Sample]:
+def _joined(text: str, places: list[tuple[int, int]], redact: Redact | None) -> Sample:
     """The pieces that begin at these places and take at most so many bytes; the last one ends with the text."""
     out: list[str] = []
     end = left_out = 0
@@ -58,7 +57,6 @@ def _joined(text: str, places: list[tuple[int, int]], redact: Redact | None) -> 
             left_out += first - end
         end = first + len(piece)
         out.append(_clean(text, first, end, redact))
-        yield
     return Sample("\n".join(out), left_out)
 
 

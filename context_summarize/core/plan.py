@@ -170,11 +170,8 @@ def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
 
 def _still_shown(scale: Scale, draft: Draft, frontier_row: int) -> Mapping[int, int]:
     """The shortened rows that the view still shows."""
-    shortened = scale.shortened(draft)
-    history, groups = scale.scene.history, scale.scene.groups
-    kept = map(history.rendered_group, groups.kept(draft.frontier, draft.newest_user, draft.pinned))
-    rows = {row for group in kept for row in range(group.start, group.end)}
-    return {row: keep for row, keep in shortened.items() if row >= frontier_row or row in rows or groups.is_pinned(row)}
+    pinned = {row for group in scale.pins(draft) for row in range(group.start, group.end)}
+    return {row: keep for row, keep in scale.shortened(draft).items() if row >= frontier_row or row in pinned}
 
 
 def _relieves(plan: Plan, limits: Limits) -> bool:

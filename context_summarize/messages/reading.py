@@ -158,3 +158,12 @@ def ids_of_results(raw: JsonRow) -> Iterator[str]:
 def result_block_id(block: Mapping[str, Any]) -> str:
     """Id of the call that a result block answers, in either shape; "" where there is none."""
     return id_of(block.get("tool_call_id")) or id_of(block.get("tool_use_id"))
+
+
+def rough_size(value: Any) -> int:
+    """Characters of all texts in a row, and some for each place in it: about the work of reading it."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return 100 + sum(map(rough_size, value.values()))
+    return 100 + sum(map(rough_size, value)) if isinstance(value, list | tuple) else 10

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from context_summarize.background import finished
 from context_summarize.config import Config
 from context_summarize.core.frames import summary_id
 from context_summarize.core.history import History
@@ -76,7 +75,7 @@ async def inspect_rows(
     builder.start(segment_tokens, summary_tokens, first_group=0, first_index=0)
     for number, row in enumerate(rows, 1):
         history.add(analyse(row, preserve_system=config.preserve_system), measure(row, count))
-        finished(builder.advance())
+        builder.advance()
         progress(number)
     groups = [*history.groups, *history.open_groups()]
     numbers = message_numbers(rows)

@@ -10,12 +10,12 @@ from enum import Enum
 from functools import partial
 from typing import Literal
 
-from context_summarize.background import Steps, in_slices
-from context_summarize.core.draft import Scene
+from context_summarize.core.draft import Scene, as_it_is
 from context_summarize.core.frames import show_one_line
 from context_summarize.core.nodes import Node, Summary, to_make, with_children
 from context_summarize.core.notes_log import NotesAsk
 from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
+from context_summarize.core.short_rows import short_length
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
@@ -25,6 +25,8 @@ from context_summarize.summaries.services import Services
 
 logger = logging.getLogger(__name__)
 
+_AT_ONCE = 5_000
+"""Tokens of rows above which they are shortened in a thread."""
 MOST_ROUNDS = 100
 """Planning rounds of one compaction; each round but the last makes at least one text that was missing."""
 
@@ -181,24 +183,30 @@ class Compactor:
         return False
 
     async def _plan(self, chat: Conversation, limits: RequestLimits, ask: Ask) -> Plan:
-        """A plan. Where short forms of rows take long to make, that is done in slices, and it is planned again."""
-        for _ in range(MOST_ROUNDS):
-            await in_slices(self._shorten(chat, limits))
-            with chat.groups.deferring() as unmade:
-                plan = make_plan(self.scene(chat, limits), ask)
-            if not unmade:
-                return plan
-            await in_slices(chat.groups.make_short(unmade))
-        chat.groups.catch_up()
-        return make_plan(self.scene(chat, limits), ask)
+        """A plan. Where a view must be made to fit, any row may be shortened, which takes long."""
+        chat.groups.advance()
+        scene = self.scene(chat, limits)
+        if ask.reason == "threshold" or chat.groups.tokens_from(chat.view.frontier_row) <= _AT_ONCE:
+            return make_plan(scene, ask)
+        still = as_it_is(scene)
+        plan = await asyncio.to_thread(make_plan, still, ask)
+        chat.groups.take(still.groups)
+        return plan
 
-    def _shorten(self, chat: Conversation, limits: RequestLimits) -> Steps[None]:
-        """The short forms of the results that any plan shortens: making many of them takes a while."""
-        yield from chat.groups.advance()
-        own = limits.own
-        if own.shorten_above is not None:
-            end = len(chat.history) - own.keep_recent
-            yield from chat.groups.shorten_results(chat.view.frontier_row, end, own.shorten_above)
+    async def prepare(self, chat: Conversation, limits: RequestLimits) -> None:
+        """Shorten the results that any plan shortens; in a thread where they are many."""
+        groups, own = chat.groups, limits.own
+        groups.advance()
+        if own.shorten_above is None:
+            return
+        end, keep = len(chat.history) - own.keep_recent, short_length(own.shorten_above)
+        results = groups.new_results(chat.view.frontier_row, end, own.shorten_above)
+        if len(results) * keep <= _AT_ONCE:
+            groups.shorten(results, keep)
+            return
+        ahead = groups.copy()
+        await asyncio.to_thread(ahead.shorten, results, keep)
+        groups.take(ahead)
 
     async def _fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> _Fetched:
         """Get a plan's missing summaries; fallbacks take the place of late ones where the view cannot stay as it is."""
@@ -271,10 +279,10 @@ class Compactor:
         asked = NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, own.role, own.own_budget, operations)
         return chat.notes.write(shown, asked)
 
-    def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:
+    async def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:
         """What the next compaction does, without making it or asking anybody."""
         scene = self.scene(chat, limits)
-        plan = make_plan(scene, Ask(reason)) if reason else next_compaction(scene)
+        plan = await self._plan(chat, limits, Ask(reason)) if reason else next_compaction(scene)
         due = reason is not None and is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
         summarises = plan.frontier > chat.view.frontier
         return Preview(

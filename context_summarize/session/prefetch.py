@@ -63,9 +63,8 @@ class Prefetch:
     def _start(self, chat: Conversation, limits: RequestLimits) -> None:
         """Start every summary whose children are known, once for each compaction."""
         tasks = self._tasks
-        chat.groups.catch_up()
-        with chat.groups.deferring():  # sizes that are about right do here
-            plan = next_compaction(self._scene(chat, limits))
+        chat.groups.advance()
+        plan = next_compaction(self._scene(chat, limits))
         unmade = {node.place: node for node in to_make(plan.missing, tasks.is_known)}
         first = [node for node in unmade.values() if all(map(tasks.is_known, node.children))]
         exact = all(node.children for node in first)

@@ -7,7 +7,7 @@ import hashlib
 import time
 from dataclasses import replace
 
-from context_summarize.background import in_slices
+from context_summarize.background import advance, in_thread
 from context_summarize.config import Config
 from context_summarize.core.carrying import span_after, spans_of
 from context_summarize.core.history import History
@@ -122,8 +122,8 @@ class Records:
         groups = len(history.rendered)
         if groups < 2 or await self._store.is_empty():
             return []
-        await in_slices(history.hash_groups())
-        hashes = await in_slices(history.running_hashes(self._seed, groups))
+        await advance(history)
+        hashes = await in_thread(100 * groups, history.running_hashes, self._seed, groups)
         return await self._store.find_records(hashes[::-1])
 
     async def of_session(self, history: History) -> CompactionRecord | None:

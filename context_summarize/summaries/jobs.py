@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from context_summarize.background import finished
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
@@ -81,7 +80,7 @@ def make_job(node: Node, builder: NodeBuilder, children: Sequence[Summary], coun
     if node.children:
         text, size = numbered([child.text for child in children]), sum(child.tokens for child in children)
         return Job(node.key, node.level, text, size, node.summary_tokens, count=len(children))
-    rows = finished(builder.source(node))
+    rows = builder.source(node)
     text = render_rows(rows)
     return Job(node.key, 0, text, count(text), node.summary_tokens, node.focus, rows)
 

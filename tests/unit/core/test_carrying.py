@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from context_summarize.background import finished
 from context_summarize.core.carrying import Carried, carry, span_after, spans_of
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
@@ -37,7 +36,7 @@ def compacted(rows: list[JsonRow], segments: int, *, merges: int = 0) -> Compact
     history = history_of(rows)
     builder = builder_of(history)
     builder.start(*SIZES, first_group=0, first_index=0)
-    finished(builder.advance())
+    builder.advance()
     leaves = builder.leaves[:segments]
     nodes: list[Node] = []
     for at in range(merges):

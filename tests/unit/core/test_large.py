@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from context_summarize.background import finished
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
 from context_summarize.core.large_rows import evenly_cut, head_and_tail
@@ -71,7 +70,7 @@ class TestRendering:
         """What stands around a piece is redacted with it."""
         text = "x" * shift + f" {SECRET}" * 5_000
         redact = build_redactor(True)
-        for sample in (finished(evenly_cut(text, 512, redact)), finished(head_and_tail(text, 4_096, redact))):
+        for sample in (evenly_cut(text, 512, redact), head_and_tail(text, 4_096, redact)):
             assert "a1B2" not in sample.text
             assert "[redacted: GitHub token]" in sample.text
 

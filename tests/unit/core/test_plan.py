@@ -78,9 +78,8 @@ class Scene:
     def add(self, *rows: JsonRow) -> None:
         for raw in rows:
             self.history.add(analyse(normalise(raw)))
-        for _ in self.builder.advance():
-            pass
-        self.groups.catch_up()
+        self.builder.advance()
+        self.groups.advance()
 
     def limits(self, **changes: Any) -> Limits:
         given = {**self.given, **changes}

@@ -14,7 +14,6 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError, RateLimitError
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
-from context_summarize.background import Steps
 from context_summarize.config import Config
 from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
@@ -93,8 +92,7 @@ class Scene:
             self.history.add(analyse(normalise(raw)))
         self.builder = NodeBuilder(self.history, PROMPTS.segment.hash, PROMPTS.merge.hash, None)
         self.builder.start(512, 100, first_group=0, first_index=0)
-        for _ in self.builder.advance():
-            pass
+        self.builder.advance()
         self.leaves = self.builder.leaves
         self.merged = self.builder.merge(self.leaves[:3], 0)
 
@@ -284,7 +282,7 @@ class TestSharing:
         read: list[Node] = []
         source = scene.builder.source
 
-        def noted(node: Node) -> Steps[tuple[RenderedRow, ...]]:
+        def noted(node: Node) -> tuple[RenderedRow, ...]:
             read.append(node)
             return source(node)
 
@@ -488,7 +486,7 @@ class TestLife:
         read: list[Node] = []
         source = scene.builder.source
 
-        def noted(node: Node) -> Steps[tuple[RenderedRow, ...]]:
+        def noted(node: Node) -> tuple[RenderedRow, ...]:
             read.append(node)
             return source(node)
 
