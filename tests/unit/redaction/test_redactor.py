@@ -334,13 +334,13 @@ def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept():
     assert seen.shown.count("Goal: the user has settings read.") == len(threes)
 
 
-def test_pieces_and_merges_hold_no_secret():
+def test_merges_hold_no_secret():
     """Texts of the model that are sent to it again."""
     told = iter(range(10_000))
     provider = ScriptedProvider(
         then=lambda request: f"Goal: read.\nArtifacts: {SECRETS[next(told) % len(SECRETS)].text}", context_window=2_400
     )
-    seen = session(provider, summary_share=0.01, fan_in=2, segment_tokens=4_096, summary_tokens=200)
+    seen = session(provider, summary_share=0.01, fan_in=2, segment_tokens=512, summary_tokens=200)
 
     assert re.search(r"(?m)^## Summary 2 of \d+$", seen.sent)
     assert leaks(seen.everywhere()) == []
