@@ -122,13 +122,13 @@ class Config:
         Field(ge=64),
         "must be a whole number of 64 or more, got {!r}; leave it out to derive it from the budget",
     ] = None
-    """Length of a segment in tokens (bytes / 4); none = the power of two nearest to budget / 8, 512 … 16,384."""
+    """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near budget / 8, 512 … 16,384."""
     summary_tokens: Annotated[
         int | None,
         Field(ge=16),
         "must be a whole number of 16 or more, got {!r}; leave it out to derive it from the segment",
     ] = None
-    """Length asked of a summary in tokens; none = a sixteenth of a segment, 64 … 1,600."""
+    """Length asked of a summary in tokens, at least 16; none = a sixteenth of a segment, 64 … 1,600."""
     summary_share: _Share = 0.28
     """Share of the budget that all summaries together may hold before old ones merge."""
     fan_in: Annotated[int, Field(ge=2), "must be a whole number of 2 or more, got {!r}; the default is 6"] = 6
@@ -139,7 +139,7 @@ class Config:
         Mapping[str, ToolKind] | None,
         f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",
     ] = None
-    """What your own tools do, by name, such as `{deploy: command, save_note: write}`; none = by the known names."""
+    """What your own tools do, by name, such as `{deploy: command, save_note: write}`; none = by their arguments."""
     min_fold: Annotated[
         int | float,
         Field(ge=0, le=1),

@@ -46,7 +46,7 @@ class Summary:
     key: str
     level: int
     text: str
-    """The model's words (or the digest's)."""
+    """The model's words, or those of a fallback."""
     tokens: int
     """Size of the text in tokens."""
     source_tokens: int

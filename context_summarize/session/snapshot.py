@@ -27,7 +27,7 @@ class SummaryNode:
     rest: bool
     """True when it stands for a run that is not (yet) a regular segment."""
     summary: Summary | None
-    """None where its text is not kept: a digest that went into a merge, or one that the store has dropped."""
+    """None where its text is not kept: a fallback that went into a merge, or one that the store has dropped."""
     children: tuple[SummaryNode, ...] = ()
 
 

@@ -303,7 +303,7 @@ def session(provider: ScriptedProvider, *, focus: str | None = None, **settings:
 
 
 def test_no_secret_is_sent_kept_shown_said_or_logged():
-    """By a model that answers with harmless words: ledger, directives and fallbacks come from redacted rows too."""
+    """By a model that answers with harmless words: notes and fallbacks come from redacted rows too."""
     seen = session(ScriptedProvider(), focus=f"the prices, and {SECRETS[0].text}")
 
     assert leaks(seen.everywhere()) == []
