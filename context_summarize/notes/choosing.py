@@ -18,6 +18,8 @@ _FIGURE, _BASE, _PATH = 0.3, 1.0, 2.0
 _CALLED, _SAID, _SEEN = 3.0, 1.5, 0.5
 """For each doubling of the rows that use it in a call, write it, hold it."""
 _BY_USER = 2.0
+_CODE = 0.5
+"""What a name of code counts beside another value: an agent finds it again in the file."""
 _NAMED, _TELLING = 3.0, 10
 """Where a text names it; in full for a label that one row in so many has."""
 _SPEAKER = 4
@@ -125,7 +127,8 @@ def _worth(value: Value, candidates: Candidates) -> float:
     if value.calls or value.said or value.rows > 1:
         used = _CALLED * math.log2(1 + value.calls) + _SAID * math.log2(1 + value.said) + _SEEN * math.log2(value.rows)
         worth += used * (_LASTING + (1 - _LASTING) * math.exp(-age / _USE_FADING))
-    return worth + _RECENT * math.exp(-age / _FADING)
+    worth += _RECENT * math.exp(-age / _FADING)
+    return _CODE * worth if value.kind == "name" else worth
 
 
 def written(entries: Sequence[Entry]) -> str:

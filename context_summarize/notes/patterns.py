@@ -62,7 +62,7 @@ def pairs_in(text: str) -> Iterator[tuple[str, str]]:
     The value is "" where too much follows the label.
     """
     for found in _PAIR.finditer(text):
-        value = found[2].split(". ")[0].rstrip(" .!?-")
+        value = " ".join(found[2].split(". ")[0].rstrip(" .!?-").split())
         yield " ".join(found[1].split()[-3:]).lower(), value if len(value.split()) <= _MOST_WORDS else ""
 
 

@@ -102,7 +102,8 @@ class Notes:
         lines = list(dict.fromkeys(f"- {one.text}" for one in kept))
         alternating = dict.fromkeys(line for pair in zip(reversed(lines), lines, strict=True) for line in pair)
         taken = set(self._taken(alternating, room))
-        return "\n".join([_INSTRUCTIONS, *(line for line in lines if line in taken)]) if taken else ""
+        left_out = [f"({len(lines) - len(taken)} more are left out)"] if len(taken) < len(lines) else []
+        return "\n".join([_INSTRUCTIONS, *(line for line in lines if line in taken), *left_out]) if taken else ""
 
     def _written_requests(self, room: int, goes_on: bool) -> str:
         (waiting, asked), (ended, answered) = self._requests.lines(goes_on)
