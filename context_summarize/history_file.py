@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
 import itertools
 import json
 import logging
@@ -16,10 +17,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from context_summarize.background import Steps, in_slices
+from context_summarize.background import in_thread
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.json_text import saved_json
-from context_summarize.messages.reading import block_type, blocks_of, is_ephemeral, is_hook
+from context_summarize.messages.reading import block_type, blocks_of, is_ephemeral, is_hook, rough_size
 from context_summarize.messages.rows import PRIVATE_BLOCKS, SYSTEM_ROLES, JsonRow
 
 logger = logging.getLogger(__name__)
@@ -27,6 +28,7 @@ logger = logging.getLogger(__name__)
 _HEADER = b'{"format":"context-summarize history","version":1}\n'
 _PRIVATE_KEYS = ("thinking_block", "thinking_text", "content_blocks")
 _IN_MEMORY = "history file %r: the session continues in memory: %s"  # a path may hold what a log cannot write
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LOAD_SECONDS = 30
 """How long a session waits for its file; then it continues in memory."""
 _WAIT_SECONDS = 1
@@ -98,7 +100,7 @@ class HistoryFile:
         """
         if not self._from_file:
             return theirs
-        if await in_slices(_is_copy(ours, theirs)):
+        if await in_thread(rough_size(theirs), _is_copy, ours, theirs):
             return ours
         brought = {row["role"] for row in _leading_system(theirs)}
         return [*(row for row in _leading_system(ours) if row["role"] not in brought), *theirs]
@@ -124,6 +126,10 @@ class HistoryFile:
         return asyncio.get_running_loop().run_in_executor(self._thread, self._disk.attempt, work, *args)
 
 
+class _Unfit(OSError):
+    """The file cannot be used; the text says what to do."""
+
+
 class _Disk:
     """The rows and the file that is to hold them, by blocking calls of one thread; it is open only while it is used."""
 
@@ -142,7 +148,8 @@ class _Disk:
             return None if self._closed else work(*args)
         except (OSError, RuntimeError, ValueError) as error:  # the latter two: no file can have this path
             if not self._failed:
-                logger.warning(_IN_MEMORY, str(self.path), f"{error}; free disk space or correct persistence.path")
+                remedy = "free disk space" if getattr(error, "errno", None) in _FULL else "correct persistence.path"
+                logger.warning(_IN_MEMORY, str(self.path), error if isinstance(error, _Unfit) else f"{error}; {remedy}")
             self._failed = True
             return None
 
@@ -159,7 +166,7 @@ class _Disk:
             self._write_whole()
         with self.path.open("r+b") as file:
             if file.readline(len(_HEADER)) != _HEADER:
-                raise OSError("it is no history file of this version; move it away")
+                raise _Unfit("it is no history file of this version; move it away")
             for number, line in enumerate(file, 2):
                 if not line.endswith(b"\n"):
                     file.truncate(file.tell() - len(line))
@@ -168,7 +175,7 @@ class _Disk:
                 try:
                     self._rows.append(normalise(json.loads(line.decode("utf-8", "surrogatepass"))))
                 except (ValueError, RecursionError):
-                    raise OSError(f"line {number} is damaged; repair it, or move the file away") from None
+                    raise _Unfit(f"line {number} is damaged; repair it, or move the file away") from None
         return [*self._rows]
 
     def append(self, rows: Sequence[JsonRow]) -> None:
@@ -230,7 +237,7 @@ def _lock(file: BinaryIO) -> None:
 
         flock(file, LOCK_EX | LOCK_NB)
     except BlockingIOError:
-        raise OSError("another session writes to it; give each session its own persistence.path") from None
+        raise _Unfit("another session writes to it; give each session its own persistence.path") from None
     except (ImportError, OSError):
         logger.debug("history file: its disk has no locks")
 
@@ -251,7 +258,7 @@ def session_path(path: str, coordinator: Any | None) -> str:
     return path.replace("{session_id}", name)
 
 
-def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> Steps[bool]:
+def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> bool:
     """True if `theirs` equals `ours` after a host's filtering.
 
     The filter follows amplifier-app-cli (`SessionStore._save_transcript`) and amplifier-foundation
@@ -260,7 +267,6 @@ def _is_copy(ours: Sequence[JsonRow], theirs: Sequence[JsonRow]) -> Steps[bool]:
     given = [row for row in theirs if not is_ephemeral(row)]
     at = 0
     for row in ours:
-        yield
         if at < len(given) and _as_saved(row) == _as_saved(given[at]):
             at += 1
         elif not (is_ephemeral(row) or is_hook(row) or row["role"] in SYSTEM_ROLES):

@@ -10,9 +10,9 @@ from typing import Any
 from amplifier_core.message_models import ChatRequest, ChatResponse, TextBlock, Usage
 from amplifier_core.models import ProviderInfo
 
-from context_summarize.facts.fallback import FALLBACK_LINE
 from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
+from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores import MemoryStore
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure as measure_with

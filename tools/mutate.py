@@ -25,21 +25,12 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/unit/redaction/test_neighbourhoods.py",
         "tests/unit/redaction/test_redactor.py",
     ),
-    "summaries/breaker": ("tests/unit/summaries/test_breaker.py", "tests/unit/summaries/test_caller.py"),
-    "summaries/caller": (
-        "tests/unit/summaries/test_caller.py",
-        "tests/unit/summaries/test_breaker.py",
-        "tests/unit/summaries/test_summarizer.py",
-    ),
-    "summaries/budget": ("tests/unit/summaries/test_budget.py",),
-    "summaries/failures": (
-        "tests/unit/summaries/test_failures.py",
-        "tests/unit/summaries/test_caller.py",
-        "tests/unit/summaries/test_summarizer.py",
-    ),
-    "summaries/validation": ("tests/behaviour/test_answers.py", "tests/unit/summaries/test_summarizer.py"),
-    "summaries/tasks": (
-        "tests/unit/summaries/test_tasks.py",
+    "summaries/breaker": ("tests/unit/summaries/test_breaker.py", "tests/unit/summaries/test_call.py"),
+    "summaries/call": ("tests/unit/summaries/test_call.py", "tests/behaviour/test_calls.py"),
+    "summaries/failures": ("tests/unit/summaries/test_failures.py", "tests/unit/summaries/test_call.py"),
+    "summaries/checks": ("tests/behaviour/test_answers.py", "tests/unit/summaries/test_call.py"),
+    "summaries/registry": (
+        "tests/unit/summaries/test_registry.py",
         "tests/behaviour/test_races.py::TestSessionEnd",
         "tests/behaviour/test_races.py::TestTheHostStopsWaiting",
         "tests/behaviour/test_races.py::TestNoWaiting",

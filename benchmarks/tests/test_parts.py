@@ -10,11 +10,12 @@ import pytest
 
 from benchmarks.baseline import differences, rounded
 from benchmarks.clock import run_virtually
+from benchmarks.prospective import Watch
 from benchmarks.report import run_all, save, table
 from benchmarks.scores import asked, ids, newest
-from benchmarks.sessions import Question, Session, assistant, invoices, plant, recorded
+from benchmarks.sessions import Question, Session, assistant, called, invoices, plant, recorded
 from benchmarks.strict_server import State
-from benchmarks.summarisers import DoesNotFit, Extracting, Keeping
+from benchmarks.summarisers import DoesNotFit, Extracting, Keeping, Naming
 from benchmarks.tokens import Counting, broken_pairs, calls_of, count, measure, text_of
 from benchmarks.words import gold_values, identifiers, instruction_kept, is_near, places, telling_words
 
@@ -69,6 +70,8 @@ def test_input_that_does_not_fit_the_window_is_refused() -> None:
 def test_extracted_are_the_sentences_with_the_words_that_are_said_most() -> None:
     shown = "The refund of Newark was paid. A refund to Newark is a refund. Nobody knows why cats sleep so long. " * 3
     assert "cats" not in written(Extracting(count, 10_000), shown, max_output=12)
+    lines = "nothing of any interest here\nsee src/app/main.py and run_all in tools/x.py\nnor is there here\n" * 6
+    assert written(Naming(count, 10_000), lines, max_output=13) == lines.splitlines()[1]
 
 
 def test_a_row_counts_with_its_calls_and_calls_at_the_end_may_be_open() -> None:
@@ -112,6 +115,21 @@ def test_questions_are_judged_in_the_view_and_in_the_newest_rows_of_its_size() -
     assert ids(rows) == {"HAT039"}
     assert newest(rows, sum(measure(row, count) for row in SAID)) == SAID
     assert text_of(newest(rows, 4)[-1]) in text_of(SAID[-1])
+
+
+def test_an_identifier_that_left_the_view_is_an_event_and_held_where_it_still_stands() -> None:
+    rows = (
+        {"role": "user", "content": "The build script is tools/make_all.py, as agreed."},
+        *SAID,
+        *called(7, "bash", {"command": "python tools/make_all.py"}, "done"),
+    )
+    for view, held in ((SAID, 0), ([{"role": "user", "content": "Summary: tools/make_all.py"}, *SAID], 1)):
+        watch = Watch(Session(name="s", rows=rows))
+        watch(len(rows) - 2, view)
+        assert (watch.found["events"], watch.found["held"], watch.found["paths held"]) == (1, held, held)
+    watch = Watch(Session(name="s", rows=rows))
+    watch(len(rows) - 2, rows[:-2])
+    assert watch.found["events"] == 0
 
 
 def cell(number: int) -> dict[str, int]:

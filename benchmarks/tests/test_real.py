@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.real import DataMissingError, beam, fetch, locomo, recordings
+from benchmarks.real import DataMissingError, beam, coding, fetch, locomo, recordings
 from benchmarks.real.conversations import of_sets
+from benchmarks.real.pi import row_of
 from benchmarks.real.recall import recalled
 from benchmarks.sessions import Question, Session
-from benchmarks.tokens import text_of
+from benchmarks.tokens import broken_pairs, calls_of, text_of
 
 
 @pytest.mark.parametrize(("size", "number"), [("100K", 11), ("100K", 20), ("500K", 5), ("1M", 1)])
@@ -60,6 +61,60 @@ def test_a_chat_of_locomo_names_the_date_of_each_session(tmp_path: Path) -> None
     assert text_of(session.rows[0]) == "[8 May]\nAnn: I ran."
     assert session.questions[0].golds == ("5 km",)
     assert session.questions[0].sources == (1,)
+
+
+def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path) -> None:
+    def call(name: str) -> dict[str, object]:
+        return {"type": "toolCall", "id": name, "name": "read", "arguments": {"path": "/x"}}
+
+    said = [{"type": "text", "text": "Reading."}, call("a"), call("aborted")]
+    done = {"role": "toolResult", "toolCallId": "a", "toolName": "read", "content": [{"type": "text", "text": "x"}]}
+    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "content": said}, done]
+    (tmp_path / "pi-mono").mkdir()
+    lines = [json.dumps({"type": "message", "message": one}) for one in messages]
+    (tmp_path / "pi-mono" / "s.jsonl").write_text("\n".join([json.dumps({"type": "session"}), *lines]))
+    (session,) = coding.load_all(tmp_path)
+    assert [call["id"] for call in calls_of(session.rows[1])] == ["a"]
+    assert broken_pairs(session.rows) == 0
+    assert row_of(done) == session.rows[2]
+
+
+HISTORY = """<!-- Claude Code Session {id}-2330 (2026) -->
+
+_**User (2026)**_
+
+Look at it.
+
+---
+
+_**Agent (claude 2026)**_
+
+<tool-use data-tool-type="read" data-tool-name="Read"><details>
+<summary>Tool use: **Read**</summary>
+- `./pkg/main.go`
+
+```text
+1 package main
+```
+</details></tool-use>
+
+_**Agent - sidechain (claude 2026)**_
+
+Aside.
+"""
+
+
+def test_a_history_of_specstory_has_calls_with_results_and_no_side_chains(tmp_path: Path) -> None:
+    (tmp_path / "specstory").mkdir()
+    file = tmp_path / "specstory" / "one.md"
+    file.write_text(HISTORY.format(id="3e14b6e6"))
+    (session,) = coding.load_all(tmp_path)
+    assert [row["role"] for row in session.rows] == ["user", "assistant", "tool"]
+    assert calls_of(session.rows[1])[0]["arguments"] == {"input": "- `./pkg/main.go`"}
+    assert text_of(session.rows[2]) == "1 package main"
+    file.write_text(HISTORY.format(id="4e14b6e6"))
+    with pytest.raises(DataMissingError, match="held back"):
+        coding.load_all(tmp_path)
 
 
 def test_the_recording_is_asked_for_the_newest_values() -> None:

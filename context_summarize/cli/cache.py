@@ -52,7 +52,7 @@ def stats_command(cache: str | None, as_json: bool) -> None:
         print_json({**asdict(found), "path": str(found.path)})
         return
     with printing() as out:
-        sentence(out, f"Cache file: {found.path}")
+        sentence(out, f"Cache file: {found.path}{'' if found.path.exists() else ' (there is none yet)'}")
         entries = ("Entries", f"{found.entries:,}", "summaries, and records that let sessions resume")
         days = [("Oldest", _day(found.oldest), "UTC"), ("Newest", _day(found.newest), "UTC")]
         out.print(facts([("Size", decimal(found.bytes), "on disk"), entries, *days]))

@@ -21,7 +21,7 @@ _NAMED = 3
 def inspect_command(
     session: str, settings: tuple[str, ...], window: int | None, max_output: int | None, as_json: bool
 ) -> None:
-    """Say what a recording holds, without replaying it: rows, tokens, broken pairs, largest rows, segments.
+    """Say what a recording holds, without replaying it: rows, tokens, broken pairs, largest messages, segments.
 
     The window decides how long a segment is. A segment is stored if the cache (the setting `cache`, by default the
     file in the user's Amplifier folder) holds its summary.
@@ -48,13 +48,14 @@ def inspect_command(
 def _print(out: Console, name: str, found: Inspection) -> None:
     messages = counted(found.messages, "message")
     sentence(out, f"\n{name}: {counted(found.rows, 'row')}, {found.tokens:,} tokens, {messages} to summarise.")
+    sentence(out, "Nothing was replayed, asked or written.")
     if calls := found.unanswered_calls:
         more = f" and {len(calls) - _NAMED:,} more" if len(calls) > _NAMED else ""
         sentence(out, f"{counted(len(calls), 'call')} without a result: {', '.join(calls[:_NAMED])}{more}.")
     if found.orphan_results:
         sentence(out, f"{counted(found.orphan_results, 'result')} without a call.")
     about = {
-        "roles": "The rows of system and developer belong to the host.",
+        "roles": "The rows of system and developer belong to the host, and have no number.",
         "largest": "One long tool result can fill a window faster than many turns.",
         "segments": f"One call summarises about {found.segment_tokens:,} tokens, for which 4 bytes each are taken.",
     }

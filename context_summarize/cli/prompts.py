@@ -9,7 +9,7 @@ from rich.text import Text
 
 from context_summarize.cli.options import Name
 from context_summarize.cli.terminal import guarded, one_line, plain, printing, told
-from context_summarize.summaries.prompt_sets import check_set, copy_set
+from context_summarize.summaries.prompt_sets import check_set, copy_set, find_warnings
 from context_summarize.summaries.prompts import find_set
 from context_summarize.transcript.wording import counted
 
@@ -26,16 +26,19 @@ def prompts_group() -> None:
 @prompts_group.command("check", short_help="List every problem of a set.")
 @click.argument("name", metavar="SET")
 def check_command(name: str) -> None:
-    """List every problem of a set, one per line. SET is a name or a folder.
+    """List every problem of a set, one per line. SET is a name or a folder. A warning is no problem.
 
     Exit status: 0 no problems, 1 problems found, 2 no such set.
     """
     with guarded():
         folder = find_set(name)
         problems = check_set(name)
+        warnings = [] if problems else find_warnings(name)
     with printing() as out:
         for text in [problem.text for problem in problems] or [f"{folder}: no problems"]:
             out.print(Text(one_line(text)), soft_wrap=True)
+    for warning in warnings:
+        told(f"WARNING: {warning}", "yellow")
     if problems:
         told(f"FAILED: {counted(len(problems), 'problem')}", "red")
         click.get_current_context().exit(1)

@@ -23,7 +23,6 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = MappingProxyType(
                 "summary_tokens": 200,
                 "summary_share": 0.225,
                 "fan_in": 5,
-                "action_share": 0.01,
             }
         ),
         "frugal": MappingProxyType(
@@ -35,7 +34,6 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = MappingProxyType(
                 "summary_tokens": 160,
                 "summary_share": 0.165,
                 "fan_in": 4,
-                "action_share": 0.01,
             }
         ),
         "verbatim": MappingProxyType(

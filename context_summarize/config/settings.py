@@ -21,8 +21,8 @@ _NEAR = 0.85
 """Likeness from which on an unknown key is taken for a misspelt one: typing errors are above it, other modules' keys
 below."""
 # The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
-ToolKind = Literal["read", "write", "edit", "delete", "command", "search", "delegate", "change", "none"]
-"""What a tool does; `change` changes something else than a file, `none` leaves nothing to be told."""
+ToolKind = Literal["write", "edit", "delete", "command", "none"]
+"""What a tool does; `none` leaves nothing to be told, as reading and searching do."""
 
 _Flag = Annotated[bool, "must be true or false, got {!r}"]
 _Filled = Annotated[str, Field(pattern=r"\S")]
@@ -122,24 +122,24 @@ class Config:
         Field(ge=64),
         "must be a whole number of 64 or more, got {!r}; leave it out to derive it from the budget",
     ] = None
-    """Length of a segment in tokens (bytes / 4); none = the power of two nearest to budget / 8, 512 … 16,384."""
+    """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near budget / 8, 512 … 16,384."""
     summary_tokens: Annotated[
         int | None,
         Field(ge=16),
         "must be a whole number of 16 or more, got {!r}; leave it out to derive it from the segment",
     ] = None
-    """Length asked of a summary in tokens; none = a tenth of a segment, 100 … 1,600."""
+    """Length asked of a summary in tokens, at least 16; none = a sixteenth of a segment, 64 … 1,600."""
     summary_share: _Share = 0.28
     """Share of the budget that all summaries together may hold before old ones merge."""
     fan_in: Annotated[int, Field(ge=2), "must be a whole number of 2 or more, got {!r}; the default is 6"] = 6
     """Neighbouring summaries that one merge joins (2 or more)."""
-    action_share: Annotated[int | float, Field(ge=0, le=0.03), "must be from 0 to 0.03, got {!r}; 0 is none"] = 0.03
-    """Share of the budget for the row that tells what was done (files, commands, tests); out of `summary_share`."""
+    notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 is none"] = 0.1
+    """Share of the budget for the row of notes that code writes; out of `summary_share`, and at most half of it."""
     action_tools: Annotated[
         Mapping[str, ToolKind] | None,
         f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",
     ] = None
-    """What your own tools do, by name, such as `{deploy: command, save_note: write}`; none = by the known names."""
+    """What your own tools do, by name, such as `{deploy: command, save_note: write}`; none = by their arguments."""
     min_fold: Annotated[
         int | float,
         Field(ge=0, le=1),
@@ -215,7 +215,7 @@ class Config:
                 raise ConfigError(f"unknown setting {key!r}; did you mean {near[0]!r}?")
         if unknown:
             logger.warning(
-                "unknown settings are ignored: %s; docs/migration.md says what takes the place of other modules'",
+                "unknown settings are ignored: %s; docs/migration.md says what replaces the settings of other modules",
                 ", ".join(unknown),
             )
         return cls(**given)

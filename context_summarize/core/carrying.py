@@ -78,6 +78,7 @@ def carry(record: CompactionRecord, history: History, builder: NodeBuilder, fan_
         moved,
         frontier_group=frontier,
         nodes=tuple(_renumbered(node, jumps, fan_in) for node in nodes),
+        notes=record.notes if nodes == record.nodes else None,
         ahead=tuple(_renumbered(leaf, jumps, fan_in) for part in ahead_parts for leaf in part),
     )
     is_edit = (bool(leaves) and end is not None) or _is_edit(kept) or _is_edit([None, *kept_ahead])
@@ -212,6 +213,11 @@ def _moved(
     shortened = (
         (nearest(places, hash_, ordinal + by), nth, keep, hash_) for ordinal, nth, keep, hash_ in record.shortened
     )
+    instructions = (
+        (at, nth, start, end, hash_)
+        for ordinal, nth, start, end, hash_ in record.instructions
+        if (at := nearest(places, hash_, ordinal + by)) is not None
+    )
     newest = None
     if record.newest_user is not None:
         shift = next((at - old for old, at in reversed(runs) if at is not None and old <= record.newest_user), 0)
@@ -222,5 +228,6 @@ def _moved(
         rendered_groups=len(history.rendered),
         shortened=tuple((at, nth, keep, hash_) for at, nth, keep, hash_ in shortened if at is not None),
         newest_user=newest,
+        instructions=tuple(instructions),
         pinned=tuple((at, history.hash_of(at)) for at in pins_in(history, record.pinned, by)),
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
-from context_summarize.core.action_log import ActionLog
+from context_summarize.core.entries import ShownGroup
 from context_summarize.core.frames import one_line_size, opening_row
+from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
@@ -16,7 +16,6 @@ from context_summarize.core.nodes import Node, Place
 from context_summarize.core.short_rows import HARD_FLOOR
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
-from context_summarize.facts.ledger import ledger_tokens, prose_tokens
 from context_summarize.tokens.measure import Count, measure
 
 FRAME_TOKENS = 70
@@ -39,30 +38,12 @@ class Draft:
     """Rendered groups that the user has pinned."""
     segments: int = 0
     """Segments and rests that it summarises."""
-    actions: bool = True
-    """False where the row of what has been done had to go."""
+    notes: bool = True
+    """False where the row of notes had to go."""
     lines: int = 0
     """How many of the oldest nodes are shown as one line only."""
     rung: int = 1
     """How far it had to go: 1 summarise, 2 rest, 3 keep_recent halved, 4 rows shortened, 5 one-line nodes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Saved:
-    """What the shortened rows of a draft save, in prefix sums."""
-
-    rows: tuple[int, ...]
-    sums: tuple[int, ...]
-    pinned_rows: tuple[int, ...]
-    pinned_sums: tuple[int, ...]
-
-    def from_row(self, row: int) -> int:
-        """Tokens saved in rows at or after this one."""
-        return self.sums[-1] - self.sums[bisect_left(self.rows, row)]
-
-    def in_pins(self, row: int) -> int:
-        """Tokens saved in pinned groups before this row."""
-        return self.pinned_sums[bisect_left(self.pinned_rows, row)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,28 +56,42 @@ class Scene:
     """Caught up with the history."""
     view: ViewState
     limits: Limits
-    actions: ActionLog
-    operations: tuple[str, ...] = ()
-    """What the host says is under way."""
     pins: tuple[int, ...] = ()
     """Rendered groups that the user wants verbatim from the next compaction on."""
     size_of: SizeOf
     count: Count
 
 
+def as_it_is(scene: Scene) -> Scene:
+    """The scene for a plan that a thread makes: rows and summaries may come meanwhile."""
+    sizes: dict[Place, int | None] = {}
+
+    def size_of(node: Node) -> int | None:
+        if node.place not in sizes:
+            sizes[node.place] = scene.size_of(node)
+        return sizes[node.place]
+
+    groups = scene.groups.copy()
+    return replace(scene, history=groups.history, builder=scene.builder.copy(), groups=groups, size_of=size_of)
+
+
 class Scale:
-    """Weighs the drafts of one plan: prefix sums make a size a matter of a few look-ups."""
+    """Weighs the drafts of one plan."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.newest_user = scene.history.users[-1] if scene.history.users else None
-        self._saved: dict[int, tuple[Mapping[int, int], Saved]] = {}
+        self._saved: tuple[Mapping[int, int], Mapping[int, int]] = ({}, {})
+        newest_first = (shown.tokens for shown in reversed(scene.groups.from_row(scene.view.frontier_row)))
+        self._tails = list(accumulate(newest_first, initial=0))
+        """Tokens of so many groups at the end: a plan for an import sums thousands of them hundreds of times."""
         self._sizes: dict[Place, int] = {}
         self._opening = measure(opening_row(), scene.count)
         standing = self.standing()
-        self.now = self.size(standing, after=False) - self.nodes_size(standing)
+        self.now = self._size_of_others(standing, after=False) - self.nodes_size(standing)
         # What is shown has a size, known or not: a fallback is to be made anew, and counts as unknown.
         self.now += sum(shown.tokens for shown in scene.view.nodes)
+        self.now += scene.view.notes.tokens if scene.view.notes is not None else 0
 
     def standing(self) -> Draft:
         """The view as it stands."""
@@ -116,14 +111,40 @@ class Scale:
 
     # --- sizes ------------------------------------------------------------------------------------------------------
 
-    def size(self, draft: Draft, *, after: bool = True) -> int:
-        """Tokens of the view, system prompt aside; `after` False for the view as it stands, before a compaction."""
-        groups, row = self.scene.groups, self.frontier_row(draft)
-        saved = self._saved_by(draft)
-        verbatim = groups.tokens_from(row) - saved.from_row(row)
-        pins = groups.pin_tokens(row) - saved.in_pins(row) + self._kept_size(draft, row, after)
-        shown = self.nodes_size(draft) + self.actions_size(draft)
-        return verbatim + pins + shown + self._opening_size(draft, row, after)
+    def size(self, draft: Draft) -> int:
+        """Tokens of the view, system prompt aside."""
+        others = self._size_of_others(draft, after=True)
+        return others + self._notes_size(draft, others)
+
+    def _size_of_others(self, draft: Draft, *, after: bool) -> int:
+        """The same without the row of notes; `after` False for the view as it stands, before a compaction."""
+        row, pins = self.frontier_row(draft), self.pins(draft)
+        groups = self.scene.groups
+        tokens = self._tails[groups.count_from(row)] + sum(groups.pinned(group).tokens for group in pins)
+        pinned = {index for group in pins for index in range(group.start, group.end)}
+        savings = self._savings(draft.shortened)
+        tokens -= sum(saved for index, saved in savings.items() if index >= row or index in pinned)
+        first_keep = self._first_user_keep(draft) if after else None
+        if first_keep is not None:
+            first = self._first_user_row()
+            tokens += savings.get(first, 0) - groups.saving(first, first_keep)
+        return tokens + self.nodes_size(draft) + self._opening_size(draft, row, after)
+
+    def pins(self, draft: Draft) -> list[Group]:
+        """The groups before the frontier that the draft shows verbatim."""
+        return self.scene.groups.pins(self.frontier_row(draft), draft.frontier, draft.newest_user, draft.pinned)
+
+    def shown(self, draft: Draft) -> list[ShownGroup]:
+        """All groups that the draft shows verbatim, in order, unshortened."""
+        groups = self.scene.groups
+        return [*map(groups.pinned, self.pins(draft)), *groups.from_row(self.frontier_row(draft))]
+
+    def _savings(self, shortened: Mapping[int, int]) -> Mapping[int, int]:
+        """Tokens that each shortened row saves."""
+        if self._saved[0] is not shortened:  # most drafts of a plan shorten the same rows
+            saving = self.scene.groups.saving
+            self._saved = (shortened, {row: saving(row, keep) for row, keep in shortened.items()})
+        return self._saved[1]
 
     def frontier_row(self, draft: Draft) -> int:
         """History row at which the verbatim part of the draft begins."""
@@ -138,8 +159,7 @@ class Scale:
         found = self._sizes.get(node.place)
         if found is None:
             known = self.scene.size_of(node)
-            tokens = node.summary_tokens
-            estimate = prose_tokens(tokens, node.level) + ledger_tokens(tokens, node.level) + FRAME_TOKENS
+            estimate = node.summary_tokens + FRAME_TOKENS
             found = self._sizes[node.place] = estimate if known is None else known
         return found
 
@@ -153,18 +173,17 @@ class Scale:
         lines = (one_line_size(scene.history, n, scene.limits.role, scene.count) for n in draft.nodes[: draft.lines])
         return sum(lines) + self.sum_of(draft.nodes[draft.lines :])
 
-    def actions_size(self, draft: Draft) -> int:
-        """Tokens of the row of what has been done; an estimate, never too small, where the row is not made yet."""
-        view = self.scene.view
-        if not draft.actions:
-            return 0
-        if draft.frontier == view.frontier:
-            return view.actions.tokens if view.actions else 0
-        return self.actions_reserve(draft.frontier)
+    def notes_room(self, draft: Draft) -> int:
+        """Tokens of the row of notes; where it is to be written, what it may take: at most half of what is freed."""
+        return self._notes_size(draft, self._size_of_others(draft, after=True))
 
-    def actions_reserve(self, frontier: int) -> int:
-        """Tokens that this row takes at most once the groups before `frontier` are summarised."""
-        return self.scene.actions.reserve(frontier, self.scene.limits.actions_room)
+    def _notes_size(self, draft: Draft, others: int) -> int:
+        view, most = self.scene.view, self.scene.limits.notes_room
+        if not (draft.notes and draft.frontier):
+            return 0
+        if view.notes is not None and view.keeps_notes(draft.nodes, most):
+            return view.notes.tokens
+        return max(0, min(most, (self.now - others) // 2))
 
     # --- pins -------------------------------------------------------------------------------------------------------
 
@@ -192,44 +211,9 @@ class Scale:
         if self._first_user_row() >= self.frontier_row(draft):
             return None
         row = self._first_user_row()
-        history.count_rows(row, row + 1, self.scene.count)
-        if history.tokens[row] <= self.tenth:
+        if history.count_row(row, self.scene.count) <= self.tenth:
             return None
         return min(draft.shortened.get(row, self.tenth), self.tenth)
-
-    def _kept_size(self, draft: Draft, frontier_row: int, after: bool) -> int:
-        """Tokens of the groups that stay verbatim but are no pins by themselves, and what the first user's saves."""
-        groups, history = self.scene.groups, self.scene.history
-        first_keep = self._first_user_keep(draft) if after else None
-        total = 0
-        for ordinal in groups.kept(draft.frontier, draft.newest_user, draft.pinned):
-            group = history.rendered_group(ordinal)
-            counted = groups.is_pinned(group.start) and group.start < frontier_row
-            rows = range(group.start, group.end)
-            keeps = {row: keep for row in rows if (keep := draft.shortened.get(row)) is not None}
-            before = groups.pinned(group).tokens - sum(self._saving(row, keep) for row, keep in keeps.items())
-            size = before
-            if first_keep is not None and ordinal == history.users[0]:
-                size = groups.pinned(group).tokens - self._saving(group.start, first_keep)
-            total += size - before if counted else size
-        return total
-
-    def _saving(self, row: int, keep: int) -> int:
-        return max(0, self.scene.history.tokens[row] - self.scene.groups.short_size(row, keep))
-
-    def _saved_by(self, draft: Draft) -> Saved:
-        found = self._saved.get(id(draft.shortened))
-        if found is None or found[0] is not draft.shortened:
-            saved = self.scene.groups.saved(draft.shortened)
-            pinned = [(row, tokens) for row, tokens in saved if self.scene.groups.is_pinned(row)]
-            made = Saved(
-                tuple(row for row, _ in saved),
-                tuple(accumulate((tokens for _, tokens in saved), initial=0)),
-                tuple(row for row, _ in pinned),
-                tuple(accumulate((tokens for _, tokens in pinned), initial=0)),
-            )
-            found = self._saved[id(draft.shortened)] = (draft.shortened, made)
-        return found[1]
 
     # --- the opening ------------------------------------------------------------------------------------------------
 
@@ -242,16 +226,8 @@ class Scale:
 
     def _opens(self, draft: Draft, frontier_row: int) -> bool | None:
         """Whether a user message opens the conversation in the view; None if there is no row of one."""
-        groups, history = self.scene.groups, self.scene.history
-        user_nodes = bool(draft.nodes) and self.scene.limits.role == "user"
-        bound = history.rendered_group(draft.nodes[0].end_group - 1).end if user_nodes else frontier_row
-        pin = groups.opening_pin(min(bound, frontier_row))
-        kept = map(history.rendered_group, groups.kept(draft.frontier, draft.newest_user, draft.pinned))
-        first = next((group for group in kept if group.start < bound), None)
-        if pin is not None and (first is None or pin[0] <= first.start):
-            return pin[1]
-        if first is not None:
-            return bool(groups.pinned(first).opens)
-        if user_nodes:
-            return None
-        return next((shown.opens for shown in groups.from_row(frontier_row) if shown.opens is not None), None)
+        if not (draft.nodes and self.scene.limits.role == "user"):
+            return next((shown.opens for shown in self.shown(draft) if shown.opens is not None), None)
+        bound = min(self.scene.history.rendered_group(draft.nodes[0].end_group - 1).end, frontier_row)
+        before = (self.scene.groups.pinned(group) for group in self.pins(draft) if group.start < bound)
+        return next((shown.opens for shown in before if shown.opens is not None), None)

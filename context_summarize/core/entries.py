@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from context_summarize.background import Steps, finished
 from context_summarize.core.frames import row_hint
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
-from context_summarize.core.short_rows import shorten_steps
+from context_summarize.core.short_rows import shortened_row
 from context_summarize.messages.pairs import opens_with_user
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import JsonRow
@@ -42,28 +42,6 @@ def group_entries(
     shortened: Mapping[int, int] | None = None,
     rows_at_compaction: int = 0,
 ) -> list[Entry]:
-    """What a view shows of one group; see `entry_steps`."""
-    return finished(
-        entry_steps(
-            history,
-            group,
-            count,
-            hides_system=hides_system,
-            shortened=shortened,
-            rows_at_compaction=rows_at_compaction,
-        )
-    )
-
-
-def entry_steps(
-    history: History,
-    group: Group,
-    count: Count,
-    *,
-    hides_system: bool = False,
-    shortened: Mapping[int, int] | None = None,
-    rows_at_compaction: int = 0,
-) -> Steps[list[Entry]]:
     """What a view shows of one group: the call, all its results right after it, then what stood between.
 
     What stands between in an open group (nothing has followed its calls yet) is held back until the group closes: the
@@ -81,40 +59,32 @@ def entry_steps(
         if is_hidden(history, index, hides_system):
             continue
         row = view_row(history.rows[index], answers.get(index))
-        yield  # the copy of a row of thousands of calls takes long
         if row is None:
             continue
         if index < rows_at_compaction:
             row = without_continuation(row)
         place = first if index == group.start else results if index in answers else between
         keep = shortened.get(index) if shortened else None
-        place.append((yield from _sized(history, index, row, keep, count)))
-        yield
-    synthetic: list[Entry] = []
-    for call in group.missing:
-        row = synthetic_result(call)
-        synthetic.append(Entry(None, row, measure(row, count)))
-        yield
+        place.append(_sized(history, index, row, keep, count))
+    synthetic = [Entry(None, row, measure(row, count)) for row in map(synthetic_result, group.missing)]
     return [*first, *results, *synthetic, *([] if group.open else between)]
 
 
-def _sized(history: History, index: int, row: JsonRow, keep: int | None, count: Count) -> Steps[Entry]:
+def _sized(history: History, index: int, row: JsonRow, keep: int | None, count: Count) -> Entry:
     """The entry of a row, shortened to about `keep` tokens if it is longer."""
-    yield from history.counting(index, index + 1, count)
-    size = history.tokens[index]
+    size = history.count_row(index, count)
     if keep is None or size <= keep:
         return Entry(index, row, size)
     hint = row_hint(history, index) if history.recall else ""
-    short, tokens = yield from shorten_steps(row, size, keep, count, hint)
+    short, tokens = shortened_row(row, size, keep, count, hint)
     return Entry(index, short, tokens)
 
 
-def row_steps(
-    history: History, index: int, answered: Sequence[str] | None, keep: int, count: Count
-) -> Steps[Entry | None]:
-    """One row of a group shortened to about `keep` tokens; None if no view shows it. `answered`: see `view_row`."""
-    row = view_row(history.rows[index], answered)
-    return None if row is None else (yield from _sized(history, index, row, keep, count))
+def short_entry(history: History, group: Group, index: int, keep: int, count: Count) -> Entry | None:
+    """One row of a group shortened to about `keep` tokens; None if no view shows it."""
+    first, end = (bisect_left(group.answers, (at,)) for at in (index, index + 1))
+    row = view_row(history.rows[index], [call_id for _, call_id in group.answers[first:end]])
+    return None if row is None else _sized(history, index, row, keep, count)
 
 
 def answers_by_row(group: Group) -> dict[int, list[str]]:

@@ -6,13 +6,15 @@ import hashlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Sequence
+from itertools import accumulate
 
-from context_summarize.background import Steps, finished
+from context_summarize.background import LONG, copied
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.nodes import Span
-from context_summarize.core.rendering import hash_steps, render_group, render_steps
+from context_summarize.core.rendering import group_hash, render_group
+from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import Row
-from context_summarize.tokens.measure import Count, measure_steps
+from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rows import RenderedRow
 
 _HASH_BYTES = 32
@@ -151,15 +153,20 @@ class History:
 
     # --- sizes ------------------------------------------------------------------------------------------------------
 
-    def count_rows(self, first: int, end: int, count: Count) -> None:
-        """Count the rows [first, end) that have not been counted yet."""
-        finished(self.counting(first, end, count))
+    def count_row(self, index: int, count: Count) -> int:
+        """Tokens of a row; it is counted once."""
+        if self.tokens[index] < 0:
+            self.tokens[index] = measure(self.rows[index].raw, count)
+        return self.tokens[index]
 
-    def counting(self, first: int, end: int, count: Count) -> Steps[None]:
-        """The same in steps."""
-        for index in range(first, end):
-            if self.tokens[index] < 0:
-                self.tokens[index] = yield from measure_steps(self.rows[index].raw, count)
+    def characters_from(self, row: int) -> int:
+        """Characters of the rows from this one on, about, as far as it matters whether they are many."""
+        sizes = accumulate(rough_size(self.rows[at].raw) for at in range(row, len(self.rows)))
+        total = 0
+        for total in sizes:
+            if total > LONG:
+                break
+        return total
 
     def messages(self, end_group: int) -> tuple[RenderedRow, ...]:
         """The rendered rows of the groups [0, end_group), whole and unredacted, numbered from 1."""
@@ -171,23 +178,33 @@ class History:
 
     # --- hashes -----------------------------------------------------------------------------------------------------
 
-    def hash_groups(self) -> Steps[None]:
-        """Hash the rendered groups that have come since the last time."""
-        while len(self._hashes) < len(self.rendered) * _HASH_BYTES:
-            yield from self._hash_next()
-            yield
+    def backlog(self) -> int:
+        """Characters of the rows whose groups have not been hashed, about."""
+        return self.characters_from(self.row_of(len(self._hashes) // _HASH_BYTES))
 
-    def _hash_next(self) -> Steps[None]:
-        known = len(self._hashes)
-        group = self.rendered_group(known // _HASH_BYTES)
-        rendered = yield from render_steps(self.rows, group, number=1, segment_tokens=None)
-        found = yield from hash_steps(rendered)
-        if len(self._hashes) == known:  # or somebody else has hashed it meanwhile
-            self._hashes += found
+    def advance(self) -> None:
+        """Hash the rendered groups that have come since the last time."""
+        self._hash_until(len(self.rendered))
+
+    def _hash_until(self, end: int) -> None:
+        for ordinal in range(len(self._hashes) // _HASH_BYTES, end):
+            group = self.rendered_group(ordinal)
+            self._hashes += group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
+
+    def copy(self) -> History:
+        """The history as it is now; rows may be added to this one meanwhile."""
+        return copied(self, "_grouper")
+
+    def take(self, ahead: History) -> None:
+        """Take over the hashes and the sizes that a copy has found."""
+        if len(ahead._hashes) > len(self._hashes):
+            self._hashes = ahead._hashes
+        for index, tokens in enumerate(ahead.tokens):
+            if self.tokens[index] < 0:
+                self.tokens[index] = tokens
 
     def _hash_of(self, ordinal: int) -> bytes:
-        while len(self._hashes) < (ordinal + 1) * _HASH_BYTES:
-            finished(self._hash_next())
+        self._hash_until(ordinal + 1)
         return bytes(self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES])
 
     def hash_of(self, ordinal: int) -> str:
@@ -208,11 +225,10 @@ class History:
             self._hash_of(until - 1)
         return hashlib.sha256(seed.encode() + self._hashes[: until * _HASH_BYTES]).hexdigest()
 
-    def running_hashes(self, seed: str, until: int) -> Steps[list[str]]:
+    def running_hashes(self, seed: str, until: int) -> list[str]:
         """The running hash after each of the rendered groups [0, until)."""
         running, found = hashlib.sha256(seed.encode()), []
         for ordinal in range(until):
             running.update(self._hash_of(ordinal))
             found.append(running.copy().hexdigest())
-            yield
         return found

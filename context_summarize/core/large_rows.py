@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from context_summarize.background import Steps
-from context_summarize.redaction.redactor import Redact, redact_steps
+from context_summarize.redaction import Redact
 from context_summarize.transcript.escaping import left_out_note
 
 LARGE_SEGMENTS = 10
@@ -32,20 +31,20 @@ def is_longer(text: str, limit_bytes: int) -> bool:
     return len(text.encode("utf-8", "surrogatepass")) > limit_bytes
 
 
-def evenly_cut(text: str, segment_tokens: int, redact: Redact | None) -> Steps[Sample]:
+def evenly_cut(text: str, segment_tokens: int, redact: Redact | None) -> Sample:
     """Pieces of a segment each from head to tail, redacted, and between them notes of what was left out."""
     size = segment_tokens * 4
     starts = [at * (len(text) - size) // (_PIECES - 1) for at in range(_PIECES)]
-    return (yield from _joined(text, [(start, size) for start in starts], redact))
+    return _joined(text, [(start, size) for start in starts], redact)
 
 
-def head_and_tail(text: str, limit_bytes: int, redact: Redact | None) -> Steps[Sample]:
+def head_and_tail(text: str, limit_bytes: int, redact: Redact | None) -> Sample:
     """Two thirds head and one third tail, redacted, and between them a note of what was left out."""
     head, tail = limit_bytes * 2 // 3, limit_bytes // 3
-    return (yield from _joined(text, [(0, head), (len(text) - tail, tail)], redact))
+    return _joined(text, [(0, head), (len(text) - tail, tail)], redact)
 
 
-def _joined(text: str, places: list[tuple[int, int]], redact: Redact | None) -> Steps[Sample]:
+def _joined(text: str, places: list[tuple[int, int]], redact: Redact | None) -> Sample:
     """The pieces that begin at these places and take at most so many bytes; the last one ends with the text."""
     out: list[str] = []
     end = left_out = 0
@@ -57,8 +56,7 @@ def _joined(text: str, places: list[tuple[int, int]], redact: Redact | None) -> 
             out.append(left_out_note(first - end, len(text)))
             left_out += first - end
         end = first + len(piece)
-        out.append((yield from _clean(text, first, end, redact)))
-        yield
+        out.append(_clean(text, first, end, redact))
     return Sample("\n".join(out), left_out)
 
 
@@ -70,11 +68,11 @@ def _cut_to(text: str, size: int, *, from_end: bool) -> str:
     return data[len(data) - size if from_end else 0 :][:size].decode("utf-8", "ignore")
 
 
-def _clean(text: str, first: int, end: int, redact: Redact | None) -> Steps[str]:
+def _clean(text: str, first: int, end: int, redact: Redact | None) -> str:
     """`text[first:end]`, redacted with what stands around it."""
     before, after = min(first, _AROUND), min(len(text) - end, _AROUND)
     shown = text[first - before : end + after]
-    clean = yield from redact_steps(shown, redact)
+    clean = redact(shown) if redact else shown
     if clean == shown:
         return text[first:end]
     return clean[before : len(clean) - after]

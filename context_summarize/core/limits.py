@@ -23,8 +23,8 @@ class Limits:
     """Tool results above this many tokens are shortened; None = never."""
     min_fold: float = 0.1
     """Share of the budget that a compaction must free."""
-    actions_room: int = 0
-    """Tokens that the row of what has been done may take; they come out of `share`."""
+    notes_room: int = 0
+    """Tokens that the row of notes may take; they come out of `share`."""
     role: str = "system"
     """Role of a summary's row."""
 

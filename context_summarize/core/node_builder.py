@@ -6,15 +6,13 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
-from context_summarize.background import Steps, finished
+from context_summarize.background import copied
 from context_summarize.core.history import History
 from context_summarize.core.keys import segment_key
 from context_summarize.core.nodes import Node, merge_key, merge_node
-from context_summarize.core.rendering import cut_length, render_steps
+from context_summarize.core.rendering import cut_length, render_group
 from context_summarize.core.segments import Segment, Segmenter
-from context_summarize.messages.reading import block_type, blocks_of
-from context_summarize.messages.rows import PRIVATE_BLOCKS
-from context_summarize.redaction.redactor import Redact
+from context_summarize.redaction import Redact
 from context_summarize.transcript.rows import RenderedRow
 
 
@@ -32,6 +30,8 @@ class NodeBuilder:
         self._merge_hash = merge_hash
         self._redact = redact
         self._segmenter: Segmenter | None = None
+        self.cut_by: Segmenter | None = None
+        """Of a copy: what cut the original when it was made."""
         self._newest: dict[int, list[RenderedRow]] = {}
         """Rendered groups that are in no segment yet, cut and redacted: their segment's key needs them once more."""
         self.segments: list[Segment] = []
@@ -81,18 +81,32 @@ class NodeBuilder:
         """Those of them that were carried over an edit."""
         return self.leaves[: self.carried][len(self.leaves) - len(self.ahead(regular)) :]
 
-    def advance(self) -> Steps[None]:
+    def backlog(self) -> int:
+        """Characters of the rows in groups that have not been cut, about."""
+        if self._segmenter is None:
+            return 0
+        return self.history.characters_from(self.history.row_of(self._segmenter.next_group))
+
+    def advance(self) -> None:
         """Take in the groups that have closed since the last time."""
         while self._segmenter is not None and self._segmenter.next_group < len(self.history.rendered):
-            yield from self._feed(self._segmenter)
-            yield
+            self._feed(self._segmenter)
 
-    def _feed(self, segmenter: Segmenter) -> Steps[None]:
+    def copy(self) -> NodeBuilder:
+        """Its segments as they are now, over a copy of the history."""
+        other = copied(self, "_segmenter")
+        other.history, other.cut_by = self.history.copy(), self._segmenter
+        return other
+
+    def take(self, ahead: NodeBuilder) -> None:
+        """Take over what a copy has cut, unless cutting has begun anew meanwhile."""
+        if ahead.cut_by is self._segmenter:
+            self._segmenter, self._newest = ahead._segmenter, ahead._newest
+            self.segments, self.leaves = ahead.segments, ahead.leaves
+
+    def _feed(self, segmenter: Segmenter) -> None:
         ordinal = segmenter.next_group
-        rendered = yield from self._render(ordinal, segmenter.segment_tokens)
-        if segmenter is not self._segmenter or segmenter.next_group != ordinal:
-            return  # somebody else has taken it in meanwhile
-        self._newest[ordinal] = rendered
+        rendered = self._newest[ordinal] = self._render(ordinal, segmenter.segment_tokens)
         user = self.history.rendered_group(ordinal).user
         for segment in segmenter.feed(cut_length(rendered), user):
             self.leaves.append(self._leaf(segment))
@@ -103,7 +117,7 @@ class NodeBuilder:
     # --- nodes ------------------------------------------------------------------------------------------------------
 
     def _leaf(self, segment: Segment) -> Node:
-        rendered = finished(self._run(segment.first_group, segment.end_group, segment.segment_tokens))
+        rendered = self._run(segment.first_group, segment.end_group, segment.segment_tokens)
         key = segment_key(rendered, self._segment_hash, segment.summary_tokens)
         at = (segment.first_group, segment.end_group)
         return Node(key, 0, segment.index, *at, segment.summary_tokens, segment.segment_tokens)
@@ -114,7 +128,7 @@ class NodeBuilder:
             return None
         segment_tokens, summary_tokens = self._segmenter.segment_tokens, self._segmenter.summary_tokens
         focus = self._redact(focus) if focus and self._redact else focus
-        rendered = finished(self._run(first_group, end_group, segment_tokens))
+        rendered = self._run(first_group, end_group, segment_tokens)
         length = cut_length(rendered) // 4
         tokens = min(summary_tokens, max(48, length // 4))
         if length < 2 * tokens:
@@ -131,7 +145,7 @@ class NodeBuilder:
 
     def remade(self, node: Node, first_group: int, end_group: int) -> Node:
         """The level-0 node that takes the place of one whose rows were edited."""
-        rendered = finished(self._run(first_group, end_group, node.segment_tokens))
+        rendered = self._run(first_group, end_group, node.segment_tokens)
         length, tokens = cut_length(rendered) // 4, node.summary_tokens
         tokens = tokens if length >= 2 * tokens else min(tokens, max(48, length // 4))
         key = segment_key(rendered, self._segment_hash, tokens, node.focus)
@@ -145,46 +159,26 @@ class NodeBuilder:
 
     def cut_lengths(self, first_group: int, end_group: int, segment_tokens: int) -> list[int]:
         """The length for cutting of each of these rendered groups, in bytes."""
-        return [
-            cut_length(finished(self._render(ordinal, segment_tokens))) for ordinal in range(first_group, end_group)
-        ]
+        return [cut_length(self._render(ordinal, segment_tokens)) for ordinal in range(first_group, end_group)]
 
     # --- rows behind them -------------------------------------------------------------------------------------------
 
-    def source(self, node: Node) -> Steps[tuple[RenderedRow, ...]]:
+    def source(self, node: Node) -> tuple[RenderedRow, ...]:
         """The rendered rows that a level-0 node stands for, cut as its key was made, numbered from 1."""
         return self._run(node.first_group, node.end_group, node.segment_tokens)
 
-    def shows_reasoning(self, node: Node) -> bool:
-        """True if the rows of a level-0 node hold thinking blocks, which are not rendered."""
-        groups = map(self.history.rendered_group, range(node.first_group, node.end_group))
-        rows = (self.history.rows[at].raw for group in groups for at in range(group.start, group.end))
-        return any(block_type(block) in PRIVATE_BLOCKS for raw in rows for block in blocks_of(raw))
-
-    def runs(self, node: Node, rows: Sequence[RenderedRow]) -> list[tuple[RenderedRow, ...]]:
-        """The rendered rows of a level-0 node, one run a group, so that pieces are cut at group boundaries."""
-        out: list[tuple[RenderedRow, ...]] = []
-        at = 0
-        for ordinal in range(node.first_group, node.end_group):
-            group = self.history.rendered_group(ordinal)
-            size = sum(self.history.rows[index].rendered for index in range(group.start, group.end))
-            out.append(tuple(rows[at : at + size]))
-            at += size
-        return out
-
-    def _run(self, first_group: int, end_group: int, segment_tokens: int) -> Steps[tuple[RenderedRow, ...]]:
+    def _run(self, first_group: int, end_group: int, segment_tokens: int) -> tuple[RenderedRow, ...]:
         rows: list[RenderedRow] = []
         for ordinal in range(first_group, end_group):
-            rows += yield from self._render(ordinal, segment_tokens)
-            yield
+            rows += self._render(ordinal, segment_tokens)
         # A group of thousands of rows that stands alone is numbered already.
         return tuple(row if row.number == number else replace(row, number=number) for number, row in enumerate(rows, 1))
 
-    def _render(self, ordinal: int, segment_tokens: int) -> Steps[list[RenderedRow]]:
+    def _render(self, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
         sizes = self.segment_sizes
         found = self._newest.get(ordinal) if sizes and sizes[0] == segment_tokens else None
         if found is not None:
             return found
         group = self.history.rendered_group(ordinal)
-        steps = render_steps(self.history.rows, group, number=1, segment_tokens=segment_tokens, redact=self._redact)
-        return (yield from steps)
+        rows = self.history.rows
+        return render_group(rows, group, number=1, segment_tokens=segment_tokens, redact=self._redact)

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from context_summarize.core.keys import SCHEMA_VERSION, hash_parts
-from context_summarize.facts.fact import Fact
 
 Place = tuple[str, int, int]
 """Key and range of a node; see `Node.place`."""
@@ -47,11 +46,9 @@ class Summary:
     key: str
     level: int
     text: str
-    """The model's words (or the digest's)."""
-    ledger: tuple[Fact, ...]
-    """Exact values that the text does not hold."""
+    """The model's words, or those of a fallback."""
     tokens: int
-    """Size of text, rules and ledger as shown, in tokens."""
+    """Size of the text in tokens."""
     source_tokens: int
     fallback: bool = False
     """Made by code because no model summary could be had; never stored."""
@@ -61,10 +58,6 @@ class Summary:
     cost_usd: str | None = None
     created: float = 0.0
     """Seconds since the epoch."""
-    coverage: float = 1.0
-    """Share of the source's identifiers that text and ledger hold, 0…1."""
-    directives: tuple[str, ...] = ()
-    """Standing rules of the user in the user's own words, oldest first; they stand between text and ledger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +89,10 @@ class SessionMarks:
     """Tokens of the request when a compaction was taken back, and none has followed; else None."""
 
 
+NamedPlace = tuple[int, int, int, int, str]
+"""Of an instruction: rendered group, row within it, start, end, hash of the group."""
+
+
 @dataclass(frozen=True, slots=True)
 class CompactionRecord:
     """A committed boundary, found again by the running hash of the rendered rows before its frontier."""
@@ -113,8 +110,14 @@ class CompactionRecord:
     newest_user: int | None = None
     """Rendered group of the newest user message when the boundary was made."""
     created: float = 0.0
-    actions: str = ""
-    """The lines that tell what was done before the frontier."""
+    notes: str | None = ""
+    """The lines of the row of notes, without their frame; None where they are no longer kept."""
+    notes_after: int = 0
+    """How many nodes stand before that row."""
+    notes_age: int = 0
+    """Compactions that it has outlived."""
+    instructions: tuple[NamedPlace, ...] = ()
+    """Where the user's instructions stand that were found before the frontier."""
     pinned: tuple[tuple[int, str], ...] = ()
     """(rendered group, hash) of each group that the view shows because the user has pinned it."""
     ahead: tuple[Node, ...] = ()

@@ -16,7 +16,6 @@ from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node
 from context_summarize.core.shortening import shorten_results
 from context_summarize.core.summarising import summarised, with_rest
-from context_summarize.core.view_state import ShownActions
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
 """Why a compaction is made; one for a cold cache is made of what is known already, or not at all."""
@@ -49,7 +48,8 @@ class Plan:
     frontier_row: int
     shortened: Mapping[int, int]
     newest_user: int | None
-    actions: ShownActions | None
+    notes_room: int
+    """Tokens that the row of notes may take; 0 where it had to go."""
     pinned: tuple[int, ...]
     """Rendered groups that stay verbatim because the user has pinned them."""
     lines: int
@@ -137,7 +137,7 @@ def _finished(scale: Scale, draft: Draft, reason: Reason, goal: int, *, known_on
     if limits.shorten_above is not None and scale.size(draft) > limits.threshold_room:
         draft = shorten_results(scale, draft, limits.keep_recent, max(_HARDER, limits.shorten_above // 4))
     if scale.size(draft) > limits.view_room and not known_only:
-        draft = replace(draft, actions=False)
+        draft = replace(draft, notes=False)
     if scale.size(draft) > limits.view_room and not known_only:
         draft = fitted(scale, draft)
     return _plan(scale, draft, reason, goal)
@@ -145,9 +145,7 @@ def _finished(scale: Scale, draft: Draft, reason: Reason, goal: int, *, known_on
 
 def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
     scene = scale.scene
-    actions = _actions(scale, draft)
-    after, row = scale.size(replace(draft, actions=False)), scale.frontier_row(draft)
-    after += actions.tokens if actions else 0
+    after, row = scale.size(draft), scale.frontier_row(draft)
     old = {shown.node.place for shown in scene.view.nodes}
     return Plan(
         reason=reason,
@@ -156,7 +154,7 @@ def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
         frontier_row=row,
         shortened=_still_shown(scale, draft, row),
         newest_user=draft.newest_user,
-        actions=actions,
+        notes_room=scale.notes_room(draft),
         pinned=tuple(ordinal for ordinal in draft.pinned if ordinal < draft.frontier),
         lines=draft.lines,
         tokens_before=scale.now,
@@ -170,23 +168,10 @@ def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
     )
 
 
-def _actions(scale: Scale, draft: Draft) -> ShownActions | None:
-    """The row of what has been done; it is made anew where more is summarised."""
-    scene = scale.scene
-    if not draft.actions:
-        return None
-    if draft.frontier == scene.view.frontier:
-        return scene.view.actions
-    return scene.actions.shown(draft.frontier, scene.limits.actions_room, scene.limits.role, scene.operations)
-
-
 def _still_shown(scale: Scale, draft: Draft, frontier_row: int) -> Mapping[int, int]:
     """The shortened rows that the view still shows."""
-    shortened = scale.shortened(draft)
-    history, groups = scale.scene.history, scale.scene.groups
-    kept = map(history.rendered_group, groups.kept(draft.frontier, draft.newest_user, draft.pinned))
-    rows = {row for group in kept for row in range(group.start, group.end)}
-    return {row: keep for row, keep in shortened.items() if row >= frontier_row or row in rows or groups.is_pinned(row)}
+    pinned = {row for group in scale.pins(draft) for row in range(group.start, group.end)}
+    return {row: keep for row, keep in scale.shortened(draft).items() if row >= frontier_row or row in pinned}
 
 
 def _relieves(plan: Plan, limits: Limits) -> bool:

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from context_summarize.background import Steps, finished
 from context_summarize.core.groups import Group, answered_calls
 from context_summarize.core.large_rows import LARGE_SEGMENTS, evenly_cut, head_and_tail, is_longer
-from context_summarize.messages.rows import Row
+from context_summarize.messages.reading import is_of_user
+from context_summarize.messages.rows import JsonRow, Row
 from context_summarize.messages.text import own_texts, render_parts
-from context_summarize.redaction.redactor import Redact, redact_steps
-from context_summarize.transcript.escaping import cut_middle, escaped_pieces
+from context_summarize.redaction import Redact
+from context_summarize.transcript.escaping import cut_middle, escape_marks
 from context_summarize.transcript.rows import RenderedRow
-
-_HASHED = 500_000
-"""Characters that are hashed in one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,40 +43,37 @@ class _Text:
     left_out: tuple[int, int] | None = None
 
 
-def _row_text(
-    row: Row, parts: Sequence[tuple[bool, str]], limits: _Limits | None, redact: Redact | None
-) -> Steps[_Text]:
+def _row_text(row: Row, parts: Sequence[tuple[bool, str]], limits: _Limits | None, redact: Redact | None) -> _Text:
     """The text of a row from its parts, as (is a tool result, text)."""
     texts: list[str] = []
     cleaned: dict[int, str] = {}  # by identity: the hash of a text of many megabytes is one long step
     left_out = 0
     if limits is not None and _is_large(parts, limits):
-        return (yield from _large_text(row, "\n".join(part for _, part in parts), limits, redact))
+        return _large_text(row, "\n".join(part for _, part in parts), limits, redact)
     for result, part in parts:
         if limits is not None and result and is_longer(part, limits.row):
-            sample = yield from head_and_tail(part, limits.result, redact)
+            sample = head_and_tail(part, limits.result, redact)
             texts.append(sample.text)
             cleaned[id(part)] = sample.text
             left_out += sample.left_out
             continue
         # Before anything is cut: half a secret is no longer known for one.
-        clean = cleaned[id(part)] = yield from redact_steps(part, redact)
+        clean = cleaned[id(part)] = redact(part) if redact else part
         texts.append(cut_middle(clean, limits.result) if result and limits is not None else clean)
-        yield
-    text = yield from escape_steps((yield from _joined("\n", texts, redact)))
+    text = escape_marks(_joined("\n", texts, redact))
     own = None
     if row.role == "user":
         said = own_texts(row)
         own = text
         if said is not None:
-            own = yield from _joined("\n\n", [cleaned[id(part)] for part in said if part], redact)
+            own = _joined("\n\n", [cleaned[id(part)] for part in said if part], redact)
     return _Text(text, own, (left_out, sum(len(part) for _, part in parts)) if left_out else None)
 
 
-def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> Steps[str]:
+def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
     """The texts of one row as one; a secret that is split over two of them shows only then."""
     text = sign.join(texts)
-    return (yield from redact_steps(text, redact)) if len(texts) > 1 else text
+    return redact(text) if redact and len(texts) > 1 else text
 
 
 def _is_large(parts: Sequence[tuple[bool, str]], limits: _Limits) -> bool:
@@ -92,10 +86,10 @@ def _is_large(parts: Sequence[tuple[bool, str]], limits: _Limits) -> bool:
     return False
 
 
-def _large_text(row: Row, whole: str, limits: _Limits, redact: Redact | None) -> Steps[_Text]:
+def _large_text(row: Row, whole: str, limits: _Limits, redact: Redact | None) -> _Text:
     """Pieces of a row that is not read whole."""
-    sample = yield from evenly_cut(whole, limits.segment_tokens, redact)
-    text = yield from escape_steps(sample.text)
+    sample = evenly_cut(whole, limits.segment_tokens, redact)
+    text = escape_marks(sample.text)
     own = None
     if row.role == "user":
         said = own_texts(row)
@@ -103,20 +97,10 @@ def _large_text(row: Row, whole: str, limits: _Limits, redact: Redact | None) ->
         if said is not None:
             own = "\n\n".join(part for part in said if part)
             if is_longer(own, limits.row):
-                own = (yield from evenly_cut(own, limits.segment_tokens, redact)).text
+                own = evenly_cut(own, limits.segment_tokens, redact).text
             else:
-                own = yield from redact_steps(own, redact)
+                own = redact(own) if redact else own
     return _Text(text, own, (sample.left_out, len(whole)))
-
-
-def escape_steps(text: str) -> Steps[str]:
-    """`escape_marks`, a piece a step."""
-    pieces: list[str] = []
-    for piece in escaped_pieces(text):
-        pieces.append(piece)
-        yield
-    # Escaping only adds. A copy of megabytes would be one long step.
-    return text if sum(map(len, pieces)) == len(text) else "".join(pieces)
 
 
 def render_group(
@@ -127,13 +111,6 @@ def render_group(
     `rows` is the whole history. A tool result longer than half a segment is cut to head and tail, and of a row longer
     than ten segments head, tail and pieces between them are kept; with `segment_tokens=None` nothing is cut.
     """
-    return finished(render_steps(rows, group, number=number, segment_tokens=segment_tokens, redact=redact))
-
-
-def render_steps(
-    rows: Sequence[Row], group: Group, *, number: int, segment_tokens: int | None, redact: Redact | None = None
-) -> Steps[list[RenderedRow]]:
-    """The same as `render_group`, a row or a piece of one a step."""
     limits = _Limits(segment_tokens) if segment_tokens else None
     answered = answered_calls(rows, group)
     out: list[RenderedRow] = []
@@ -143,12 +120,15 @@ def render_steps(
             continue
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
-        yield
-        made = yield from _row_text(row, parts, limits, redact)
+        made = _row_text(row, parts, limits, redact)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        out.append(RenderedRow(number + len(out), row.role, name, made.text, made.own, made.left_out))
-        yield
+        own = made.own if row.role != "user" or is_of_user(row.raw, _first_user(rows)) else ""
+        out.append(RenderedRow(number + len(out), row.role, name, made.text, own, made.left_out))
     return out
+
+
+def _first_user(rows: Sequence[Row]) -> JsonRow | None:
+    return next((row.raw for row in rows if row.user), None)
 
 
 def _header_name(name: object, redact: Redact | None) -> str | None:
@@ -171,25 +151,12 @@ def cut_length(rendered: Sequence[RenderedRow]) -> int:
     )
 
 
-def hash_steps(rendered: Sequence[RenderedRow]) -> Steps[bytes]:
+def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
     """What one group adds to the running hash of the rendered rows, uncut."""
     digest = hashlib.sha256()
     for row in rendered:
         for part in (row.role, row.name or "", row.text):
-            size = 0
-            for piece in _encoded(part):
-                size += len(piece)
-                if len(part) > _HASHED:
-                    yield
-            digest.update(size.to_bytes(8, "big"))
-            for piece in _encoded(part):
-                digest.update(piece)
-                if len(part) > _HASHED:
-                    yield
-        yield
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "big"))
+            digest.update(data)
     return digest.digest()
-
-
-def _encoded(text: str) -> Iterator[bytes]:
-    """The text in UTF-8, in pieces that take one step each."""
-    return (text[at : at + _HASHED].encode("utf-8", "surrogatepass") for at in range(0, len(text), _HASHED))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from context_summarize.background import Steps
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.shortening import cut_to_note, shortened_to
-from context_summarize.tokens.measure import Count, measure_steps
+from context_summarize.tokens.measure import Count, measure
 
 HARD_FLOOR = 24
 """Tokens below which no row is shortened further."""
@@ -16,7 +15,7 @@ def short_length(longest: int) -> int:
     return max(HARD_FLOOR, longest // 4)
 
 
-def shorten_steps(row: JsonRow, size: int, keep: int, count: Count, hint: str) -> Steps[tuple[JsonRow, int]]:
+def shortened_row(row: JsonRow, size: int, keep: int, count: Count, hint: str) -> tuple[JsonRow, int]:
     """A copy of a view row of `size` tokens cut to about `keep`, and its tokens: head and tail, a note of what is gone.
 
     `hint` ends the note. What cannot be cut to that size by halves (many short texts, arguments of many fields) is cut
@@ -27,10 +26,10 @@ def shorten_steps(row: JsonRow, size: int, keep: int, count: Count, hint: str) -
     share = keep / size
     for _ in range(4):
         out = shortened_to(row, share, hint)
-        tokens = yield from measure_steps(out, count)
+        tokens = measure(out, count)
         if tokens <= keep:
             return out, tokens
         share *= 0.6
     hard = cut_to_note(row)
-    least = yield from measure_steps(hard, count)
+    least = measure(hard, count)
     return (hard, least) if least < tokens else (out, tokens)

@@ -47,12 +47,9 @@ def shorten_longest(scale: Scale, draft: Draft) -> Draft:
 def _shortenable(scale: Scale, draft: Draft) -> dict[int, int]:
     """Sizes of all rows of the view but the host's system rows: half an instruction is worse than none."""
     groups = scale.scene.groups
-    row = scale.frontier_row(draft)
     shortened = scale.shortened(draft)
-    shown = list(groups.from_row(row))
-    shown += map(groups.pinned, groups.pins(row, draft.frontier, draft.newest_user, draft.pinned))
     sizes: dict[int, int] = {}
-    for entry in (entry for group in shown for entry in group.entries):
+    for entry in (entry for group in scale.shown(draft) for entry in group.entries):
         if entry.origin is None or _is_host_system(scale, entry.origin):
             continue
         keep = shortened.get(entry.origin)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
-from context_summarize.background import Steps, finished
 from context_summarize.core.entries import Entry, ShownGroup, group_entries
 from context_summarize.core.frames import opening_row
 from context_summarize.core.groups import Group
@@ -37,10 +36,9 @@ class View:
         self._system_tokens = 0
         self._settled = not state.compactions
         """True once the view holds a row of the conversation, or need not open with a user message."""
-        groups.catch_up()
+        groups.advance()
         self._next_group = max(history.group_position(state.frontier_row), groups.first)
-        for item in self._head():
-            self._append(item)
+        self._extend(self._head())
         self.head_rows = len(self._entries)
         """How many rows stand for what is summarised: nodes, and the pins beside them."""
 
@@ -48,14 +46,16 @@ class View:
         """Nodes in order, each with the pins of its range before it."""
         state, history = self.state, self._history
         pins = self.groups.pins(state.frontier_row, state.frontier, state.newest_user, state.pinned)
-        for shown in state.nodes:
+        for at, shown in enumerate(state.nodes):
+            if state.notes is not None and state.notes.after == at:
+                yield Entry(None, state.notes.row, state.notes.tokens)
             end = history.rendered_group(shown.node.end_group - 1).end
             while pins and pins[0].start < end:
                 group = pins.pop(0)
                 yield from self._group(group, self.groups.pinned(group))
             yield Entry(None, shown.row, shown.tokens)
-        if state.actions is not None:
-            yield Entry(None, state.actions.row, state.actions.tokens)
+        if state.notes is not None and state.notes.after >= len(state.nodes):
+            yield Entry(None, state.notes.row, state.notes.tokens)
         for group in pins:
             yield from self._group(group, self.groups.pinned(group))
 
@@ -63,7 +63,7 @@ class View:
         """What the view shows of a group: as it is, or with shortened rows and without continuation ids."""
         state = self.state
         if not (shown.chained and group.start < state.rows_at_compaction):
-            if not any(item.origin in state.shortened for item in shown.entries):
+            if not state.shortened or not any(item.origin in state.shortened for item in shown.entries):
                 return shown.entries
             return [self._shortened(item) for item in shown.entries]
         return group_entries(
@@ -81,15 +81,16 @@ class View:
             return item
         return self.groups.short_entry(item.origin, keep) or item
 
-    def _append(self, item: Entry) -> None:
-        if not self._settled and item.row["role"] not in SYSTEM_ROLES:
-            self._settled = True
-            if not opens_conversation(item.row):
-                self._append(self._opening())
-        self._entries.append(item)
-        self._tokens += item.tokens
-        if item.row["role"] == "system":
-            self._system_tokens += item.tokens
+    def _extend(self, items: Iterable[Entry]) -> None:
+        for item in items:
+            if not self._settled and item.row["role"] not in SYSTEM_ROLES:
+                self._settled = True
+                if not opens_conversation(item.row):
+                    self._extend([self._opening()])
+            self._entries.append(item)
+            self._tokens += item.tokens
+            if item.row["role"] == "system":
+                self._system_tokens += item.tokens
 
     def _opening(self) -> Entry:
         row = opening_row()
@@ -97,27 +98,11 @@ class View:
 
     def refresh(self) -> None:
         """Take in the groups that have closed since the last time."""
-        finished(self.refreshing())
-
-    def refreshing(self) -> Steps[None]:
-        """The same in steps."""
-        yield from self.groups.advance()
+        self.groups.advance()
         groups = self._history.groups
-        while self._next_group < len(groups):
-            at = self._next_group
-            yield from self._shortening(self.groups.closed(at))
-            if at == self._next_group:  # or somebody else has taken it in meanwhile
-                for item in self._group(groups[at], self.groups.closed(at)):
-                    self._append(item)
-                self._next_group += 1
-            yield
-
-    def _shortening(self, shown: ShownGroup) -> Steps[None]:
-        """Make the short forms of a group's rows."""
-        keeps = self.state.shortened
-        if keeps:
-            origins = (item.origin for item in shown.entries if item.origin in keeps)
-            yield from self.groups.make_short([(at, keeps[at]) for at in origins if at is not None])
+        for at in range(self._next_group, len(groups)):
+            self._extend(self._group(groups[at], self.groups.closed(at)))
+        self._next_group = max(self._next_group, len(groups))
 
     def _open_entries(self) -> list[Entry]:
         rows = len(self._history)

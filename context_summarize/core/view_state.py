@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.messages.rows import JsonRow
+
+MOST_AGE = 2
+"""Compactions that a row of notes outlives: a row that changes throws away what the provider has cached behind it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +26,17 @@ class ShownNode:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownActions:
-    """The row that tells what was done in the summarised part, and its size."""
+class ShownNotes:
+    """The row that tells what code knows of the summarised part, and its size."""
 
     text: str
     """The lines, without their frame: what a record keeps."""
     row: JsonRow
     tokens: int
+    after: int = 0
+    """How many nodes stand before it."""
+    age: int = 0
+    """Compactions that it has outlived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +56,16 @@ class ViewState:
     """Rendered groups that stand verbatim because the user has pinned them, in order."""
     rows_at_compaction: int = 0
     """Length of the history at the newest compaction; older rows lose their continuation id."""
-    actions: ShownActions | None = None
+    notes: ShownNotes | None = None
     """Stands after the nodes; None where nothing is told."""
     compactions: int = 0
     """How many have been made."""
+
+    def keeps_notes(self, nodes: Sequence[Node], room: int) -> bool:
+        """True where the row of notes stays: summaries were only appended, it is not old, and has this room."""
+        if self.notes is None or self.notes.age >= MOST_AGE or len(nodes) < self.notes.after:
+            return False
+        if self.notes.tokens > room:
+            return False
+        before = self.nodes[: self.notes.after]
+        return all(shown.node.place == node.place for shown, node in zip(before, nodes, strict=False))

@@ -16,37 +16,33 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 def _checked_copy(value: Any, where: str, depth: int) -> Any:
-    kind = type(value)
-    if kind is str or value is None or kind is bool or kind is float:
+    if value is None or type(value) is str or isinstance(value, bool | float):
         return value
     if depth > MAX_DEPTH:
         raise MessageError(f"{where} is nested deeper than {MAX_DEPTH} levels; flatten it or pass it as a JSON string")
     if isinstance(value, Mapping):
-        out: dict[Any, Any] = {}
-        for key, item in value.items():
-            # Rows parsed from JSON hold their own copy of every key; sharing the keys saves memory in long sessions.
-            name = sys.intern(key) if type(key) is str else _checked_key(key, where)
-            if type(item) is str:  # most are; the place of the others costs as much as their copies
-                out[name] = item
-            else:
-                out[name] = _checked_copy(item, f"{where}.{str(name)[:40]}" if depth < 4 else where, depth + 1)
-        return out
-    if isinstance(value, list):
-        return [_checked_copy(item, where, depth + 1) for item in value]
-    if isinstance(value, tuple):
-        return tuple(_checked_copy(item, where, depth + 1) for item in value)
+        return {
+            _checked_key(key, where): _checked_copy(item, f"{where}.{str(key)[:40]}" if depth < 4 else where, depth + 1)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        copied = [_checked_copy(item, where, depth + 1) for item in value]
+        return tuple(copied) if isinstance(value, tuple) else copied
     if isinstance(value, int):
         return _checked_int(value, where)
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, float):
-        return value
     if isinstance(value, BaseModel):
         return _checked_copy(_dumped(value, where), where, depth + 1)
-    raise MessageError(f"{where} is a {kind.__name__}, which cannot become JSON; pass text, numbers, lists or dicts")
+    raise MessageError(
+        f"{where} is a {type(value).__name__}, which cannot become JSON; pass text, numbers, lists or dicts"
+    )
 
 
 def _checked_key(key: Any, where: str) -> Any:
+    if type(key) is str:
+        # Rows parsed from JSON hold their own copy of every key; sharing the keys saves memory in long sessions.
+        return sys.intern(key)
     if not isinstance(key, _SCALARS):
         raise MessageError(f"{where} has a key of type {type(key).__name__}; JSON keys are strings")
     return _checked_int(key, f"a key of {where}") if isinstance(key, int) else key

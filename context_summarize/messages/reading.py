@@ -50,6 +50,23 @@ def is_reminder(raw: JsonRow) -> bool:
     return raw["role"] == "user" and marks.get("ephemeral") is True and marks.get("persisted") is True
 
 
+def is_of_user(raw: JsonRow, first: JsonRow | None) -> bool:
+    """True for a user row whose text is the user's own: no hook's, and of a human where the host tells.
+
+    A delegation is the user's where a session began with one (`first`: the session's first user row): its user is
+    another agent.
+    """
+    origin = _origin(raw)
+    delegated = origin == "delegation" and first is not None and _origin(first) == "delegation"
+    return not is_hook(raw) and not is_reminder(raw) and (origin in (None, "human") or delegated)
+
+
+def _origin(raw: JsonRow) -> object:
+    """Who made an input, as the host marks it; None where it does not."""
+    told = _marks(raw).get("amplifier:input")
+    return told.get("origin") if isinstance(told, dict) else None
+
+
 def is_hook(raw: JsonRow) -> bool:
     """True for a row that a hook has added: hosts do not save it, reminders aside."""
     return _marks(raw).get("source") == "hook" and not is_reminder(raw)
@@ -96,10 +113,8 @@ def has_id(entry: Any) -> bool:
     return isinstance(entry, dict) and bool(id_of(entry.get("id")))
 
 
-def entry_call(entry: Any) -> Call | None:
-    """One `tool_calls` entry; None where it has no usable id."""
-    if not has_id(entry):
-        return None
+def _call(entry: Mapping[str, Any]) -> Call:
+    """The call of a block, or of an entry of `tool_calls`."""
     function = entry.get("function")
     if isinstance(function, dict):
         return Call(id_of(entry["id"]), str(function.get("name") or ""), arguments_of(function.get("arguments")))
@@ -110,20 +125,13 @@ def entry_call(entry: Any) -> Call | None:
 
 def row_calls(raw: JsonRow) -> Iterator[Call]:
     """Calls of an assistant row; one that stands both as block and in `tool_calls` is one call."""
-    in_blocks: Counter[str] = Counter()
-    for block in blocks_of(raw):
-        if is_call(block):
-            call_id = id_of(block["id"])
-            in_blocks[call_id] += 1
-            yield Call(call_id, str(block.get("name") or ""), arguments_of(block.get("input")))
+    blocks = [_call(block) for block in blocks_of(raw) if is_call(block)]
+    yield from blocks
+    twice = Counter(call.id for call in blocks)
     entries = raw.get("tool_calls")
-    for entry in entries if isinstance(entries, list | tuple) else ():
-        call = entry_call(entry)
-        if call is None:
-            continue
-        if in_blocks[call.id]:
-            in_blocks[call.id] -= 1
-        else:
+    for call in map(_call, filter(has_id, entries if isinstance(entries, list | tuple) else ())):
+        twice[call.id] -= 1
+        if twice[call.id] < 0:
             yield call
 
 
@@ -150,3 +158,12 @@ def ids_of_results(raw: JsonRow) -> Iterator[str]:
 def result_block_id(block: Mapping[str, Any]) -> str:
     """Id of the call that a result block answers, in either shape; "" where there is none."""
     return id_of(block.get("tool_call_id")) or id_of(block.get("tool_use_id"))
+
+
+def rough_size(value: Any) -> int:
+    """Characters of all texts in a row, and some for each place in it: about the work of reading it."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, Mapping):
+        return 100 + sum(map(rough_size, value.values()))
+    return 100 + sum(map(rough_size, value)) if isinstance(value, list | tuple) else 10

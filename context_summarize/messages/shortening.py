@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from context_summarize.messages.images import is_image
 from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import arguments_of, block_type
 from context_summarize.messages.rows import PRIVATE_BLOCKS, JsonRow
-from context_summarize.messages.text import content_text
+from context_summarize.messages.text import content_text, is_image
 
 Short: TypeAlias = Callable[[Any], Any]
 _NO_IMAGE = "[image left out to save room]"
@@ -38,33 +37,22 @@ def cut_to_note(row: JsonRow) -> JsonRow:
 
 
 def _with_short(row: JsonRow, short: Short) -> JsonRow:
-    out = dict(row)
-    content, entries = row.get("content"), row.get("tool_calls")
-    if isinstance(content, str):
-        out["content"] = short(content)
-    elif isinstance(content, list):
-        out["content"] = [_block(block, short) for block in content]
-    if isinstance(entries, list):
-        out["tool_calls"] = [_entry(entry, short) for entry in entries]
-    return out
+    lists = {key: row[key] for key in ("content", "tool_calls") if isinstance(row.get(key), list)}
+    out = {**row, **{key: [_block(block, short) for block in blocks] for key, blocks in lists.items()}}
+    return {**out, "content": short(out["content"])} if isinstance(out.get("content"), str) else out
 
 
 def _block(block: Any, short: Short) -> Any:
+    """A block, or an entry of `tool_calls`."""
     if block_type(block) in PRIVATE_BLOCKS:
         return block  # signed by the provider; a changed one is refused
     if is_image(block):
         return {"type": "text", "text": _NO_IMAGE}
+    if isinstance(function := block.get("function"), dict):
+        shown = short(arguments_of(given := function.get("arguments")))
+        shown = compact_json(shown) if isinstance(given, str) else shown  # JSON text has to stay JSON
+        return {**block, "function": {**function, "arguments": shown}}
     return {key: item if key in _STEERING else short(item) for key, item in block.items()}
-
-
-def _entry(entry: JsonRow, short: Short) -> JsonRow:
-    function = entry.get("function")
-    if not isinstance(function, dict):
-        return {key: item if key in _STEERING else short(item) for key, item in entry.items()}
-    given, text = function.get("arguments"), isinstance(function.get("arguments"), str)
-    shown = short(arguments_of(given))
-    # Arguments as JSON text have to stay JSON.
-    return {**entry, "function": {**function, "arguments": compact_json(shown) if text else shown}}
 
 
 def _text(text: str, share: float, hint: str) -> str:

@@ -1,11 +1,10 @@
-"""The public text of rows and blocks: as the summariser reads it, and as it counts."""
+"""The public text of rows and blocks, as the summariser reads it and as it counts; images in every shape."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from context_summarize.messages.images import image_note, is_image
 from context_summarize.messages.json_text import compact_json, saved_json
 from context_summarize.messages.reading import block_type, blocks_of, is_call, is_result, result_block_id, row_calls
 from context_summarize.messages.rows import NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, JsonRow, Row
@@ -62,40 +61,33 @@ def render_parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) ->
 
 
 def _parts(row: Row, names: Mapping[str, str], missing: Sequence[Call]) -> Iterator[tuple[bool, str]]:
-    content = row.raw.get("content")
     if row.role == "tool":
-        yield True, ("" if row.result_ids[0] in names else ORPHAN) + content_text(content)
+        yield True, ("" if row.result_ids[0] in names else ORPHAN) + content_text(row.raw.get("content"))
         return
-    if isinstance(content, list | tuple):
-        yield from _block_parts(row, content, dict(names))
-    else:
-        yield False, content_text(content)
+    unused = dict(names)
+    for block in _blocks_or_text(row.raw):
+        if is_result(block) and row.result_ids:
+            call_id = result_block_id(block)
+            label = f"result of {unused.pop(call_id)}: " if call_id in unused else ORPHAN
+            yield True, label + content_text(result_value(block))
+        elif not (row.calls and is_call(block)):
+            yield False, block_text(block)
     for call in row.calls:
         yield False, call_line(call.name, saved_json(call.arguments))
     for call in missing:
         yield False, f"[call {call.name}: {NO_RESULT}]"
 
 
-def _block_parts(row: Row, content: Sequence[Any], names: dict[str, str]) -> Iterator[tuple[bool, str]]:
-    """Parts of the blocks of a row, calls aside."""
-    for block in content:
-        if is_result(block) and row.result_ids:
-            call_id = result_block_id(block)
-            label = f"result of {names.pop(call_id)}: " if call_id in names else ORPHAN
-            yield True, label + content_text(result_value(block))
-        elif not (row.calls and is_call(block)):
-            yield False, block_text(block)
+def _blocks_or_text(raw: JsonRow) -> Sequence[Any]:
+    return blocks_of(raw) if isinstance(raw.get("content"), list | tuple) else [content_text(raw.get("content"))]
 
 
 def countable_items(raw: JsonRow) -> Iterator[str | Mapping[str, Any]]:
     """Texts and image blocks of a row that a provider charges for; a call that is stored twice appears once."""
-    content, calls = raw.get("content"), raw["role"] == "assistant"
-    if isinstance(content, list | tuple):
-        for block in content:
-            if not (calls and is_call(block)):
-                yield from _countable(block)
-    else:
-        yield content_text(content)
+    calls = raw["role"] == "assistant"
+    for block in _blocks_or_text(raw):
+        if not (calls and is_call(block)):
+            yield from _countable(block)
     for call in row_calls(raw) if calls else ():
         yield call.name
         yield compact_json(call.arguments)
@@ -113,3 +105,48 @@ def _countable(block: Any) -> Iterator[str | Mapping[str, Any]]:
             yield inner if is_image(inner) else block_text(inner)
     else:
         yield block_text(block)
+
+
+# --- images -----------------------------------------------------------------------------------------------------------
+
+
+def is_image(block: Any) -> bool:
+    """True for an image block in any of the shapes."""
+    return block_type(block) in ("image", "image_url", "input_image")
+
+
+def image_url(block: Mapping[str, Any]) -> str:
+    """The image of a block as one URL: where it lies, or itself as a data URL; "" where there is none. Never raises.
+
+    Shapes: `{source: {media_type, data}}`, `{source: {url}}`, `{image_url: {url}}` and `{image_url: "…"}`; each URL may
+    be a data URL.
+    """
+    source = block.get("source")
+    holder = source if isinstance(source, dict) else block
+    media_type, data = holder.get("media_type"), holder.get("data")
+    if isinstance(data, str) and data:
+        return f"data:{media_type if isinstance(media_type, str) and media_type else 'image'};base64,{data}"
+    url = holder.get("url") or holder.get("image_url")
+    url = url.get("url") if isinstance(url, dict) else url
+    return url if isinstance(url, str) else ""
+
+
+def is_remote(url: str) -> bool:
+    """True for an address that a provider can fetch."""
+    return url.startswith(("http://", "https://"))
+
+
+def base64_of(url: str) -> tuple[str, str] | None:
+    """(media type, base64) of a data URL; None for any other, and for one that holds none."""
+    head, _, body = url.partition(",")
+    kind, *parameters = head[5:].split(";")
+    return (kind or "image", body) if body and head[:5].lower() == "data:" and "base64" in parameters else None
+
+
+def image_note(block: Mapping[str, Any]) -> str:
+    """The line that stands for an image in a transcript: its address, or its type and size."""
+    url = image_url(block)
+    if is_remote(url):
+        return f"[image: {url}]"
+    media_type, data = base64_of(url) or ("image", url)
+    return f"[image: {media_type}, {len(data) * 3 // 4:,} bytes]"

@@ -9,7 +9,6 @@ from typing import Any
 from amplifier_core.message_models import Message
 from pydantic import ValidationError
 
-from context_summarize.messages.images import base64_of, image_url, is_image, is_remote
 from context_summarize.messages.json_text import compact_json, copy_json
 from context_summarize.messages.reading import (
     arguments_of,
@@ -21,7 +20,15 @@ from context_summarize.messages.reading import (
     result_block_id,
 )
 from context_summarize.messages.rows import NO_RESULT, SOURCE, Call, JsonRow, Row
-from context_summarize.messages.text import block_text, content_text, result_value
+from context_summarize.messages.text import (
+    base64_of,
+    block_text,
+    content_text,
+    image_url,
+    is_image,
+    is_remote,
+    result_value,
+)
 
 _HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
 """Blocks that hosts know as they are, calls, results and images aside."""

@@ -10,8 +10,8 @@ from typing import Any
 from amplifier_core.message_models import ChatRequest, ChatResponse, Message, TextBlock, Usage
 from amplifier_core.models import ProviderInfo
 
-from context_summarize.facts.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.messages.text import content_text
+from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
 from context_summarize.transcript.fences import enclosed_in, split_numbered
 from context_summarize.transcript.rows import parse_rendered
 
@@ -65,8 +65,8 @@ class OfflineProvider:
         if children is not None:
             text = join_fallbacks([child.replace(_SPOKEN, "").strip() for child in children], room, self._count)
         else:
-            text = fallback_text(parse_rendered(body), room, self._count).replace(FALLBACK_LINE, "").strip()
-        return f"{_SPOKEN}\n{text}"
+            text = fallback_text(parse_rendered(body), room, self._count)
+        return f"{_SPOKEN}\n{text.replace(FALLBACK_LINE, '').strip()}"
 
 
 def _said(message: Message) -> str:

@@ -69,8 +69,8 @@ class RecallAnswer:
 
 
 def limit_tokens(budget: int, free: int) -> int:
-    """A twentieth of the budget, within 400 … 4,000; at most half of `free`, the tokens until a request has to wait."""
-    return max(0, min(MAX_TOKENS, max(MIN_TOKENS, budget // 20), free // 2))
+    """A twentieth of the budget, in small windows an eighth up to 1,600; at most 4,000 and half of `free` tokens."""
+    return max(0, min(MAX_TOKENS, max(MIN_TOKENS, budget // 20, min(1_600, budget // 8)), free // 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +203,7 @@ class Answers:
         """As much of a row as fits, up to the end of a line, and the offset of the cut."""
         text = shown.row.text
         kept = self._fit(text[offset:], self._room - self._size(self._block(shown, "", since=0)) - 50)
-        line = text.rfind("\n", offset + kept * 3 // 4, offset + kept)
-        end = line + 1 if line > offset else offset + kept
+        end = text.rfind("\n", offset + kept * 3 // 4, offset + kept) + 1 or offset + kept
         said = after_cut(text[:end], offset) if offset else text[:end]
         note = f"[… cut here: {len(text) - end:,} of {len(text):,} characters of this message follow …]"
         return self._block(shown, f"{said}\n{note}", since=0), end

@@ -41,8 +41,8 @@ _SHARE = 2.0
 _LONG_ROW = 0.4
 """How much a long row must be better: by chance one of its many passages holds some of the words."""
 _BESIDE, _AROUND = 0.4, 0.2
-"""Share of the better neighbour's score that a row gets, since an answer stands beside its question; and, if it has one
-passage, as in a chat, of each of four neighbours."""
+"""Share that a row gets of its better neighbour's score, since an answer stands beside its question; and of each of
+four neighbours' where it has one passage, as in a chat."""
 _SEEN = 0.5
 """Factor of a row that the view still shows: the model has it before its eyes."""
 _WIDE = 4
@@ -114,10 +114,10 @@ class PassageIndex:
                 held.update(found)
         if not phrases:
             return []
-        where = "WHERE passages MATCH ? AND rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?"
+        query = "SELECT rowid, rank FROM passages(?) WHERE rowid BETWEEN ? AND ? ORDER BY rank LIMIT ?"
         given = (" OR ".join(phrases), first, bisect_left(self._rows, until + 1), _PASSAGES)
-        ranked = self._connection.execute(f"SELECT rowid, rank FROM passages {where}", given)
-        return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in ranked]
+        scored = self._connection.execute(query, given)
+        return [(-score * (1 + _SHARE * held[passage] / len(phrases)), passage) for passage, score in scored]
 
     def _terms(self, question: str) -> dict[str, list[int]]:
         """The question's words, or their beginnings, and pairs of them, each with the passages that hold it."""
@@ -161,7 +161,5 @@ def passages(text: str) -> Iterator[tuple[int, int]]:
 
 def _comparable(text: str) -> str:
     """The text for FTS5: one case, compatible characters as one, no lone surrogates."""
-    if text.isascii():
-        return text.replace("\0", " ").lower()
     text = unicodedata.normalize("NFKC", text.casefold()).encode("utf-8", "replace").decode().replace("\0", " ")
     return _CHARACTER.sub(r" \1 ", text)

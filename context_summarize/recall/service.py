@@ -18,8 +18,6 @@ from context_summarize.tokens.measure import Count
 
 logger = logging.getLogger(__name__)
 
-_CLOSE_SECONDS = 1
-
 
 class RecallService:
     """Reads the history of one session back; `count` gives the tokens of a text."""
@@ -45,11 +43,10 @@ class RecallService:
         Raises:
             RecallError: there are no such rows, no room for an answer, or SQLite has no full-text search.
         """
-        rows = Rows(history)
-        summarised = history.message_range(0, frontier)[1] if frontier else 0
+        seen = history.message_range(0, frontier)[1] if frontier else 0
         self.reading += limit
         try:
-            return await asyncio.to_thread(self._answer, Answers(rows, self._count, limit), nodes, summarised, query)
+            return await asyncio.to_thread(self._answer, Answers(Rows(history), self._count, limit), nodes, seen, query)
         finally:
             self.reading -= limit
 
@@ -62,8 +59,8 @@ class RecallService:
 
     def follow(self, history: History) -> None:
         """Bring the index in step in the background, if the session's frames name the tool."""
-        is_busy = self._following is not None and not self._following.done()
-        if history.recall and not (is_busy or self._closed or self._failed):
+        is_idle = self._following is None or self._following.done()
+        if is_idle and history.recall and not (self._closed or self._failed):
             work = asyncio.to_thread(self._search, Rows(history), "", 0)
             self._following = asyncio.gather(work, return_exceptions=True)
 
@@ -102,7 +99,7 @@ class RecallService:
         """End what is under way and let go of the index, within a second; a thread that is slower does it by itself."""
         self._closed = True
         if self._following is not None:
-            await asyncio.wait({self._following}, timeout=_CLOSE_SECONDS)
+            await asyncio.wait({self._following}, timeout=1)
         if self._lock.acquire(blocking=False):
             self._forget()
             self._lock.release()

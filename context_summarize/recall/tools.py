@@ -91,9 +91,9 @@ class ContextTool:
         if action == "status":
             told, coming = await self._call("statistics"), (await self._call("preview")).messages
             stand = (
-                f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages, {told.digests} by code; "
+                f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages, {told.digests} by code"
             )
-            stand += f"{counted(told.boundaries, 'compaction')} so far."
+            stand += f"; {counted(told.boundaries, 'compaction')} so far."
             lines = [await self._use(), stand if told.summaries else "Nothing is summarised yet."]
             lines += [f"A compaction now would summarise messages {coming[0]} to {coming[1]}."] if coming else []
             return "\n".join(lines)
@@ -142,12 +142,10 @@ def _fields(given: Any, known: Sequence[str], error: type[ContextSummarizeError]
             continue  # hosts add their own fields to the model's input, such as _tool_call_id
         if name not in known:
             raise error(f"unknown field {str(name)[:40]!r}; the fields are {', '.join(known)}")
-        items = value if isinstance(value, list) and name == "messages" else [value]
-        if value is not None and not all(
-            isinstance(item, str) or (name == "messages" and type(item) is int) for item in items
-        ):
+        items = value if isinstance(value, list) and name == "messages" else ["" if value is None else value]
+        if not all(isinstance(item, str) or (name == "messages" and type(item) is int) for item in items):
             raise error(f"{name} must be text, got {type(value).__name__}")
-        if value is not None and (text := ", ".join(map(str, items[:100])).strip()):
+        if text := ", ".join(map(str, items[:100])).strip():
             values[name] = text
     return values
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 Check = Callable[[str], bool]
+Rule = Callable[[str], Iterator["Span"]]
+"""Finds places of secrets in a text."""
 
 QUOTE = r"\\{0,3}[\"'`]"
 _SHORT = {
@@ -35,21 +37,18 @@ Google OAuth secret  any  GOCSPX-  GOCSPX-[\w-]{20,}+
 Google OAuth token  any  ya29. 1//0  <WORDS>[\w-]{20,}+
 Azure client secret  any  Q~  [\w.~-]{3}\dQ~[\w~-]{31,34}
 DigitalOcean token  any  dop_v1_ doo_v1_ dor_v1_  <WORDS>[a-f0-9]{64}
-GitHub token  any  ghp_ gho_ ghu_ ghs_ ghr_  <WORDS>(?:<ALNUM>{30,}+|\d{1,12}_eyJ[\w.-]{30,}+)
-GitHub token  any  github_pat_  github_pat_\w{30,}+
+GitHub token  any  ghp_ gho_ ghu_ ghs_ ghr_ github_pat_  <WORDS>(?:\d{1,12}_eyJ[\w.-]{30,}+|\w{30,}+)
 GitLab token  any  glpat- glptt- gldt- glrt- glrtr- glcbt- glsoat- glft- glimt- glagent- gloas- glffct- glwt- GR1348941
     <WORDS>(?:t\d_)?[\w-]{19,}+(?:\.[a-z0-9]{2}\.[a-z0-9]{7,12}|\.[a-z0-9]{7,12})?
-Bitbucket token  any  ATBB  ATBB<ALNUM>{28,}+
-Bitbucket token  any  BBDC- ATATT3 ATCTT3  <WORDS>[\w+/@=-]{30,}+
+Bitbucket token  mixed  ATBB BBDC- ATATT3 ATCTT3  <WORDS>[\w+/@=-]{28,}+
 npm token  any  npm_  npm_<ALNUM>{36}
 PyPI token  mixed  pypi-  pypi-[\w-]{50,}+
-Slack token  any  xapp- xwfp-  <WORDS>[\w-]{22,}+
-Slack token  mixed  xox  xoxd-[\w%+/=-]{10,}+|xox[a-z](?:\.xox[a-z])?-[\w-]{10,}+
+Slack token  mixed  xapp- xwfp- xox  x(?:app|wfp)-[\w-]{22,}+|xoxd-[\w%+/=-]{10,}+|xox[a-z](?:\.xox[a-z])?-[\w-]{10,}+
 Telegram token  any  :AA  (?:bot)?(?P<secret>\d{8,10}:AA[\w-]{32,34})
 Anthropic key  any  sk-ant-  sk-ant-[\w-]{20,}+
-OpenAI key  mixed  sk-  sk-<ALNUM>{20,}+
-OpenAI key  mixed  sk-proj- sk-svcacct- sk-admin- sk-None- sk-or-v1- sk-kimi- sk-cp- sk-helicone- sk-litellm-
-    <WORDS>[\w-]{20,}+
+OpenAI key  mixed  sk-
+    sk-(?:(?:proj|svcacct|admin|None|or-v1|kimi|cp|helicone|litellm)-[\w-]{20,}+|<ALNUM>{20,}+
+    |[\w-]{10,200}?T3BlbkFJ[\w-]{10,}+)
 Hugging Face token  any  hf_ api_org_  <WORDS><ALNUM>{30,}+
 Stripe key  any  sk_live_ rk_live_ sk_test_ rk_test_ sk_org_ rk_org_  <WORDS>(?:live_|test_)?<ALNUM>{16,}+
 Stripe key  any  whsec_  whsec_[A-Za-z0-9+/=]{24,}+
@@ -59,59 +58,45 @@ SendGrid key  any  SG.  SG\.[\w-]{16,32}\.[\w-]{30,64}
 Mailgun key  any  key-  key-[0-9a-f]{32}
 Mailgun key  mixed  -  [0-9a-f]{32}-[0-9a-f]{8}-[0-9a-f]{8}(?!-[0-9a-f])
 Shopify token  any  shpat_ shpca_ shppa_ shpss_ shptka_  <WORDS>[a-fA-F0-9]{32}
-JWT  any  eyJ  eyJ[\w-]{10,1000}+\.(?:\.|[\w-]{10,}+\.)[\w-]{8,}+(?:\.[\w-]++){0,2}
+JWT  any  eyJ  eyJ[\w-]{10,1000}+(?:\.{1,2}[\w-]{8,}+){2,4}|sk\.eyJ[\w-]{20,}+\.[\w-]{20,}+
 access token  mixed  gsk_ r8_ fw_ jina_ rpa_ mint_ apify_api_ pplx- xai- csk- vca_ vcc_ vci_ vck_ vcp_ vcr_ nfb_ nfc_
      nfo_ nfp_ nfu_ rnd_ ddpat_ phx_ phs_ pnu_ ntn_ lin_api_ lin_oauth_ lin_wh_ bkct_ bkat_ bkrt_ napi_ unkey_ cnva AKID
      tr_pat_ tr_dev_ tr_prod_ tr_stg_ tr_preview_ retool_01 polar_oat_ polar_pat_ polar_rst_ sbp_ sbp_v0_ sgp_local_
-     NRAK- hcaik_ hcbik_ hcxik_ oy2 cio  <WORDS><ALNUM>{20,}+
+     NRAK- LTAI hcaik_ hcbik_ hcxik_ oy2 cio  <WORDS><ALNUM>{20,}+
 access token  mixed  pcsk_ nvapi- tvly- tgp_v bb_live_ wandb_v1_ cfk_ cfut_ cfat_ HRKU- sb_secret_ vercel_blob_rw_ AVNS_
      pscale_tkn_ pscale_pw_ pscale_oauth_ mdb_sa_sk_ dckr_pat_ dckr_oat_ dbtc_ dbtu_ glsa_ figd_ figo_ figu_ figr_
      figdr_ figor_ figur_ tfp_ atkn_ sq0atp- sq0csp- sq0idp- secret-live- secret-test- pdl_live_apikey_ pdl_sdbx_apikey_
-     rdme_ zpka_ hvs. hvb. hvr. duffel_live_ duffel_test_ CFPAT- NRII- NRIQ- NRJS- NRBR- fo1_ tskey- AQVN
+     rdme_ zpka_ hvs. hvb. hvr. duffel_live_ duffel_test_ CFPAT- NRII- NRIQ- NRJS- NRBR- fo1_ tskey- AQVN packagist_
      lsv2_pt_ lsv2_sk_ CCIPAT_ CCIPRJ_ pylf_v signkey- PMAK- xkeysib- xsmtpsib- FLWSECK  <WORDS>[\w-]{18,}+={0,2}
-access token  mixed  sntrys_ sntryu_ glc_ fm1a_ fm1r_ fm2_ ops_eyJ essu_  <WORDS>[\w+/-]{30,}+={0,3}
+access token  mixed  sntrys_ sntryu_ glc_ fm1a_ fm1r_ fm2_ ops_eyJ essu_ sgp_ pdus+_  <WORDS>[\w+/-]{30,}+={0,3}
 access token  mixed  AQ.Ab bedrock-api-key- dG9rO y0_ EAAA  <WORDS>[\w+/%-]{40,}+={0,2}
-access token  mixed  ABSK EAAM EAAC EAAB RWRTY0Iy AgABAA  <WORDS>[\w+/.-]{100,}+={0,2}
+access token  mixed  ABSK EAAM EAAC EAAB RWRTY0Iy AgABAA v1.0-  <WORDS>[\w+/.-]{100,}+={0,2}
 access token  mixed  AKCp cmVmd EZAK EZTK  <WORDS><ALNUM>{54,80}
 access token  mixed  e2b_ pul- bkua_ sqa_ sqp_ squ_ shippo_live_ shippo_test_ crsr_ dtn_ mlsn. fc- dapi dose cal_
      cal_live_ sk_ rubygems_ CLOJARS_ NRRA- depot_org_ depot_project_ depot_user_ ATTA  <WORDS>[a-fA-F0-9]{32,}+(?:-\d)?
-access token  mixed  ctx7sk- sk-lf- access-sandbox- access-development- access-production- sdk- api-  <WORDS><UUID>
-access token  mixed  pa- ak_ BSA s.  <WORDS><DRAWN>(?:[\w-]{43}|[\w-]{28}|[\w-]{24}|[\w-]{20})
-access token  mixed  ak- as-  <WORDS>(?=[a-z0-9]{0,21}[A-Z])<ALNUM>{22}
-access token  mixed  T3BlbkFJ  sk-[\w-]{10,200}?T3BlbkFJ[\w-]{10,}+
+access token  mixed  ctx7sk- sk-lf- access-sandbox- access-development- access-production- sdk- api- pat- st.
+    <WORDS>(?:[a-z]{2}\d-)?<UUID>(?:\.[a-f0-9]{32}){0,2}
+access token  mixed  pa- ak_ ak- as- BSA s. secret_ secret-  <WORDS><DRAWN>[\w-]{20,43}
 access token  mixed  JQQJ99 AZDO AzSe AzFu AzCa AIoT AZEG +AEh +ASb +ARm +ACR ACDb +ABa +AMC +ASt
     (?:<BASE64>{33}|<BASE64>{42}|[\w-]{44}|<BASE64>{52}|<BASE64>{76})<WORDS>[\w+/-]{4,26}={0,2}
 access token  mixed  dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.  <WORDS>(?:[\w-]{1,35}\.)?<ALNUM>{40,}+
-access token  mixed  v1.0-  v1\.0-[a-f0-9]{24}-[a-f0-9]{146}
-access token  mixed  LTAI  LTAI<ALNUM>{17,22}
 access token  mixed  t1.  t1\.[\w-]{20,}+={0,2}\.[\w-]{86}={0,2}
 access token  mixed  ::  K10[a-f0-9]{64}::[a-z]{3,10}:[\w-]{16,}+
 access token  mixed  .atlasv1.  <ALNUM>{14}\.atlasv1\.[\w-]{60,}+
 access token  mixed  A3-  A3-[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}
-access token  mixed  packagist_  packagist_[a-z]{2,4}_[a-f0-9]{60,}+
-access token  mixed  sgp_  sgp_(?:[a-f0-9]{16}_)?<ALNUM>{40,}+
-access token  mixed  NRAL  [a-f0-9]{36}NRAL
-access token  mixed  pdus+_  pdus\+_\w{6,12}_\w{6,12}-<UUID>
 access token  mixed  dt0  dt0[a-z]\d{2}\.[A-Z0-9]{24}\.[A-Z0-9]{64}
 access token  mixed  prod: dev: preview:  <WORDS>[a-z]{2,20}-[a-z]{2,20}-\d{1,4}\|[A-Za-z0-9+/=]{40,}+
-access token  mixed  secret_ secret-  <WORDS><ALNUM>{43}
 access token  mixed  0/1 1/1 2/1  [012]/\d{13,19}(?:/\d{13,19})?:[a-f0-9]{32}
 access token  mixed  00D  00D<ALNUM>{9,15}![\w.]{80,}+
 access token  mixed  sl.  sl\.(?:u\.)?[\w-]{120,}+={0,2}
-access token  mixed  :APA91b  AAAA[\w-]{7}:APA91b[\w-]{100,}+
 access token  mixed  pk_  pk_\d{5,12}_[A-Z0-9]{32}
-access token  mixed  pat-  pat-[a-z]{2}\d-<UUID>
-access token  mixed  -us  [0-9a-f]{32}-us\d{1,2}
 access token  mixed  re_  re_<ALNUM>{8}_<ALNUM>{24}
-access token  mixed  sk.eyJ  sk\.eyJ[\w-]{20,}+\.[\w-]{20,}+
 access token  mixed  APP_USR- TEST-  <WORDS>\d{10,20}-\d{6}-[a-f0-9]{32}-\d{5,12}
 access token  mixed  WPL_AP1.  WPL_AP1\.<ALNUM>{16}\.[A-Za-z0-9+/=]{6,8}
 access token  mixed  oauth:  oauth:[a-z0-9]{30}
-access token  mixed  M.C  M\.C\d{2,4}_[A-Z0-9]{2,4}\.[\w.*!$-]{60,}+
 access token  mixed  access_token$  access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}
 access token  mixed  rzp_live_ rzp_test_ npg_  <WORDS><ALNUM>{12,}+
-access token  mixed  .  [a-f0-9]{32}\.(?=[A-Za-z]{0,15}\d)<ALNUM>{16}
-access token  mixed  st.  st\.<UUID>\.[a-f0-9]{32}\.[a-f0-9]{32}
+access token  mixed  -us NRAL .  [a-f0-9]{32}(?:-us\d{1,2}|[a-f0-9]{4}NRAL|\.(?=[A-Za-z]{0,15}\d)<ALNUM>{16})
 access token  mixed  pat  pat<ALNUM>{14}\.[a-f0-9]{64}
 Discord token  any  .  (?:[MNO][DTjz][AEIMQUYcgk][w-z0-5]){5,6}[\w-]{0,4}\.[\w-]{6,7}\.[\w-]{27,45}
 """
@@ -126,8 +111,8 @@ AWS secret key  mixed  secret
 Azure storage key  any  accountkey
     (?i:AccountKey)["'\\]{0,4}\s{0,4}[=:]\s{0,4}["'\\]{0,4}(?P<secret><BASE64>{40,}+={0,2})
 Azure SAS signature  any  sig=  (?<=[?&;])sig=(?P<secret>[A-Za-z0-9%+/_-]{40,}+={0,2})
-signature  any  signature=  (?<=[?&;])(?:X-(?:Amz|Goog)-)?Signature=(?P<secret>[A-Za-z0-9%+/_~-]{60,}+={0,2})
-Azure function key  any  code=  (?<=[?&;])code=(?P<secret>[\w-]{52,60}==)
+signature  any  signature= code=
+    (?<=[?&;])(?:(?:X-(?:Amz|Goog)-)?Signature|code)=(?P<secret>[A-Za-z0-9%+/_~-]{52,}+={0,2})
 Slack webhook  any  hooks.slack  hooks\.slack\.com/(?:services|workflows|triggers)/(?P<secret>[\w/+-]{20,}+)
 webhook  any  webhook.office.com hooks.zapier.com  <WORDS>/(?:hooks/catch/)?(?P<secret>[\w/@-]{10,}+)
 Discord webhook  any  /webhooks/  discord(?:app)?\.com/api/(?:v\d{1,2}/)?webhooks/\d{5,25}/(?P<secret>[\w-]{30,}+)
@@ -162,10 +147,10 @@ password  real  :543 :6543 :26257
     (?m)^[^\s:]{1,100}:(?:543\d|6543|26257):[^\s:]{1,60}:[^\s:]{1,60}:(?P<secret>(?:[^\s:\\]|\\.){3,200})\r?$
 password  real  login
     <START>login<GAP>[^\s\\]{1,100}<GAP>(?:account<GAP>[^\s\\]{1,100}<GAP>)?password<GAP>(?P<secret>[^\s\\"']{3,200}+)
-cookie  drawn
-    phpsessid jsessionid connect.sid _session= sessionid=
-    (?<![A-Za-z0-9])(?i:connect\.sid|phpsessid|jsessionid|asp\.net_sessionid|[a-z]{1,20}_session|sessionid)
-    =(?P<secret>[\w%.+/~-]{16,}+={0,2})
+cookie  drawn  cookie curl phpsessid jsessionid connect.sid _session= sessionid=
+    (?:(?i:cookies?|(?<=\s)-b)["']{0,2}\s{0,3}[:=]?\s{0,3}["']?[\w.-]{1,60}=|(?<=;)\s{0,3}[\w.-]{1,60}=
+    |(?<![A-Za-z0-9])(?i:connect\.sid|phpsessid|jsessionid|asp\.net_sessionid|[a-z]{1,20}_session|sessionid)=)
+    "?(?P<secret>[^\s;,"'\\]{16,4096}+)
 """
 """What stands where only a secret stands: the same columns, and patterns as they are. The words have small letters."""
 
@@ -193,67 +178,54 @@ def is_mixed(value: str) -> bool:
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
-_TURN = re.compile(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])")
-
-
 def is_drawn(value: str) -> bool:
     """True if letters and digits take turns at least twice, as drawn characters do and no name does."""
-    return sum(1 for _ in zip(range(2), _TURN.finditer(value), strict=False)) == 2
+    return len(re.findall(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])", value)) > 1
 
 
-_PLACEHOLDER = re.compile(
-    r"(?i:[*x.•#_-]+|<.*|\$[a-z_{(].*|[%{\[].*"
-    r"|none|null|nil|true|false|undefined|password|passwd|pass|pwd|secret|token)",
-    re.S,
-)
-_SAYS_SO = re.compile(
-    r"(?i:\$\{|\{\{|example|placeholder|change[_-]?me|(?<![a-z])your(?![a-z])|your[_-]|xxxx|dummy|redacted)"
+_NOT_REAL = re.compile(
+    r"(?is)\A(?:[*x.•#_-]+|<.*|\$[a-z_{(].*|[%{\[].*"
+    r"|none|null|nil|true|false|undefined|password|passwd|pass|pwd|secret|token)\Z"
+    r"|\$\{|\{\{|example|placeholder|change[_-]?me|(?<![a-z])your(?![a-z])|your[_-]|xxxx|dummy|redacted"
 )
 
 
 def is_real(value: str) -> bool:
     """True if the value is no placeholder, and does not say that it is an example."""
-    return _PLACEHOLDER.fullmatch(value) is None and _SAYS_SO.search(value) is None
+    return _NOT_REAL.search(value) is None
 
 
-CHECKS: dict[str, Check | None] = {
-    "any": None,
+CHECKS: dict[str, Check] = {
+    "any": bool,
     "mixed": is_mixed,
     "drawn": lambda value: is_drawn(value) and is_real(value),
     "real": is_real,
     "password": lambda value: is_mixed(value) and is_real(value),
 }
-"""What a secret must look like besides its pattern, by the name in the table of formats."""
+"""By their names in the tables."""
 
 
-@dataclass(frozen=True, slots=True)
-class Format:
-    """One form. The group `secret` is replaced, or the whole match if there is no such group."""
+def _rule(kind: str, check: Check, pattern: re.Pattern[str]) -> Rule:
+    """Finds one form. The group `secret` is replaced, or the whole match if there is no such group."""
+    group = "secret" if "secret" in pattern.groupindex else 0
 
-    kind: str
-    check: Check | None
-    """A further condition for the secret, if the pattern is not enough."""
-    words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    def places(text: str) -> Iterator[Span]:
+        return (Span(*found.span(group), kind) for found in pattern.finditer(text) if check(found[group]))
 
-    def places(self, text: str) -> Iterator[Span]:
-        """Places of this format's secrets in a text, in order."""
-        group = "secret" if "secret" in self.pattern.groupindex else 0
-        for found in self.pattern.finditer(text):
-            if self.check is None or self.check(found[group]):
-                yield Span(*found.span(group), self.kind)
+    return places
 
 
-def _formats(table: str, form: str) -> Iterator[Format]:
+def _formats(table: str, form: str) -> Iterator[tuple[str, Rule]]:
     for row in re.sub(r"\n {4}(?! )", "  ", table).replace("\n     ", " ").strip().splitlines():
         kind, check, words, *pattern = row.split("  ")
         full = form.format("".join(pattern)).replace("<WORDS>", f"(?:{'|'.join(map(re.escape, words.split()))})")
         for name, meaning in _SHORT.items():
             full = full.replace(f"<{name}>", f"(?:{meaning})")
-        yield Format(kind, CHECKS[check], tuple(words.split()), re.compile(full))
+        rule = _rule(kind, CHECKS[check], re.compile(full))
+        yield from ((word, rule) for word in words.split())
 
 
 TOKENS = list(_formats(_TOKENS, "<START>(?:{})<END>"))
-"""Each stands within a run of characters without a blank that has at least `SHORTEST` of them."""
+"""Each format with each of its words; it stands in a run of at least `SHORTEST` characters without a blank."""
 SHORTEST = 16
 PLACED = list(_formats(_PLACED, "{}"))

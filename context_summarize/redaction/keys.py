@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from context_summarize.redaction.formats import Span
 
 KIND = "private key"
-_FULL = 40
-"""Least characters of rows before the mark of an end."""
 _BREAK = r"(?:\r?\n|\r|\\{1,6}(?:r\\{1,6})?n)"
 _NEXT = rf"(?:[\s\"'`\\,;|)>}}\].*$+]{{0,20}}?{_BREAK}){{1,2}}(?:(?!-----)[^\n\r]){{0,100}}?"
 """The end of a line and what a tool writes before the next one."""
@@ -51,7 +49,7 @@ def keys(text: str) -> Iterator[Span]:
         first, end = chain.span("rows")
         begin = _BEGIN.search(text, max(0, first - 2_000), first)
         close = _END.match(text, end)
-        if begin or (close and end - first >= _FULL):
+        if begin or close:
             yield Span(begin.start() if begin else first, close.end() if close else chain.end(), KIND)
         elif any(stem in chain["rows"] for stem in STEMS):
             yield Span(first, chain.end(), KIND)

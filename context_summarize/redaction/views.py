@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from html import unescape
 
 from context_summarize.redaction.formats import Span
 
@@ -20,16 +21,15 @@ _CONTINUED = (
     r"(?:\s{0,4}\Z|\r?\n|[\"'`])))"
 )
 _CODED = (
-    r"%(?:25){0,4}(?P<percent>[2-7][0-9A-Fa-f]|0[9AaDd])"
-    r"|&(?:amp;){0,4}(?:(?P<named>quot|apos|lt|gt|nbsp|amp)|\#(?P<number>\d{1,3})|\#[xX]0{0,4}(?P<hex>[0-9a-fA-F]{1,2}));"
-    r"|\\{1,8}(?:(?:u00|x)(?P<escape>[2-7][0-9a-fA-F])|(?P<slash>/))"
-    r"|=(?P<printable>3D|22|20|27|2D|5F)"
+    r"%(?:25){0,4}(?:[2-7][0-9A-Fa-f]|0[9AaDd])"
+    r"|&(?:amp;){0,4}(?:quot|apos|lt|gt|nbsp|amp|\#\d{1,3}|\#[xX]0{0,4}[0-9a-fA-F]{1,2});"
+    r"|\\{1,8}(?:(?:u00|x)[2-7][0-9a-fA-F]|/)"
+    r"|=(?:3D|22|20|27|2D|5F)"
 )
 # Few places begin with a character that may be meant otherwise; the others are passed over quickly.
 _SIGNS = r"\x1b\\^\u241b\x07\[\u00ad\u200b-\u200d\u2060\ufeff%&="
 _JOINED = re.compile(rf"(?=[{_SIGNS}\r\n\"'])(?:{_COLOUR}|{_CONTINUED}|{_CODED})")
 _SPACED = re.compile(rf"(?=[{_SIGNS}])(?:{_COLOUR}|{_CODED})")
-_NAMED = {"quot": '"', "apos": "'", "lt": "<", "gt": ">", "nbsp": " ", "amp": "&", "/": "/"}
 _GOES_ON = re.compile(r"[\w-]|\.{1,2}\w")
 """Follows a match that ends within another token, which begins on the next line."""
 
@@ -40,12 +40,14 @@ class View:
 
     text: str
     _firsts: list[int]
-    _ends: list[int]
-    """Where each character of the view begins and ends in the original."""
+    """Where each character of the view begins in the original."""
+    _widths: dict[int, int]
+    """How many characters it takes there, if not one."""
 
     def back(self, span: Span) -> Span:
         """The span in the original. What was taken out at its ends stays outside."""
-        return Span(self._firsts[span.first], self._ends[span.end - 1], span.kind)
+        last = span.end - 1
+        return Span(self._firsts[span.first], self._firsts[last] + self._widths.get(last, 1), span.kind)
 
     def is_joined(self, span: Span) -> bool:
         """True for a whole token within which something stands in the original that the view does not show."""
@@ -62,27 +64,26 @@ def view_of(text: str, *, joined: bool) -> View | None:
     """
     out: list[str] = []
     firsts: list[int] = []
-    ends: list[int] = []
+    widths: dict[int, int] = {}
     at = 0
     for found in (_JOINED if joined else _SPACED).finditer(text):
-        plain = _plain(found, "" if joined else " ")
-        out += [text[at : found.start()], plain]
-        firsts += [*range(at, found.start()), *([found.start()] if plain else [])]
-        ends += [*range(at + 1, found.start() + 1), *([found.end()] if plain else [])]
+        out.append(text[at : found.start()])
+        firsts += range(at, found.start())
+        if plain := _plain(found, "" if joined else " "):
+            widths[len(firsts)] = found.end() - found.start()
+            out.append(plain)
+            firsts.append(found.start())
         at = found.end()
-    if not at:
-        return None
-    rest = range(at, len(text) + 1)
-    return View("".join([*out, text[at:]]), [*firsts, *rest[:-1]], [*ends, *rest[1:]])
+    return View("".join([*out, text[at:]]), [*firsts, *range(at, len(text))], widths) if at else None
 
 
-def _plain(found: re.Match[str], colour: str) -> str:
+def _plain(found: re.Match[str], gap: str) -> str:
     """What a match stands for: one character or none."""
-    name = found.lastgroup or ""
-    value = found[name]
-    if name in ("colour", "continued"):
-        return colour if name == "colour" else ""
-    if name in ("named", "slash"):
-        return _NAMED[value]
-    char = chr(int(value, 10 if name == "number" else 16))
+    if found.lastgroup:
+        return gap
+    coded = found[0]
+    if coded.startswith("&"):
+        char = unescape(coded.replace("amp;", ""))
+    else:
+        char = "/" if coded.endswith("/") else chr(int(coded[-2:], 16))
     return char if char.isascii() and (char.isprintable() or char in "\t\n\r") else " "

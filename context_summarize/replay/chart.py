@@ -57,14 +57,15 @@ def chart(result: ReplayResult) -> Element:
         drawn.append(element("path", d=f"M{_LEFT},{scale.y(result.budget):.1f}H{_RIGHT}", class_="budget"))
         labels.append((scale.y(result.budget), "budget", ("the budget,", f"{result.budget:,} tokens")))
     if sizes:
-        history = [(at, tokens) for at, tokens in enumerate(grown, 1) if tokens <= scale.most]
+        history = list(_up_to(scale.most, grown))
         curve = scale.path(_thinned(_served(result)))
         drawn.append(element("path", d=scale.path(_thinned(history)), class_="history"))
         drawn.append(element("path", d=f"{curve}V{_BOTTOM}H{_LEFT}Z", class_="area"))
         drawn.append(element("path", d=curve, class_="requests"))
         drawn.extend(_dots(result, scale))
         top = scale.y(min(result.history_tokens, scale.most))
-        labels.append((top, "history", ("the history,", f"{result.history_tokens:,} tokens")))
+        told = ("the history,",) if grown[-1] <= scale.most else ("the history", "goes on, to")
+        labels.append((top, "history", (*told, f"{result.history_tokens:,} tokens")))
         labels.append((scale.y(sizes[-1]), "requests", ("what the", "model gets")))
     drawn.extend(_labels(labels))
     return drawn
@@ -77,6 +78,17 @@ def _served(result: ReplayResult) -> Iterator[Point]:
         if request.row in due:
             yield at, due[request.row]
         yield at, request.tokens
+
+
+def _up_to(most: float, sizes: Sequence[int]) -> Iterator[Point]:
+    """(request, tokens) up to the place where a size passes the top of the chart."""
+    before = 0
+    for at, tokens in enumerate(sizes, 1):
+        if tokens > most:
+            yield max(1, at - (tokens - most) / (tokens - before)), most
+            return
+        yield at, tokens
+        before = tokens
 
 
 def _thinned(points: Iterable[Point]) -> list[Point]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from context_summarize.background import finished
 from context_summarize.config import Config
 from context_summarize.core.frames import summary_id
 from context_summarize.core.history import History
@@ -15,7 +14,8 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction import build_redactor
+from context_summarize.replay.rows import message_numbers, named
 from context_summarize.stores import open_store
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.tokens.counter import loaded_counter
@@ -34,11 +34,11 @@ class Inspection:
     tokens: int
     segment_tokens: int
     unanswered_calls: list[str]
-    """Calls that another message follows before their result, each as `tool in row 7`."""
+    """Calls that another message follows before their result, each as `tool in message 7`."""
     orphan_results: int
     """Results that answer no call."""
     tables: Mapping[str, tuple[Sequence[str], list[tuple[object, ...]]]]
-    """`roles`, `largest` rows and `segments`, each as the names of its columns and its rows."""
+    """`roles`, `largest` messages and `segments`, each as the names of its columns and its rows."""
 
     def as_data(self) -> dict[str, Any]:
         """The same as JSON values; a table is a list of objects."""
@@ -75,20 +75,23 @@ async def inspect_rows(
     builder.start(segment_tokens, summary_tokens, first_group=0, first_index=0)
     for number, row in enumerate(rows, 1):
         history.add(analyse(row, preserve_system=config.preserve_system), measure(row, count))
-        finished(builder.advance())
+        builder.advance()
         progress(number)
     groups = [*history.groups, *history.open_groups()]
+    numbers = message_numbers(rows)
     results = sum(len(row.result_ids) for row in history.rows)
     return Inspection(
         rows=len(rows),
         messages=sum(row.rendered for row in history.rows),
         tokens=sum(history.tokens),
         segment_tokens=segment_tokens,
-        unanswered_calls=[f"{call.name or 'a call'} in row {at.start + 1}" for at in groups for call in at.missing],
+        unanswered_calls=[
+            f"{call.name or 'a call'} in {named(numbers, at.start + 1)}" for at in groups for call in at.missing
+        ],
         orphan_results=results - sum(len(group.answers) for group in groups),
         tables={
             "roles": (("role", "rows", "tokens"), _roles(history)),
-            "largest": (("row", "tokens", "role", "tool"), _largest(history)),
+            "largest": (("message", "tokens", "role", "tool"), _largest(history, numbers)),
             "segments": (
                 ("first", "last", "tokens", "key", "stored"),
                 list(_segments(history, builder, await _stored(builder, config))),
@@ -122,7 +125,7 @@ def _roles(history: History) -> list[tuple[object, ...]]:
     return [(role, len(found), sum(found)) for role, found in sizes.items()]
 
 
-def _largest(history: History) -> list[tuple[object, ...]]:
+def _largest(history: History, numbers: Sequence[int | None]) -> list[tuple[object, ...]]:
     order = sorted(range(len(history)), key=lambda at: -history.tokens[at])[:_LARGEST]
     rows = [(at, history.rows[at]) for at in order]
-    return [(at + 1, history.tokens[at], row.role, str(row.raw.get("name") or "")) for at, row in rows]
+    return [(numbers[at] or "", history.tokens[at], row.role, str(row.raw.get("name") or "")) for at, row in rows]

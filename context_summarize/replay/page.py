@@ -12,10 +12,9 @@ from xml.etree.ElementTree import Element, tostring
 
 from context_summarize._version import __version__
 from context_summarize.errors import ReportUnwritable
-from context_summarize.facts.extraction import extract_facts, identifiers
-from context_summarize.facts.patterns import holds, one_line
 from context_summarize.messages.rows import JsonRow
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.notes.patterns import values_in
+from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart
 from context_summarize.replay.html import element
 from context_summarize.replay.result import Compaction, ReplayResult, figures
@@ -177,12 +176,12 @@ def _compaction(
 def _summary(row: JsonRow, text: str, others: str, messages: Sequence[RenderedRow]) -> Element:
     """One summary with the values of its messages; `others`: the texts of the other rows that code or a model made."""
     first, last = row["metadata"]["messages"]
-    facts = identifiers(extract_facts(messages[first - 1 : last]))
-    values = list(dict.fromkeys(one_line(fact.value) for fact in facts))
-    kept = [value for value in values if holds(one_line(text), value)]
-    missing = [value for value in values if value not in set(kept)]
-    elsewhere = [value for value in missing if holds(others, value)]
-    lost = [value for value in missing if value not in set(elsewhere)]
+    found = values_in("\n".join(row.text for row in messages[first - 1 : last]))
+    values = [value for value, kind in found.items() if kind not in ("figure", "name")]
+    here, there = values_in(text), values_in(others)
+    kept = [value for value in values if value in here]
+    elsewhere = [value for value in values if value not in here and value in there]
+    lost = [value for value in values if value not in here and value not in there]
     level = row["metadata"].get("level")
     name = f"Messages {first:,} to {last:,}" + (f", merged (level {level})" if level else "")
     share = f"{len(kept):,} of {len(values):,} exact values"

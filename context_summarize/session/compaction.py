@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import Literal
 
-from context_summarize.background import Steps, in_slices
-from context_summarize.core.draft import Scene
+from context_summarize.core.draft import Scene, as_it_is
 from context_summarize.core.frames import show_one_line
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import to_make
+from context_summarize.core.nodes import Node, Summary, to_make, with_children
+from context_summarize.core.notes_log import NotesAsk
 from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
-from context_summarize.core.view_state import ShownNode, ViewState
-from context_summarize.facts.directives import FEW, directives_room, share_out
+from context_summarize.core.short_rows import short_length
+from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import CompactionThrottle, Deadline, RequestLimits
+from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.tasks import SummaryTasks
 
 logger = logging.getLogger(__name__)
 
+_AT_ONCE = 5_000
+"""Tokens of rows above which they are shortened in a thread."""
 MOST_ROUNDS = 100
 """Planning rounds of one compaction; each round but the last makes at least one text that was missing."""
 
-
-def directives_most(own_budget: int | None, summary_tokens: int) -> int:
-    """Tokens that the user directives of all nodes may take: 2 % of the budget, if it is known, and what one may.
-
-    In a small window, where that holds a handful, they may take `FEW` tokens, but at most 5 %.
-    """
-    room = directives_room(summary_tokens)
-    return room if own_budget is None else min(max(own_budget // 50, min(FEW, own_budget // 20)), room)
+_QUICK_TOKENS, _QUICK_ROWS = 6_000, 400
+"""Up to this view and history, notes are written within some ten milliseconds, and need no thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +112,7 @@ class Compactor:
     """
 
     def __init__(
-        self, services: Services, tasks: SummaryTasks, operations: Callable[[], tuple[str, ...]] = tuple
+        self, services: Services, tasks: SummaryRegistry, operations: Callable[[], tuple[str, ...]] = tuple
     ) -> None:
         self._services = services
         self._tasks = tasks
@@ -139,8 +136,6 @@ class Compactor:
             groups=chat.groups,
             view=chat.view,
             limits=limits.own,
-            actions=chat.actions,
-            operations=self._operations(),
             pins=tuple(sorted(chat.steered.pins)),
             size_of=self._tasks.size_of,
             count=self._services.count,
@@ -162,7 +157,7 @@ class Compactor:
             plan = await self._plan(chat, limits, ask)
             worthwhile = is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
             if worthwhile and not plan.missing:
-                return self._compaction(chat, limits, plan)
+                return await self._compaction(chat, limits, plan)
             if not worthwhile or ask.prefetched == "room" or ask.reason == "cold_cache":
                 break
             if ask.reason == "manual":
@@ -188,24 +183,30 @@ class Compactor:
         return False
 
     async def _plan(self, chat: Conversation, limits: RequestLimits, ask: Ask) -> Plan:
-        """A plan. Where short forms of rows take long to make, that is done in slices, and it is planned again."""
-        for _ in range(MOST_ROUNDS):
-            await in_slices(self._shorten(chat, limits))
-            with chat.groups.deferring() as unmade:
-                plan = make_plan(self.scene(chat, limits), ask)
-            if not unmade:
-                return plan
-            await in_slices(chat.groups.make_short(unmade))
-        chat.groups.catch_up()
-        return make_plan(self.scene(chat, limits), ask)
+        """A plan. Where a view must be made to fit, any row may be shortened, which takes long."""
+        chat.groups.advance()
+        scene = self.scene(chat, limits)
+        if ask.reason == "threshold" or chat.groups.tokens_from(chat.view.frontier_row) <= _AT_ONCE:
+            return make_plan(scene, ask)
+        still = as_it_is(scene)
+        plan = await asyncio.to_thread(make_plan, still, ask)
+        chat.groups.take(still.groups)
+        return plan
 
-    def _shorten(self, chat: Conversation, limits: RequestLimits) -> Steps[None]:
-        """The short forms of the results that any plan shortens: making many of them takes a while."""
-        yield from chat.groups.advance()
-        own = limits.own
-        if own.shorten_above is not None:
-            end = len(chat.history) - own.keep_recent
-            yield from chat.groups.shorten_results(chat.view.frontier_row, end, own.shorten_above)
+    async def prepare(self, chat: Conversation, limits: RequestLimits) -> None:
+        """Shorten the results that any plan shortens; in a thread where they are many."""
+        groups, own = chat.groups, limits.own
+        groups.advance()
+        if own.shorten_above is None:
+            return
+        end, keep = len(chat.history) - own.keep_recent, short_length(own.shorten_above)
+        results = groups.new_results(chat.view.frontier_row, end, own.shorten_above)
+        if len(results) * keep <= _AT_ONCE:
+            groups.shorten(results, keep)
+            return
+        ahead = groups.copy()
+        await asyncio.to_thread(ahead.shorten, results, keep)
+        groups.take(ahead)
 
     async def _fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> _Fetched:
         """Get a plan's missing summaries; fallbacks take the place of late ones where the view cannot stay as it is."""
@@ -221,14 +222,16 @@ class Compactor:
             return _Fetched.LATE
         if late and self._tasks.is_stopped and used <= limits.budget:
             return _Fetched.CANCELLED
-        await self._tasks.stand_in(late, chat.builder)
+        await self._tasks.place(late, chat.builder)
         return _Fetched.COMPLETE
 
-    def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
+    async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
         history, count = chat.history, self._services.count
-        found = self._tasks.rows(plan.nodes)
-        summary_tokens = (chat.builder.segment_sizes or (0, 0))[1]
-        shown = self.share_directives(chat.builder, found, directives_most(limits.own.own_budget, summary_tokens))
+        shown, rows = self._tasks.rows(plan.nodes), len(history)
+        texts, operations = self._tasks.texts(with_children(plan.nodes)), self._operations()
+        write = partial(self._notes, chat, limits, plan, shown, texts, operations)
+        is_quick = plan.tokens_before <= _QUICK_TOKENS and rows <= _QUICK_ROWS
+        notes = write() if is_quick else await asyncio.to_thread(write)
         lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
         view = ViewState(
             nodes=(*lines, *shown[plan.lines :]),
@@ -236,9 +239,9 @@ class Compactor:
             frontier_row=plan.frontier_row,
             shortened=plan.shortened,
             newest_user=plan.newest_user,
-            actions=plan.actions,
+            notes=notes,
             pinned=plan.pinned,
-            rows_at_compaction=len(history),
+            rows_at_compaction=rows,
             compactions=chat.view.compactions + 1,
         )
         old = {item.node.place for item in chat.view.nodes}
@@ -251,20 +254,35 @@ class Compactor:
             before_tokens=limits.used(plan.tokens_before),
         )
 
-    def share_directives(self, builder: NodeBuilder, shown: list[ShownNode], most: int) -> list[ShownNode]:
-        """The nodes with user directives of at most so many tokens in all: older nodes give way, and stay so."""
-        shares = share_out([item.summary.directives for item in shown], most, self._services.count)
-        return [
-            item
-            if share == item.summary.directives
-            else self._tasks.row_of(builder, item.node, replace(item.summary, directives=share))
-            for item, share in zip(shown, shares, strict=True)
-        ]
+    def _notes(
+        self,
+        chat: Conversation,
+        limits: RequestLimits,
+        plan: Plan,
+        shown: Sequence[ShownNode],
+        texts: Sequence[tuple[Node, Summary]],
+        operations: tuple[str, ...],
+    ) -> ShownNotes | None:
+        """The row of notes of a plan: the one that stands, or a new one.
 
-    def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:
+        Args:
+            texts: summaries below the shown ones too: what is merged at once stands in no view, but quotes as well.
+        """
+        own, view = limits.own, chat.view
+        if not own.notes_room:
+            return None
+        found = chat.notes.take_in(texts, plan.frontier)
+        if not plan.notes_room:
+            return None
+        if view.notes is not None and not found and view.keeps_notes(plan.nodes, own.notes_room):
+            return replace(view.notes, age=view.notes.age + 1)
+        asked = NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, own.role, own.own_budget, operations)
+        return chat.notes.write(shown, asked)
+
+    async def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:
         """What the next compaction does, without making it or asking anybody."""
         scene = self.scene(chat, limits)
-        plan = make_plan(scene, Ask(reason)) if reason else next_compaction(scene)
+        plan = await self._plan(chat, limits, Ask(reason)) if reason else next_compaction(scene)
         due = reason is not None and is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
         summarises = plan.frontier > chat.view.frontier
         return Preview(

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from context_summarize.background import Steps
+from context_summarize.background import advance
 from context_summarize.config import Config
-from context_summarize.core.action_log import ActionLog
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import CompactionRecord, Node, next_index, regular_frontier
+from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import MessageError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
-from context_summarize.messages.rows import JsonRow
-from context_summarize.redaction.redactor import Redact
+from context_summarize.messages.rows import JsonRow, Row
+from context_summarize.redaction import Redact
 from context_summarize.summaries.prompts import PromptSet
 from context_summarize.tokens.measure import Count
 
-_LARGE = 25_000
-"""Characters above which one text is counted in slices."""
-_MANY = 100
-"""Blocks and calls above which a row is counted in slices."""
+_AT_ONCE = 50
+"""Rows of a host that are checked before others have their turn: no thread reads what the host may change."""
 _LEAST_SEGMENT = 512
 """Segments of this length are cut in the smallest windows too."""
 
@@ -52,8 +51,8 @@ class Conversation:
     """Its segments and their nodes."""
     groups: ShownGroups
     """Its groups as a view shows them."""
-    actions: ActionLog
-    """What its calls did."""
+    notes: NotesLog
+    """What code knows of its summarised part."""
     view: ViewState = field(default_factory=ViewState)
     adopted: bool = False
     """True once recorded compactions have been looked for."""
@@ -63,13 +62,10 @@ class Conversation:
     before: CompactionRecord | None = None
     """What an edited history was before, until its summaries are carried over."""
 
-    def advance(self) -> Steps[None]:
+    async def advance(self) -> None:
         """Index what has come since the last time."""
-        yield from self.groups.advance()
-        yield from self.builder.advance()
-        yield from self.actions.advance()
-        yield from self.history.hash_groups()
-        yield from self.groups.advance()  # rows that came meanwhile
+        for index in (self.groups, self.builder, self.history):
+            await advance(index)
 
 
 def new_conversation(
@@ -78,8 +74,15 @@ def new_conversation(
     """A conversation without rows; `recall`: frames and marks say how the model reads the originals."""
     history = History(recall=recall)
     builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, redact)
-    actions = ActionLog(history, config.action_tools or {}, redact, count)
-    return Conversation(history, builder, ShownGroups(history, count), actions)
+    notes = NotesLog(
+        builder,
+        redact,
+        count,
+        tools=config.action_tools or {},
+        signs=prompts.rule_signs,
+        heading=prompts.rules_heading,
+    )
+    return Conversation(history, builder, ShownGroups(history, count), notes)
 
 
 def with_view(chat: Conversation, view: ViewState, count: Count, hides_system: bool) -> Conversation:
@@ -133,7 +136,7 @@ def _follows(cut: Sequence[Node], first: int, groups: int) -> bool:
 # --- rows of a host -------------------------------------------------------------------------------------------------
 
 
-def checked_rows(messages: Any) -> Steps[list[JsonRow]]:
+async def checked_rows(messages: Any) -> list[JsonRow]:
     """Every row of a host, checked and copied.
 
     Raises:
@@ -142,35 +145,25 @@ def checked_rows(messages: Any) -> Steps[list[JsonRow]]:
     if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
         raise MessageError(f"messages must be a list of messages, got {type(messages).__name__}")
     rows: list[JsonRow] = []
-    for at, message in enumerate(messages):
+    for at, message in enumerate(messages, 1):
         try:
             rows.append(normalise(message))
         except MessageError as error:
-            raise MessageError(f"message {at}: {error}") from None
-        yield
+            raise MessageError(f"message {at - 1}: {error}") from None
+        if at % _AT_ONCE == 0:
+            await asyncio.sleep(0)
     return rows
 
 
-def common_prefix(history: History, rows: list[JsonRow]) -> Steps[int]:
+def common_prefix(ours: Sequence[Row], rows: Sequence[JsonRow]) -> int:
     """How many rows at the start are equal."""
-    for at, row in enumerate(history.rows):
-        if at >= len(rows) or row.raw != rows[at]:
-            return at
-        yield
-    return len(history)
+    pairs = enumerate(zip(ours, rows, strict=False))
+    return next((at for at, (row, raw) in pairs if row.raw != raw), min(len(ours), len(rows)))
 
 
-def filled(fresh: Conversation, history: History, rows: list[JsonRow], same: int, config: Config) -> Steps[None]:
-    """Give a fresh conversation these rows; the first `same` are taken over from the history, with their sizes."""
-    for at, raw in enumerate(rows):
-        if at < same:
-            fresh.history.add(history.rows[at], history.tokens[at])
-        else:
-            fresh.history.add(analyse(raw, preserve_system=config.preserve_system))
-        yield
-
-
-def is_large(raw: JsonRow) -> bool:
-    """True for a row whose counting may take more than a few milliseconds; what is no short text is taken for one."""
-    content = raw.get("content")
-    return not isinstance(content, str) or len(content) > _LARGE or bool(raw.get("tool_calls"))
+def fill(fresh: Conversation, same: Sequence[tuple[Row, int]], others: Iterable[JsonRow], config: Config) -> None:
+    """Give a fresh conversation rows that are known already, with their sizes, and others after them."""
+    for row, tokens in same:
+        fresh.history.add(row, tokens)
+    for raw in others:
+        fresh.history.add(analyse(raw, preserve_system=config.preserve_system))

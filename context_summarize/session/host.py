@@ -12,9 +12,9 @@ from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.core.frames import NAME as RECALL
-from context_summarize.redaction.redactor import traceback_of
+from context_summarize.redaction import traceback_of
 from context_summarize.session.provider_names import find_provider
-from context_summarize.summaries.calls import guarded, within
+from context_summarize.summaries.foreign import guarded, within
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.recall import RecallService
 from context_summarize.session.limits import Wanted
 from context_summarize.session.parts import Parts
-from context_summarize.summaries.summarizer import own_call
+from context_summarize.summaries.call import own_call
 
 
 class HostFace:

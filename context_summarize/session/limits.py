@@ -12,7 +12,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.host import Providers, given_budget, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.summaries.job import Target
+from context_summarize.summaries.jobs import Target
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 
@@ -147,9 +147,14 @@ def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:
         fan_in=config.fan_in,
         shorten_above=min(4_000, max(1, own_budget // 10)) if isinstance(given, str) else given,
         min_fold=config.min_fold,
-        actions_room=int(config.action_share * own_budget),
+        notes_room=notes_room(config, own_budget),
         role=config.summary_role,
     )
+
+
+def notes_room(config: Config, own_budget: int) -> int:
+    """Tokens that the row of notes may take."""
+    return int(min(config.notes_share, config.summary_share / 2) * own_budget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,17 +8,17 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from context_summarize.background import in_slices
+from context_summarize.background import advance, in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.events import MESSAGE_ADDED
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.json_text import copy_json
-from context_summarize.messages.reading import analyse
+from context_summarize.messages.reading import analyse, rough_size
 from context_summarize.messages.rows import JsonRow
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, filled, is_large
+from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, fill
 from context_summarize.session.host import DEFAULT_BUDGET
 from context_summarize.session.host_face import HostFace
 from context_summarize.session.limits import Wanted, patience
@@ -26,9 +26,10 @@ from context_summarize.session.parts import Parts, build_parts
 from context_summarize.session.snapshot import Snapshot, take_snapshot
 from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores import SummaryStore
+from context_summarize.tokens.measure import measure
 
 _MANY = 1_000
-"""Rows above which an import into an empty history is taken in slices."""
+"""Rows above which an import into an empty history is taken in by a thread."""
 
 
 class SummarizingContextManager(HostFace):
@@ -93,10 +94,7 @@ class SummarizingContextManager(HostFace):
             await self._file.append([raw])
         if not self._parts.host.counter.loaded:
             await self._parts.host.counter.load()
-        if is_large(raw):
-            await in_slices(history.counting(index, index + 1, count))
-        else:
-            history.count_rows(index, index + 1, count)
+        history.tokens[index] = await in_thread(rough_size(raw), measure, raw, count)
         if self._config.debug:
             data = {"role": raw["role"], "tokens": history.tokens[index], "message_count": len(history)}
             self._parts.services.outbox.put(MESSAGE_ADDED, data)
@@ -142,10 +140,10 @@ class SummarizingContextManager(HostFace):
         """
         await self._loaded()
         history, known = self.conversation.history, len(self.conversation.history)
-        rows = await in_slices(checked_rows(messages))
+        rows = await checked_rows(messages)
         if self._file is not None:
             rows = await self._file.accepted([row.raw for row in history.rows[:known]], rows)
-        same = await in_slices(common_prefix(history, rows))
+        same = common_prefix(history.rows[:known], rows)
         if same < known or (len(rows) > known < len(history)) or (not known and len(rows) > _MANY):
             await self._replace(history, rows, same, known)
         elif self.conversation.history is history:
@@ -155,9 +153,10 @@ class SummarizingContextManager(HostFace):
 
     async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
         """Go on with these rows and those that came since the host's call; a later call of the host wins."""
-        await in_slices(history.hash_groups())
+        await advance(history)
         fresh = replace(self._parts.new_conversation(), before=self._requests.records.left_by(self.conversation))
-        await in_slices(filled(fresh, history, rows, same, self._config))
+        kept = list(zip(history.rows[:same], history.tokens[:same], strict=True))
+        await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], self._config)
         if self.conversation.history is not history:
             return
         added = [row.raw for row in history.rows[known:]]

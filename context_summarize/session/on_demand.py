@@ -9,7 +9,7 @@ from functools import partial
 from context_summarize.core.plan import Ask, Plan
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
-from context_summarize.session.compaction import MOST_ROUNDS, Preview
+from context_summarize.session.compaction import MOST_ROUNDS, Compaction, Preview
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import Deadline
 from context_summarize.session.requests import Requests
@@ -39,7 +39,8 @@ class OnDemand(Requests):
                     before = self._used(chat, limits)
                     found = await self._compactor.run(chat, limits, ask, wait, partial(self._is_current, chat))
                     if not isinstance(found, Plan) and self._is_current(chat):
-                        await self._finish(found, limits, wait)
+                        if isinstance(found, Compaction):
+                            await self._commit(limits, found, wait)
                         await self._services.outbox.flush()
                         return before - self._used(self.chat, limits)
                 if isinstance(found, Plan) and not await self._compactor.fetch(chat, limits, found, wait):
@@ -66,7 +67,7 @@ class OnDemand(Requests):
                 limits, chat = await self._ready(self._host.limits.last, is_due=True)
                 if not chat.view.compactions:
                     raise SteeringError("there is no compaction to take back; undo works after one has been made")
-                earlier = chat.earlier or await self.resumption.earlier(chat, limits.own.own_budget) or ViewState()
+                earlier = chat.earlier or await self.resumption.earlier(chat) or ViewState()
                 if self.chat.history is chat.history:
                     break
             undone = self.resumption.undone(chat, earlier)
@@ -104,8 +105,7 @@ class OnDemand(Requests):
     async def _steered(self, chat: Conversation) -> None:
         """Go on with what a user has changed: one assignment, then the record and the events."""
         self._prefetch.stop()
-        self._chat = chat
-        self._weighing.forget()
+        self._chat, self._served = chat, None
         await self.records.write(chat)
         await self._services.outbox.flush()
 
@@ -113,11 +113,11 @@ class OnDemand(Requests):
         """What the next compaction does, without making it or asking anybody."""
         async with self._lock:
             limits, chat = await self._ready(self._host.limits.last, is_due=True)
-            return self._compactor.preview(chat, limits, self._reason(chat, limits))
+            return await self._compactor.preview(chat, limits, self._reason(chat, limits))
 
     async def is_due(self) -> bool:
         """True if the next request would make a compaction that is worth making. Starts nothing."""
         async with self._lock:
             limits, chat = await self._ready(self._host.limits.last)
             reason = self._reason(chat, limits)
-            return reason is not None and self._compactor.preview(chat, limits, reason).reason is not None
+            return reason is not None and (await self._compactor.preview(chat, limits, reason)).reason is not None

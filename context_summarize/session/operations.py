@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from context_summarize.facts.patterns import one_line, shortened
+from context_summarize.notes.sentences import shortened
 
 logger = logging.getLogger(__name__)
 
@@ -41,4 +41,4 @@ class Operations:
 def _told(operation: Any) -> str:
     given = operation if isinstance(operation, Mapping) else {"job": operation}
     parts = (str(given[name]) for name in _FIELDS if given.get(name))
-    return shortened(one_line(" ".join(parts)), 120)
+    return shortened(" ".join(parts), 120)

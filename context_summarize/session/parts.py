@@ -14,7 +14,7 @@ from context_summarize.core.view_state import ShownNode
 from context_summarize.events import Outbox
 from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.rows import JsonRow
-from context_summarize.redaction.redactor import Redact, build_redactor
+from context_summarize.redaction import Redact, build_redactor
 from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, new_conversation
 from context_summarize.session.host import Providers, is_cancelled
@@ -23,12 +23,10 @@ from context_summarize.session.on_demand import OnDemand
 from context_summarize.session.operations import Operations
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.stores import MemoryStore, SummaryStore, open_store
-from context_summarize.summaries.maker import SummaryMaker
+from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.services import Services
-from context_summarize.summaries.summarizer import Summarizer
-from context_summarize.summaries.tasks import SummaryTasks
-from context_summarize.summaries.usage import Totals
+from context_summarize.summaries.registry import SummaryRegistry
+from context_summarize.summaries.services import Services, Totals
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 
@@ -41,7 +39,7 @@ class Parts:
     host: Host
     providers: Providers
     summarizer: Summarizer
-    tasks: SummaryTasks
+    tasks: SummaryRegistry
     requests: OnDemand
     redact: Redact | None
     history_path: str | None
@@ -84,7 +82,7 @@ def build_parts(
     summarizer = Summarizer(services)
     providers = Providers(coordinator, config)
     host = _host(coordinator, config, counter, providers)
-    tasks = _tasks(services, summarizer, host)
+    tasks = SummaryRegistry(services, summarizer, _show_by(services), host.is_cancelled)
     compactor = Compactor(services, tasks, Operations(coordinator))
     requests = OnDemand(services, tasks, compactor, host)
     return Parts(
@@ -101,11 +99,6 @@ def build_parts(
 
 def _store(config: Config) -> SummaryStore:
     return MemoryStore() if config.cache is None else open_store(config.cache)
-
-
-def _tasks(services: Services, summarizer: Summarizer, host: Host) -> SummaryTasks:
-    maker, redact = SummaryMaker(services, summarizer), services.config.redact
-    return SummaryTasks(maker, _show_by(services), is_cancelled=host.is_cancelled, redact=redact)
 
 
 def _host(coordinator: Any | None, config: Config, counter: TokenCounter, providers: Providers) -> Host:

@@ -12,9 +12,9 @@ from context_summarize.core.nodes import Node, to_make
 from context_summarize.core.plan import Prefetched, next_compaction
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits, patience
+from context_summarize.summaries.entry import Status
+from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.status import Status
-from context_summarize.summaries.tasks import SummaryTasks
 
 _NOT_THERE = (Status.UNASKED, Status.UNDER_WAY)
 
@@ -23,7 +23,7 @@ class Prefetch:
     """Starts the summaries of the next compaction, and the merges of them once they are there."""
 
     def __init__(
-        self, tasks: SummaryTasks, services: Services, scene: Callable[[Conversation, RequestLimits], Scene]
+        self, tasks: SummaryRegistry, services: Services, scene: Callable[[Conversation, RequestLimits], Scene]
     ) -> None:
         self._tasks = tasks
         self._outbox = services.outbox
@@ -63,9 +63,8 @@ class Prefetch:
     def _start(self, chat: Conversation, limits: RequestLimits) -> None:
         """Start every summary whose children are known, once for each compaction."""
         tasks = self._tasks
-        chat.groups.catch_up()
-        with chat.groups.deferring():  # sizes that are about right do here
-            plan = next_compaction(self._scene(chat, limits))
+        chat.groups.advance()
+        plan = next_compaction(self._scene(chat, limits))
         unmade = {node.place: node for node in to_make(plan.missing, tasks.is_known)}
         first = [node for node in unmade.values() if all(map(tasks.is_known, node.children))]
         exact = all(node.children for node in first)

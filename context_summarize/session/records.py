@@ -7,7 +7,7 @@ import hashlib
 import time
 from dataclasses import replace
 
-from context_summarize.background import in_slices
+from context_summarize.background import advance, in_thread
 from context_summarize.config import Config
 from context_summarize.core.carrying import span_after, spans_of
 from context_summarize.core.history import History
@@ -17,6 +17,9 @@ from context_summarize.core.view_state import ViewState
 from context_summarize.session.conversation import Conversation, Steered
 from context_summarize.stores import SummaryStore
 from context_summarize.summaries.prompts import PromptSet
+
+_WITH_NOTES = 3
+"""Newest records of a session that keep the text of their notes."""
 
 
 class Records:
@@ -29,6 +32,8 @@ class Records:
     def __init__(self, store: SummaryStore, prompts: PromptSet, config: Config, session_id: str | None) -> None:
         self._store = store
         self._writes: set[asyncio.Task[None]] = set()
+        self._newest: list[CompactionRecord] = []
+        """Those written last, with their notes, the oldest first."""
         sizes = (config.segment_tokens, config.summary_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
         self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
@@ -45,7 +50,7 @@ class Records:
         """
         found: list[CompactionRecord] = []
         if chat.view.frontier and chat.builder.segment_sizes and chat.steered.held_at is None:
-            found.append(self._record(chat))
+            found += self._with_newest(self._record(chat))
         if self._own is not None and (chat.view.frontier or chat.steered != Steered()):
             found.append(replace(self.trace(chat), hash=self._own))
         for record in found:
@@ -53,6 +58,12 @@ class Records:
             self._writes.add(task)
             task.add_done_callback(self._writes.discard)
             await asyncio.shield(task)
+
+    def _with_newest(self, record: CompactionRecord) -> list[CompactionRecord]:
+        """The record; and the one before the newest few, which lets go of its notes: they can be written anew."""
+        self._newest = [*(one for one in self._newest if one.hash != record.hash), record]
+        older, self._newest = self._newest[:-_WITH_NOTES], self._newest[-_WITH_NOTES:]
+        return [record, *(replace(one, notes=None) for one in older)]
 
     def _record(self, chat: Conversation) -> CompactionRecord:
         history, view, sizes = chat.history, chat.view, chat.builder.segment_sizes or (0, 0)
@@ -68,7 +79,10 @@ class Records:
             newest_user=view.newest_user,
             created=time.time(),
             pinned=tuple((at, history.hash_of(at)) for at in view.pinned),
-            actions=view.actions.text if view.actions else "",
+            notes=view.notes.text if view.notes else "",
+            notes_after=view.notes.after if view.notes else 0,
+            notes_age=view.notes.age if view.notes else 0,
+            instructions=chat.notes.instructions(),
             ahead=tuple(chat.builder.carried_ahead(regular_frontier(nodes, view.frontier))),
         )
 
@@ -108,8 +122,8 @@ class Records:
         groups = len(history.rendered)
         if groups < 2 or await self._store.is_empty():
             return []
-        await in_slices(history.hash_groups())
-        hashes = await in_slices(history.running_hashes(self._seed, groups))
+        await advance(history)
+        hashes = await in_thread(100 * groups, history.running_hashes, self._seed, groups)
         return await self._store.find_records(hashes[::-1])
 
     async def of_session(self, history: History) -> CompactionRecord | None:

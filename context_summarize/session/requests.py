@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from context_summarize.background import in_slices
+from context_summarize.background import advance
 from context_summarize.core.plan import Ask, Prefetched, Reason
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Shown
-from context_summarize.session.compaction import Compaction, Compactor, Outcome
+from context_summarize.session.compaction import Compaction, Compactor
 from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
 from context_summarize.session.limits import Deadline, Host, RequestLimits, Wanted
 from context_summarize.session.prefetch import Prefetch
@@ -19,15 +19,14 @@ from context_summarize.session.resume import Resumption
 from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
 from context_summarize.session.steering import compact_from, compacted, is_held
-from context_summarize.session.weighing import Weighing
+from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.tasks import SummaryTasks
 
 
 class Requests:
     """Holds the conversation and answers requests about it, one at a time; rows may be added during any wait."""
 
-    def __init__(self, services: Services, tasks: SummaryTasks, compactor: Compactor, host: Host) -> None:
+    def __init__(self, services: Services, tasks: SummaryRegistry, compactor: Compactor, host: Host) -> None:
         self._services = services
         self._config = services.config
         self._tasks = tasks
@@ -45,8 +44,10 @@ class Requests:
         """Compactions that are being made."""
         self._indexed_from = min(self._config.compact_threshold, self._config.prefetch_threshold or 1.0)
         """Share of the budget from which on segments are cut: below it no plan needs them."""
-        self._weighing = Weighing()
         self._served: tuple[object, ...] | None = None
+        """The request that was served last; a correction of the measuring is not in it."""
+        self._late_at: int | None = None
+        """The registry's version when summaries were late."""
         self._cache = PromptCache(self._config.cache_ttl_seconds, services.clock)
 
     # --- the conversation -------------------------------------------------------------------------------------------
@@ -65,7 +66,6 @@ class Requests:
             self._compactor.announcer.withdraw(0, len(self._chat.history), 0.0)
             self._tasks.forget_history()
         self._chat, self._served = chat, None
-        self._weighing.forget()
 
     def forget(self) -> None:
         """The session has been cleared: what was refused may be asked again, what does not fit is told again."""
@@ -85,14 +85,12 @@ class Requests:
                 if early and not is_held(chat, self._config, limits.budget, self._used(chat, limits)):
                     cold = False
                     await self._compacted(chat, limits, Ask("cold_cache"), wait)
-                    self._weighing.forget()
                     continue
-                reason = self._due(chat, limits)
-                if reason is None:
+                reason = self._reason(chat, limits)
+                if reason is None or self._is_decided(chat, limits):
                     break
                 ask = Ask(reason, prefetched=self._prefetched(chat, limits))
                 if await self._compacted(chat, limits, ask, wait):
-                    await in_slices(self._server.catch_up(self.chat))
                     if is_last or not self._retention.update(self.chat, wanted.retained):
                         break
                     is_last = True  # reminders that it has summarised come back whole, and take room
@@ -131,7 +129,8 @@ class Requests:
             if self.chat.history is history:
                 derive_sizes(self.chat, self._config, limits.budget)
                 if is_due or self._used(self.chat, limits) >= self._indexed_from * limits.budget:
-                    await in_slices(self.chat.advance())
+                    await self.chat.advance()
+                    await self._compactor.prepare(self.chat, limits)
             if self.chat.history is history:
                 return limits, self.chat
 
@@ -152,22 +151,14 @@ class Requests:
                 if found.is_carried:
                     await self.records.write(self.chat)
         self._chat = with_prompt(self.chat, self._services.count, hides_system)
-        await in_slices(self._server.catch_up(self.chat))
+        await advance(self.chat.groups)
 
     def _is_waiting_for_a_record(self, chat: Conversation) -> bool:
         return self.chat.history is chat.history and not self.chat.adopted
 
-    def _weight(self, limits: RequestLimits) -> tuple[object, ...]:
-        """What a compaction depends on; a correction of the measuring is not in it."""
-        chat = self.chat
-        return (chat.history, len(chat.history), chat.view, limits.budget, limits.system_prompt)
-
     def _used(self, chat: Conversation, limits: RequestLimits) -> int:
         """Tokens of the request as it would go out now, as the provider counts."""
         return limits.used(self._server.view(chat).tokens())
-
-    def _due(self, chat: Conversation, limits: RequestLimits) -> Reason | None:
-        return self._weighing.due(self._weight(limits), self._tasks.version, lambda: self._reason(chat, limits))
 
     def _reason(self, chat: Conversation, limits: RequestLimits) -> Reason | None:
         used, config = self._used(chat, limits), self._config
@@ -201,13 +192,10 @@ class Requests:
             self._services.totals.waited_for(wait.take())
         if self.chat.history is not chat.history:
             return False
-        await self._finish(found, limits, wait)
-        return True
-
-    async def _finish(self, found: Outcome, limits: RequestLimits, wait: Deadline) -> None:
+        self._late_at = self._tasks.version if found == "late" else None
         if isinstance(found, Compaction):
             await self._commit(limits, found, wait)
-        self._weighing.done(self._weight(limits), self._tasks.version if found == "late" else None)
+        return True
 
     async def _commit(self, limits: RequestLimits, made: Compaction, wait: Deadline) -> None:
         """Swap the view; events and record follow. The state changes after the last await that can fail."""
@@ -225,10 +213,18 @@ class Requests:
         self._compactor.announcer.made(made.told(limits.budget, shown, wait.since()))
         await self.records.write(self.chat)
 
+    def _request(self, chat: Conversation, limits: RequestLimits) -> tuple[object, ...]:
+        """What tells one request from the next."""
+        return (chat.history, len(chat.history), chat.view, limits.budget, limits.system_prompt)
+
+    def _is_decided(self, chat: Conversation, limits: RequestLimits) -> bool:
+        """True for the request that was served last, without news of late summaries: hosts may ask three times."""
+        return self._served == self._request(chat, limits) and self._late_at in (None, self._tasks.version)
+
     def _serve(self, limits: RequestLimits) -> list[JsonRow]:
         chat = self.chat
-        request = (chat.history, len(chat.history), limits.budget, limits.system_prompt)
-        if self._served != request:  # hosts may ask three times for one request
+        request = self._request(chat, limits)
+        if self._served != request:
             self._served = request
             self._cache.served(chat)
             self._compactor.served()
@@ -244,8 +240,7 @@ class Requests:
 
     def resume(self) -> None:
         """Go on after `pause()`."""
-        self.paused = False
-        self._weighing.forget()
+        self.paused, self._served = False, None
 
     @property
     def is_compacting(self) -> bool:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from context_summarize.background import in_slices
+from context_summarize.background import advance
 from context_summarize.config import Config
 from context_summarize.core.carrying import carry
 from context_summarize.core.finding import pins_in
 from context_summarize.core.history import History
 from context_summarize.core.nodes import CompactionRecord, SessionMarks
-from context_summarize.core.view_state import ShownActions, ViewState
-from context_summarize.session.compaction import Compactor, directives_most
+from context_summarize.core.notes_log import NotesAsk
+from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
+from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, Steered, start_segments
+from context_summarize.session.limits import notes_room
 from context_summarize.session.records import Records
-from context_summarize.summaries.tasks import SummaryTasks
+from context_summarize.summaries.registry import SummaryRegistry
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +36,27 @@ class Resumed:
 class Resumption:
     """Takes up the longest recorded compaction that matches a history, or what an edited one keeps of its own."""
 
-    def __init__(self, records: Records, compactor: Compactor, tasks: SummaryTasks, config: Config) -> None:
+    def __init__(self, records: Records, compactor: Compactor, tasks: SummaryRegistry, config: Config) -> None:
         self._records = records
         self._compactor = compactor
         self._tasks = tasks
         self._config = config
+        self._own_budget: int | None = None
+        """Of the last request; a status line may ask before the next one."""
 
     async def find(self, chat: Conversation, own_budget: int | None, is_current: Callable[[], bool]) -> Resumed | None:
         """What the conversation goes on with; None if nobody needs it any more."""
+        self._own_budget = own_budget or self._own_budget
         before = chat.before or await self._records.of_session(chat.history)
         marks = None if before is None else before.session
         if before is not None and marks is not None:
-            await in_slices(chat.history.hash_groups())
+            await advance(chat.history)
         exact = before if chat.before is None and self._is_of(before, chat.history) else None
         steered = _steered(chat.history, marks)
         for record, carried in await self._candidates(chat, before, exact):
             if not is_current():
                 return None
-            view = await self._view(chat, record, own_budget)
+            view = await self._view(chat, record)
             if view is not None:
                 steered = steered if carried or record is exact else replace(steered, held_at=None)
                 return Resumed(record, view, steered, carried)
@@ -86,14 +92,14 @@ class Resumption:
             return False
         return record.session.running == self._records.hash_at(history, record.frontier_group)
 
-    async def earlier(self, chat: Conversation, own_budget: int | None) -> ViewState | None:
+    async def earlier(self, chat: Conversation) -> ViewState | None:
         """The view of the newest compaction before the last one; None if it was the first.
 
         It is looked for in the records: after a restart, nothing else knows it.
         """
         for record in await self._records.matching(chat.history):
             is_earlier = record.frontier_group < chat.view.frontier and record.hash not in chat.steered.undone
-            view = await self._view(chat, record, own_budget) if is_earlier else None
+            view = await self._view(chat, record) if is_earlier else None
             if view is not None:
                 return view
         return None
@@ -110,34 +116,54 @@ class Resumption:
         if record.segment_tokens > 0 and record.summary_tokens > 0:
             start_segments(chat, record.segment_tokens, record.summary_tokens, self._config.fan_in, record.ahead)
 
-    async def _view(self, chat: Conversation, record: CompactionRecord, own_budget: int | None) -> ViewState | None:
+    async def _view(self, chat: Conversation, record: CompactionRecord) -> ViewState | None:
         """The view of a record; a text that is gone becomes a fallback."""
         history = chat.history
         if not _is_sound(record, history):
             return None
-        await self._tasks.find(record.nodes, chat.builder)
-        found = self._tasks.rows(record.nodes)
-        shown = self._compactor.share_directives(
-            chat.builder, found, directives_most(own_budget, record.summary_tokens)
-        )
+        await self._tasks.place(record.nodes, chat.builder)
+        shown = self._tasks.rows(record.nodes)
+        chat.notes.restore(record.instructions)
+        frontier_row = history.row_after(record.frontier_group, len(history) - self._config.keep_recent)
+        if record.notes is None:
+            notes = await asyncio.to_thread(self._rebuilt, chat, record, shown, frontier_row)
+        else:
+            notes = _notes(chat, record, self._config.summary_role)
         newest = record.newest_user
         shortened = history.from_portable(record.shortened)
         return ViewState(
             nodes=tuple(shown),
             frontier=record.frontier_group,
-            frontier_row=history.row_after(record.frontier_group, len(history) - self._config.keep_recent),
+            frontier_row=frontier_row,
             shortened=shortened,
             newest_user=newest if newest is not None and newest in history.users else None,
-            actions=_actions(chat, record, self._config.summary_role),
+            notes=notes,
             pinned=pins_in(history, record.pinned),
             rows_at_compaction=history.row_of(record.rendered_groups),
             compactions=1 if record.nodes or shortened else 0,
         )
 
+    def _rebuilt(
+        self, chat: Conversation, record: CompactionRecord, shown: Sequence[ShownNode], frontier_row: int
+    ) -> ShownNotes | None:
+        """The row of notes of a record that does not keep it, written anew; None where the budget is not known yet."""
+        budget = self._own_budget or 0
+        room = notes_room(self._config, budget)
+        if not room:
+            return None
+        notes = chat.notes.fresh()
+        notes.restore(record.instructions)
+        ask = NotesAsk(record.frontier_group, frontier_row, room, self._config.summary_role, budget)
+        return notes.write(shown, ask)
 
-def _actions(chat: Conversation, record: CompactionRecord, role: str) -> ShownActions | None:
-    """The row that the record keeps of what was done."""
-    return chat.actions.frame(record.actions, record.frontier_group, role) if record.actions else None
+
+def _notes(chat: Conversation, record: CompactionRecord, role: str) -> ShownNotes | None:
+    """The row of notes that the record keeps."""
+    before = record.nodes[: record.notes_after]
+    if not (record.notes and before):
+        return None
+    row = chat.notes.frame(record.notes, before[-1].end_group, role)
+    return replace(row, after=len(before), age=record.notes_age)
 
 
 def _steered(history: History, marks: SessionMarks | None) -> Steered:

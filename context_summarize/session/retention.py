@@ -60,8 +60,10 @@ class Retention:
 
 
 def _is_whole(chat: Conversation, index: int) -> bool:
-    stands = index >= chat.view.frontier_row or chat.groups.is_pinned(index)
-    return stands and index not in chat.view.shortened
+    view = chat.view
+    pins = chat.groups.pins(view.frontier_row, view.frontier, view.newest_user, view.pinned)
+    stands = index >= view.frontier_row or any(group.start <= index < group.end for group in pins)
+    return stands and index not in view.shortened
 
 
 def _reminder(content: str) -> JsonRow:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 
-from context_summarize.background import Steps
 from context_summarize.core.view import View
 from context_summarize.events import OVER_BUDGET, Outbox
 from context_summarize.messages.rows import JsonRow
@@ -33,11 +32,6 @@ class Server:
         if self._view is None or self._view.state is not chat.view or self._view.groups is not chat.groups:
             self._view = View(chat.history, chat.view, chat.groups, self._count)
         return self._view
-
-    def catch_up(self, chat: Conversation) -> Steps[None]:
-        """Bring the view up to date in steps, so that nothing is left to do when it is asked for."""
-        yield from chat.groups.advance()
-        yield from self.view(chat).refreshing()
 
     def forget(self) -> None:
         """The conversation has been cleared: what does not fit is told again."""

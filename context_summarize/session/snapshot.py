@@ -27,7 +27,7 @@ class SummaryNode:
     rest: bool
     """True when it stands for a run that is not (yet) a regular segment."""
     summary: Summary | None
-    """None where its text is not kept: a digest that went into a merge, or one that the store has dropped."""
+    """None where its text is not kept: a fallback that went into a merge, or one that the store has dropped."""
     children: tuple[SummaryNode, ...] = ()
 
 
@@ -99,7 +99,7 @@ def _origins(chat: Conversation, view: Sequence[JsonRow], count: Count) -> Itera
 def view_entries(chat: Conversation, count: Count) -> Iterator[Entry]:
     """Every row that the view can show verbatim or shortened, in its order: pins, then the verbatim part."""
     history, state = chat.history, chat.view
-    chat.groups.catch_up()
+    chat.groups.advance()
     pins = chat.groups.pins(state.frontier_row, state.frontier, state.newest_user, state.pinned)
     groups = history.groups[history.group_position(state.frontier_row) :]
     for group in [*pins, *groups, *history.open_groups()]:

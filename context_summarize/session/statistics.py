@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from context_summarize.core.view_state import ViewState
-from context_summarize.summaries.usage import Totals
+from context_summarize.summaries.services import Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,8 +38,6 @@ class Statistics:
     """Nodes in the view now."""
     digests: int
     """Those of them that no model wrote."""
-    coverage: float | None
-    """Share of exact values of the folded rows that the summaries shown hold, 0…1, on average; None without any."""
 
 
 def take_statistics(messages: int, view_tokens: int, budget: int | None, view: ViewState, totals: Totals) -> Statistics:
@@ -62,5 +60,4 @@ def take_statistics(messages: int, view_tokens: int, budget: int | None, view: V
         longest_wait_s=totals.longest,
         summaries=len(shown),
         digests=sum(summary.fallback for summary in shown),
-        coverage=sum(summary.coverage for summary in shown) / len(shown) if shown else None,
     )

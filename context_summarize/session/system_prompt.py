@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeAlias
 
 from context_summarize.messages.rows import SOURCE, JsonRow
-from context_summarize.redaction.redactor import traceback_of
-from context_summarize.summaries.calls import guarded, within
+from context_summarize.redaction import traceback_of
+from context_summarize.summaries.foreign import guarded, within
 from context_summarize.tokens.measure import Count, measure
 
 logger = logging.getLogger(__name__)

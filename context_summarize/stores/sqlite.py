@@ -36,6 +36,10 @@ _BYTES_IN_USE = """SELECT (page_count - freelist_count) * page_size
 _EVICT = """DELETE FROM entries WHERE rowid IN (
     SELECT rowid FROM entries ORDER BY used LIMIT 1 + (SELECT count(*) FROM entries) / 16)"""
 
+_REMEDIES = {
+    sqlite3.SQLITE_CORRUPT: "the cache is damaged; delete the file: summaries are made again when they are needed",
+    sqlite3.SQLITE_NOTADB: "name another file in `cache`",
+}
 _DAY = 86_400.0
 _CREATING = threading.Lock()  # closing a new file lets go of the locks that other connections of the process have on it
 
@@ -110,7 +114,8 @@ class SqliteStore(TextStore):
         try:
             return await asyncio.wrap_future(self._thread.submit(work))
         except (sqlite3.Error, OSError) as error:
-            remedy = "check that file, folder and disk can be written, or name another file in `cache`"
+            code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the rest tells details
+            remedy = _REMEDIES.get(code, "check that file, folder and disk can be written, or name another in `cache`")
             raise StoreUnavailable(f"summary store {self.path}: {error}; {remedy}") from error
 
     # --- on the store's thread --------------------------------------------------------------------------------------

@@ -1,1 +1,1 @@
-"""Makes one summary: tasks, requests, validation, failures, prompts, usage."""
+"""Makes summaries: what is known and under way, the call of a provider, checks of its answer, prompts."""

@@ -6,10 +6,14 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from context_summarize.messages.rows import CALL_BLOCKS, PRIVATE_BLOCKS
-from context_summarize.summaries.calls import guarded
-from context_summarize.summaries.usage import Run, Totals, amount, tokens_used
+from context_summarize.messages.rows import CALL_BLOCKS
+from context_summarize.summaries.foreign import guarded
 from context_summarize.transcript.surrogates import without_surrogates
+
+_MOST_TOKENS = 10**9
+_MOST_DOLLARS = 10**6
+_PLACES = 12
+"""Figures beyond these are absurd for one call; a figure with 999,999 digits would stop every sum after it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +25,6 @@ class Answer:
     finish: str = ""
     """Why it ended, in lower case; "" where that is not said."""
     calls_tools: bool = False
-    reasons: bool = False
-    """True if it shows reasoning: thinking blocks, or reasoning tokens in its usage."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: Decimal | None = None
@@ -52,10 +54,9 @@ def _read(response: Any) -> Answer:
         text=answer_text(response),
         finish=str(finish).lower() if finish else "",
         calls_tools=bool(getattr(response, "tool_calls", None)) or not kinds.isdisjoint(CALL_BLOCKS),
-        reasons=not kinds.isdisjoint(PRIVATE_BLOCKS) or tokens_used(usage, "reasoning_tokens") > 0,
-        input_tokens=tokens_used(usage, "input_tokens"),
-        output_tokens=tokens_used(usage, "output_tokens"),
-        cost=amount(getattr(usage, "cost_usd", None)),
+        input_tokens=_tokens(getattr(usage, "input_tokens", None)),
+        output_tokens=_tokens(getattr(usage, "output_tokens", None)),
+        cost=_dollars(getattr(usage, "cost_usd", None)),
         model=without_surrogates(model)[:200] if isinstance(model, str) else None,
     )
 
@@ -77,13 +78,19 @@ def answer_text(response: Any) -> str:
     return without_surrogates("\n".join(texts)).strip()
 
 
-def add_usage(run: Run, answer: Answer, totals: Totals) -> None:
-    """Add what an answer tells of its usage to the run and to the totals."""
-    run.input_tokens += answer.input_tokens
-    run.output_tokens += answer.output_tokens
-    totals.input_tokens += answer.input_tokens
-    totals.output_tokens += answer.output_tokens
-    totals.paid(answer.cost)
-    if answer.cost is not None:
-        run.cost = answer.cost if run.cost is None else run.cost + answer.cost
-    run.model = answer.model or run.model
+def _tokens(told: Any) -> int:
+    """A provider's figure as tokens; 0 if it is no positive whole number, or an absurd one."""
+    if not isinstance(told, int) or isinstance(told, bool):
+        return 0
+    return int(told) if 0 < told <= _MOST_TOKENS else 0
+
+
+def _dollars(told: Any) -> Decimal | None:
+    """A provider's figure as US dollars; None if it is no number from 0 to a million."""
+    if isinstance(told, bool) or not isinstance(told, int | float | str | Decimal):
+        return None
+    try:
+        value = Decimal(str(told))
+        return round(value, _PLACES).normalize() if 0 <= value <= _MOST_DOLLARS else None
+    except (ArithmeticError, ValueError):
+        return None

@@ -9,6 +9,8 @@ from pathlib import Path
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import find_problems, find_set, load_prompts
 
+_LENGTH = "at most $words words"
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
@@ -30,6 +32,29 @@ def check_set(name_or_folder: str, *, root: Path | None = None) -> list[Problem]
     except TemplateError as error:
         return [Problem("", str(error))]
     return [Problem(name, text) for name, text in find_problems(folder)]
+
+
+def find_warnings(name_or_folder: str, *, root: Path | None = None) -> list[str]:
+    """What a set without problems lacks; it can be used all the same.
+
+    Without a heading for quoted instructions these are found by signs alone. A summariser that is code, such as
+    `offline`, reads its length in the words of the text.
+
+    Raises:
+        TemplateError: the set has a problem.
+    """
+    prompts = load_prompts(name_or_folder, root=root)
+    path, heading = prompts.segment.path, prompts.rules_heading
+    found = []
+    if not heading:
+        found.append(f"{path}: the header has no rules_heading; name the heading under which instructions are quoted")
+    elif f"{heading}:" not in prompts.segment.body:
+        found.append(f"{path}: the text asks for no heading {heading!r}, which rules_heading names; ask for it")
+    for template in (prompts.segment, prompts.merge):
+        if _LENGTH not in template.body:
+            why = "a summariser that is code, such as offline, reads its length there"
+            found.append(f"{template.path}: the text does not say {_LENGTH!r}; {why}")
+    return found
 
 
 def copy_set(name_or_folder: str, target: str | Path, *, root: Path | None = None) -> Path:

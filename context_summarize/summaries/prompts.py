@@ -15,17 +15,17 @@ from context_summarize.errors import TemplateError
 
 @dataclass(frozen=True, slots=True)
 class _Slots:
+    """The variables that a file must and may use, and the keys of its header."""
+
     required: frozenset[str]
     optional: frozenset[str] = frozenset()
     header: frozenset[str] = frozenset({"version", "variables"})
 
-    @property
-    def known(self) -> frozenset[str]:
-        return self.required | self.optional
-
 
 _FILES: Mapping[str, _Slots] = {
-    "segment.md": _Slots(frozenset({"words", "fence"}), header=frozenset({"version", "variables", "rules"})),
+    "segment.md": _Slots(
+        frozenset({"words", "fence"}), header=frozenset({"version", "variables", "rules", "rules_heading"})
+    ),
     "merge.md": _Slots(frozenset({"words", "fence"}), frozenset({"count"})),
     "frame.md": _Slots(frozenset({"text", "first", "last"}), frozenset({"count", "level", "recall"})),
 }
@@ -33,20 +33,14 @@ _FILES: Mapping[str, _Slots] = {
 
 @dataclass(frozen=True, slots=True)
 class PromptTemplate:
-    """One checked template file."""
+    """One template file."""
 
     path: Path
-    version: str
-    """From the header; empty if the header gives none."""
     hash: str
     """sha256, in hex, of the whole file with line ends as LF and without trailing newlines. Part of a summary's key."""
+    header: Mapping[str, str]
     body: str
     """The text below the header, with `string.Template` variables."""
-
-    @property
-    def variables(self) -> frozenset[str]:
-        """Names of the variables in the body."""
-        return frozenset(Template(self.body).get_identifiers())
 
     def fill(self, **values: str) -> str:
         """The body with its variables replaced, in one pass, so that a `$` inside a value does not change.
@@ -54,19 +48,14 @@ class PromptTemplate:
         A value that the body does not use is ignored.
 
         Raises:
-            TemplateError: the body uses a variable without a value.
+            KeyError: the body uses a variable without a value; a checked one uses no other than its file may.
         """
-        try:
-            return Template(self.body).substitute(values)
-        except KeyError as error:
-            raise TemplateError(
-                f"{self.path}: no value for ${error.args[0]}; pass it to fill(), which got {_listed(values)}"
-            ) from None
+        return Template(self.body).substitute(values)
 
 
 @dataclass(frozen=True, slots=True)
 class PromptSet:
-    """The three templates of a set, and the words that mark a user directive."""
+    """The three templates of a set, and how the user's instructions are found."""
 
     name: str
     """The requested name: the name of a set, or the path of a folder."""
@@ -79,8 +68,16 @@ class PromptSet:
 
     `recall` says how to ask for the originals, with a space before it, or is empty.
     """
-    directive_words: tuple[str, ...]
-    """Words from the header of `segment.md`, in lower case with straight apostrophes; may be empty."""
+
+    @property
+    def rule_signs(self) -> tuple[str, ...]:
+        """Words from the header of `segment.md` that make a user's sentence an instruction; may be empty."""
+        return tuple(dict.fromkeys(_items(self.segment.header.get("rules", "").replace("’", "'").lower())))
+
+    @property
+    def rules_heading(self) -> str:
+        """Heading, from the same header, under which a summary quotes the user's instructions; may be empty."""
+        return self.segment.header.get("rules_heading", "")
 
 
 def load_prompts(name_or_folder: str, *, root: Path | None = None) -> PromptSet:
@@ -94,22 +91,24 @@ def load_prompts(name_or_folder: str, *, root: Path | None = None) -> PromptSet:
         TemplateError: no such set or folder; a file is missing, unreadable or empty; a variable is missing or unknown.
     """
     folder = find_set(name_or_folder, root=root)
-    templates: dict[str, PromptTemplate] = {}
-    words: tuple[str, ...] = ()
-    for file_name, slots in _FILES.items():
-        templates[file_name], header = _load(folder / file_name, slots)
-        if "rules" in header:
-            words = tuple(dict.fromkeys(_items(header["rules"].replace("’", "'").lower())))
-    return PromptSet(name_or_folder, templates["segment.md"], templates["merge.md"], templates["frame.md"], words)
+    for _, problem in find_problems(folder):
+        raise TemplateError(problem)
+    segment, merge, frame = (_read(folder / name, slots) for name, slots in _FILES.items())
+    return PromptSet(name_or_folder, segment, merge, frame)
 
 
-def find_problems(folder: Path) -> list[tuple[str, str]]:
+def find_problems(folder: Path) -> Iterator[tuple[str, str]]:
     """(file, problem and remedy) for every problem of a folder as a set; the files in order.
 
-    `load_prompts` raises the first problem. If a file's header or text cannot be read, its other problems show only
-    when that is corrected.
+    If a file's header or text cannot be read, its other problems show only when that is corrected.
     """
-    return [(name, text) for name, slots in _FILES.items() for text in _problems(folder / name, slots)]
+    for name, slots in _FILES.items():
+        try:
+            template = _read(folder / name, slots)
+        except TemplateError as error:
+            yield name, str(error)
+        else:
+            yield from ((name, f"{template.path}: {problem}") for problem in _wrong_variables(template.body, slots))
 
 
 def find_set(name_or_folder: str, *, root: Path | None = None) -> Path:
@@ -118,26 +117,8 @@ def find_set(name_or_folder: str, *, root: Path | None = None) -> Path:
     Raises:
         TemplateError: there is no such set or folder.
     """
-    return _folder(name_or_folder, _root(Path(__file__).parents[1]) if root is None else root)
-
-
-def available_sets(*, root: Path | None = None) -> tuple[str, ...]:
-    """Names of the sets that come with the package, sorted; `root` as in `load_prompts`."""
-    root = _root(Path(__file__).parents[1]) if root is None else root
-    if not root.is_dir():
-        return ()
-    return tuple(sorted(entry.name for entry in root.iterdir() if entry.is_dir() and entry.name[0] not in "._"))
-
-
-def _root(package: Path) -> Path:
-    """The folder of the sets: inside the package in a wheel, beside the package in a checkout."""
-    packed = package / "_prompts"
-    return packed if packed.is_dir() else package.parent / "prompts"
-
-
-def _folder(name_or_folder: str, root: Path) -> Path:
-    separators = {os.sep, os.altsep or os.sep}
-    is_path = name_or_folder.startswith("~") or any(separator in name_or_folder for separator in separators)
+    root = root or sets_of(Path(__file__).parents[1])
+    is_path = name_or_folder.startswith("~") or any(mark in name_or_folder for mark in (os.sep, os.altsep or os.sep))
     names = available_sets(root=root)
     if not is_path and name_or_folder in names:
         return root / name_or_folder
@@ -147,43 +128,27 @@ def _folder(name_or_folder: str, root: Path) -> Path:
         raise TemplateError(f"prompts {name_or_folder!r}: {error}; give the full path of the folder") from None
     if name_or_folder and folder.is_dir():
         return folder
-    if is_path:
-        raise TemplateError(
-            f"prompts {name_or_folder!r}: {folder} is not a folder; give a folder that holds {_listed(_FILES)}"
-        )
-    raise TemplateError(
-        f"prompts {name_or_folder!r}: no set of this name{_nearest(name_or_folder, names)}; "
-        f"available: {_listed(names)}; or give the path of a folder that holds {_listed(_FILES)}"
-    )
+    seen = f"{folder} is not a folder" if is_path else f"no set of this name{_nearest(name_or_folder, names)}"
+    known = "" if is_path else f"available: {_listed(names)}; or "
+    raise TemplateError(f"prompts {name_or_folder!r}: {seen}; {known}give a folder that holds {_listed(_FILES)}")
 
 
-def _load(path: Path, slots: _Slots) -> tuple[PromptTemplate, dict[str, str]]:
-    template, header = _parse(path, slots)
-    for problem in _wrong_variables(template, slots, header.get("variables")):
-        raise TemplateError(problem)
-    return template, header
+def available_sets(*, root: Path | None = None) -> tuple[str, ...]:
+    """Names of the sets that come with the package, sorted; `root` as in `load_prompts`."""
+    root = root or sets_of(Path(__file__).parents[1])
+    if not root.is_dir():
+        return ()
+    return tuple(sorted(entry.name for entry in root.iterdir() if entry.is_dir() and entry.name[0] not in "._"))
 
 
-def _problems(path: Path, slots: _Slots) -> Iterator[str]:
-    """Every problem of one file."""
-    try:
-        template, header = _parse(path, slots)
-    except TemplateError as error:
-        yield str(error)
-        return
-    yield from _wrong_variables(template, slots, header.get("variables"))
+def sets_of(package: Path) -> Path:
+    """The folder of the sets: inside the package in a wheel, beside the package in a checkout."""
+    packed = package / "_prompts"
+    return packed if packed.is_dir() else package.parent / "prompts"
 
 
-def _parse(path: Path, slots: _Slots) -> tuple[PromptTemplate, dict[str, str]]:
-    """The template and its header, without a check of its variables."""
-    text = _read(path)
-    header, body = _split(path, text, slots.header)
-    hashed = hashlib.sha256(text.encode("utf-8")).hexdigest()
-    return PromptTemplate(path, header.get("version", ""), hashed, body), header
-
-
-def _read(path: Path) -> str:
-    """The file's text with line ends as LF and without trailing newlines."""
+def _read(path: Path, slots: _Slots) -> PromptTemplate:
+    """The template of a file, without a check of its variables."""
     try:
         text = path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -192,76 +157,48 @@ def _read(path: Path) -> str:
         raise TemplateError(f"{path}: cannot be read ({error.strerror}); make it a readable file") from error
     except UnicodeDecodeError as error:
         raise TemplateError(f"{path}: not UTF-8 at byte {error.start}; save it as UTF-8") from error
-    return text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
-
-
-def _split(path: Path, text: str, keys: frozenset[str]) -> tuple[dict[str, str], str]:
-    """The header's values, and the body without the blank lines around it."""
-    lines = text.split("\n")
-    header: dict[str, str] = {}
-    if lines[0].rstrip() == "---":
-        end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), None)
-        if end is None:
-            raise TemplateError(f"{path}: the header has no end; close it with a line ---")
-        header = _header(path, lines[1:end], keys)
-        lines = lines[end + 1 :]
-    elif _lacks_its_beginning(lines, keys):
-        raise TemplateError(f"{path}: the header has no beginning; open the file with a line ---")
-    body = "\n".join(lines).strip("\n")
+    text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    header, body = _header(path, text.split("\n"), slots.header)
     if not body.strip():
         raise TemplateError(f"{path}: no text in it; write the template, or copy it from the default set")
-    return header, body
+    return PromptTemplate(path, hashlib.sha256(text.encode("utf-8")).hexdigest(), header, body)
 
 
-def _lacks_its_beginning(lines: list[str], keys: frozenset[str]) -> bool:
-    """True if only header lines or blank lines precede the first line ---: they would be sent as a prompt."""
-    end = next((number for number, line in enumerate(lines) if line.rstrip() == "---"), None)
-    return end is not None and all(not line.strip() or line.partition(":")[0].strip() in keys for line in lines[:end])
-
-
-def _header(path: Path, lines: list[str], keys: frozenset[str]) -> dict[str, str]:
+def _header(path: Path, lines: list[str], keys: frozenset[str]) -> tuple[dict[str, str], str]:
+    """The header's values, and the body without the blank lines around it."""
+    if lines[0].rstrip() != "---":
+        if lines[0].partition(":")[0] in keys:
+            raise TemplateError(f"{path}: the header has no beginning; open the file with a line ---")
+        return {}, "\n".join(lines).strip("\n")
     header: dict[str, str] = {}
-    for number, line in enumerate(lines, 2):
-        if not line.strip():
-            continue
+    for number, line in enumerate(lines[1:], 2):
+        if line.rstrip() == "---":
+            return header, "\n".join(lines[number:]).strip("\n")
         key, colon, value = (part.strip() for part in line.partition(":"))
         where = f"{path}, line {number}"
-        if not colon:
-            raise TemplateError(f"{where}: {key!r} is not a header line; write key: value")
-        if key not in keys:
+        if line.strip() and not colon:
+            raise TemplateError(f"{where}: {key!r} is no line of a header; write key: value, and --- below the header")
+        if colon and key not in keys:
             known = _listed(sorted(keys))
             raise TemplateError(f"{where}: unknown key {key!r}{_nearest(key, keys)}; this header takes {known}")
-        if key in header:
-            raise TemplateError(f"{where}: {key!r} is given twice; keep one")
-        header[key] = value
-    return header
+        if colon:
+            header[key] = value
+    raise TemplateError(f"{path}: the header has no end; close it with a line ---")
 
 
-def _wrong_variables(template: PromptTemplate, slots: _Slots, declared: str | None) -> Iterator[str]:
-    """The problems of the variables of a text and of its header, the most serious first."""
-    path = template.path
-    if not Template(template.body).is_valid():
-        yield f"{path}: {_bad_dollar(template.body)}; write $$ for a dollar sign, $name for a variable"
+def _wrong_variables(body: str, slots: _Slots) -> Iterator[str]:
+    """The problems of the variables of a text, the most serious first."""
+    if not Template(body).is_valid():
+        found = next(match for match in Template.pattern.finditer(body) if match.group("invalid") is not None)
+        seen, number = body[found.start() : found.start() + 12], body.count("\n", 0, found.start()) + 1
+        yield f"a single $ at {seen!r}, line {number} of the text; write $$ for a dollar sign, $name for a variable"
         return
-    used = template.variables
-    for name in sorted(used - slots.known):
-        yield (
-            f"{path}: unknown variable ${name}{_nearest(name, slots.known)}; this file takes {_dollars(slots.known)}, "
-            "and $$ for a dollar sign"
-        )
+    used, known = set(Template(body).get_identifiers()), slots.required | slots.optional
+    for name in sorted(used - known):
+        taken = _dollars(known)
+        yield f"unknown variable ${name}{_nearest(name, known)}; this file takes {taken}, and $$ for a dollar sign"
     for name in sorted(slots.required - used):
-        yield f"{path}: the variable ${name} is missing; this file needs {_dollars(slots.required)}"
-    if declared is not None:
-        for name in sorted(used.symmetric_difference(_items(declared))):
-            where = "used but not named" if name in used else "named but not used"
-            yield f"{path}: ${name} is {where} in the header's variables; correct one of the two"
-
-
-def _bad_dollar(body: str) -> str:
-    """Names the place of the first `$` that is neither a variable nor `$$`."""
-    found = next(match for match in Template.pattern.finditer(body) if match.group("invalid") is not None)
-    number = body.count("\n", 0, found.start()) + 1
-    return f"a single $ at {body[found.start() : found.start() + 12]!r}, line {number} of the text"
+        yield f"the variable ${name} is missing; this file needs {_dollars(slots.required)}"
 
 
 def _items(listed: str) -> list[str]:

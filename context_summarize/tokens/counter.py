@@ -14,14 +14,13 @@ from importlib import resources
 
 import tiktoken
 
-from context_summarize.background import Steps, finished
 from context_summarize.errors import ContextSummarizeError
 
 RANKS_FILE = "o200k_base.tiktoken.xz"
 RANKS_SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"  # of the unpacked text
 
 PIECE_CHARS = 25_000
-"""Longest piece that is counted in one step: at most 100 kB in UTF-8."""
+"""Longest piece that is counted at once: at most 100 kB in UTF-8."""
 EXACT_CHARS = 4_000_000
 """Longest text that is counted whole. No window holds a longer one, so an estimate does for it."""
 RUN_CHARS = 512
@@ -97,21 +96,15 @@ def cut(text: str) -> Iterator[str]:
     yield text[start:]
 
 
-def count_steps(text: str, count: Callable[[str], int]) -> Steps[int]:
-    """Tokens of a text, a piece a step; a text beyond `EXACT_CHARS` is estimated from pieces all over it."""
+def count_long(text: str, count: Callable[[str], int]) -> int:
+    """Tokens of a text, counted in pieces; a text beyond `EXACT_CHARS` is estimated from pieces all over it."""
     if len(text) <= PIECE_CHARS:
         return count(text)
-    total = 0
     if len(text) <= EXACT_CHARS:
-        for piece in cut(text):
-            total += count(piece)
-            yield
-        return total
+        return sum(map(count, cut(text)))
     samples = EXACT_CHARS // PIECE_CHARS
-    for at in range(samples):
-        start = at * (len(text) - PIECE_CHARS) // (samples - 1)
-        total += count(text[start : start + PIECE_CHARS])
-        yield
+    starts = (at * (len(text) - PIECE_CHARS) // (samples - 1) for at in range(samples))
+    total = sum(count(text[start : start + PIECE_CHARS]) for start in starts)
     return -(-total * len(text) // EXACT_CHARS)
 
 
@@ -149,10 +142,10 @@ class TokenCounter:
         """Tokens of the text; special tokens are read as plain text. Loads the encoding first where necessary.
 
         Text is counted in pieces, so that text without blanks counts about 0.1 % too large; a text of more than four
-        million characters is estimated, see `count_steps`. Lone surrogates count as replacement characters.
+        million characters is estimated, see `count_long`. Lone surrogates count as replacement characters.
         Raises: as `load`.
         """
-        return finished(count_steps(text, self._count))
+        return count_long(text, self._count)
 
     def _count(self, text: str) -> int:
         encoding = self._encoding = self._encoding or _shared_encoding()

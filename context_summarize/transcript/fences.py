@@ -37,14 +37,9 @@ def enclosed_in(message: str) -> str | None:
     return found[2] if found else None
 
 
-def numbered_parts(texts: Sequence[str]) -> tuple[str, ...]:
-    """Summaries with a heading above each."""
-    return tuple(f"## Summary {at} of {len(texts)}\n{escape_marks(text)}" for at, text in enumerate(texts, 1))
-
-
 def numbered(texts: Sequence[str]) -> str:
     """Summaries under a heading each, as the merge template is shown them."""
-    return "\n\n".join(numbered_parts(texts))
+    return "\n\n".join(f"## Summary {at} of {len(texts)}\n{escape_marks(text)}" for at, text in enumerate(texts, 1))
 
 
 def split_numbered(text: str) -> list[str] | None:

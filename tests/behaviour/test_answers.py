@@ -94,6 +94,13 @@ async def test_an_answer_is_a_summary_whatever_it_says(text: str, said: str) -> 
     assert set(stored) == {text}
 
 
+async def test_an_answer_that_ends_in_a_loop_stands_up_to_it() -> None:
+    """What was said before is a summary, where it is long enough."""
+    told = " ".join(f"Row {at} tells that the tests of part {at} passed." for at in range(8))
+    stored, refused = await judged(f"{told}{' It goes on with the other options.' * 40}")
+    assert (set(stored), refused) == ({told}, set())
+
+
 def response(*blocks: Any, finish: str = "stop", calls: list[ToolCall] | None = None) -> ChatResponse:
     return ChatResponse(content=list(blocks), finish_reason=finish, tool_calls=calls)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from context_summarize import SummarizingContextManager, background
+from context_summarize import SummarizingContextManager
 from context_summarize.recall import RecallQuery
 from context_summarize.testing import ScriptedProvider, call, calls, result, tool_session, user
 from tests.support.session import summarise
@@ -69,16 +69,14 @@ class TestSecrets:
         assert secret[-12:] not in asked
 
 
-class TestSteps:
-    async def test_a_row_is_added_in_slices_and_in_its_place(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Others have their turn meanwhile; one who adds then comes after it, and a cancelled caller loses nothing."""
-        monkeypatch.setattr(background, "SLICE_SECONDS", 0.0)
+class TestBeside:
+    async def test_a_large_row_is_counted_beside_the_loop_and_stays_in_its_place(self) -> None:
+        """One who adds meanwhile comes after it, and a cancelled caller loses nothing."""
         manager = SummarizingContextManager(**SETTINGS)
         await manager.get_token_count()
         await manager.add_message(user("Go."))
         adding = asyncio.create_task(manager.add_message(user(LARGE)))
-        for _ in range(5):
-            await asyncio.sleep(0)
+        await asyncio.sleep(0)
         assert not adding.done()
         await manager.add_message(user("Later."))
         adding.cancel()
@@ -87,20 +85,35 @@ class TestSteps:
         assert [row["content"] for row in manager.messages] == ["Go.", LARGE, "Later."]
         assert await manager.get_token_count() > 100_000
 
-    async def test_an_import_is_taken_in_slices(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A row that is added meanwhile follows."""
-        monkeypatch.setattr(background, "SLICE_SECONDS", 0.0)
+    async def test_a_row_that_is_added_during_an_import_follows(self) -> None:
+        """Others have their turn meanwhile."""
         manager = SummarizingContextManager(**SETTINGS)
         rows = [user(f"Row {at}.") for at in range(1_500)]
         taking = asyncio.create_task(manager.set_messages(rows))
         turns = 0
         while not taking.done():
             turns += 1
-            if turns == 2_000:
+            if turns == 5:
                 await manager.add_message(user("Later."))
             await asyncio.sleep(0)
-        assert turns > len(rows) * 3 // 2
+        assert turns > 5
         assert manager.messages == [*rows, user("Later.")]
+
+    async def test_rows_that_come_while_an_import_is_indexed_are_served_with_it(self) -> None:
+        """Nothing of them is lost, and each is there once."""
+        manager, provider = SummarizingContextManager(**SETTINGS), ScriptedProvider(then=summarise)
+        await manager.set_messages([row for _ in range(30) for row in tool_session(40)])
+        asking = asyncio.create_task(manager.get_messages_for_request(token_budget=8_000, provider=provider))
+        added = 0
+        while not asking.done():
+            await manager.add_message(user(f"Meanwhile {added}."))
+            added += 1
+            await asyncio.sleep(0.001)
+        await asking
+        view = await manager.get_messages_for_request(token_budget=8_000, provider=provider)
+        said = [row["content"] for row in view if str(row["content"]).startswith("Meanwhile")]
+        assert said == [f"Meanwhile {at}." for at in range(added)][-len(said) :]
+        assert said
 
     async def test_thousands_of_parallel_calls_are_served_whole(self) -> None:
         """Each with its result, open and closed."""

@@ -20,6 +20,7 @@ from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 from tests.support.effort import full
 from tests.support.recorder import recording
+from tests.support.views import notes
 
 WINDOW, OUTPUT, MARGIN = 12_000, 1_000, 1_000
 BUDGET = WINDOW - OUTPUT - MARGIN
@@ -37,7 +38,7 @@ class Seen:
     views: list[int] = field(default_factory=list)
     """Tokens of each view."""
     summaries: list[int] = field(default_factory=list)
-    """Tokens of the summaries in each view."""
+    """Tokens of the summaries and notes in each view."""
     counts: list[int] = field(default_factory=list)
     """Summaries in each view."""
     levels: list[int] = field(default_factory=list)
@@ -108,7 +109,7 @@ async def play(rows: Sequence[JsonRow], **settings: Any) -> Seen:
             view = await manager.get_messages_for_request(provider=provider)
             nodes = [row for row in view if "key" in (row.get("metadata") or {})]
             seen.views.append(sum(map(size, view)))
-            seen.summaries.append(sum(map(size, nodes)))
+            seen.summaries.append(sum(map(size, nodes)) + sum(size(row) for row in view if row == notes(view)))
             seen.counts.append(len(nodes))
             seen.levels.append(max((node["metadata"]["level"] for node in nodes), default=0))
             seen.ranges = [tuple(node["metadata"]["messages"]) for node in nodes]

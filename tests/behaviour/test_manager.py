@@ -14,8 +14,8 @@ from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.core.nodes import CompactionRecord
-from context_summarize.facts.fallback import FALLBACK_LINE
 from context_summarize.messages.rows import JsonRow
+from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
 from tests.support.gated import answer
@@ -207,13 +207,13 @@ class TestBudget:
         made = manager(segment_tokens=None, summary_tokens=None)
         await fed(made, tool_session(2))
         for budget, sizes in (
-            (40_000, (4_096, 409)),
-            (100_000, (4_096, 409)),
-            (17_000, (4_096, 409)),
-            (16_000, (2_048, 204)),
-            (100_000, (2_048, 204)),
-            (1_000, (512, 100)),
-            (100, (512, 100)),
+            (40_000, (4_096, 256)),
+            (100_000, (4_096, 256)),
+            (17_000, (4_096, 256)),
+            (16_000, (2_048, 128)),
+            (100_000, (2_048, 128)),
+            (1_000, (512, 64)),
+            (100, (512, 64)),
         ):
             await made.get_messages_for_request(budget)
             assert made.conversation.builder.segment_sizes == sizes

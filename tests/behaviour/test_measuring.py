@@ -13,7 +13,7 @@ import pytest
 import tiktoken
 
 from context_summarize import SummarizingContextManager
-from context_summarize.summaries.summarizer import own_call
+from context_summarize.summaries.call import own_call
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import ROW_OVERHEAD, measure

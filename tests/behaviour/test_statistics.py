@@ -7,7 +7,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-import pytest
 from amplifier_core.llm_errors import RateLimitError
 from amplifier_core.message_models import ChatRequest, ChatResponse
 from amplifier_core.testing import MockCoordinator
@@ -161,12 +160,12 @@ class TestWaiting:
 
 class TestTheView:
     async def test_before_the_first_request_there_is_nothing(self) -> None:
-        """No budget, no coverage; asking makes no boundary and no call."""
+        """No budget; asking makes no boundary and no call."""
         made = manager()
         assert await made.statistics() == Statistics(
             messages=0, view_tokens=0, budget=None, requests=0, boundaries=0, calls=0, failed=0, input_tokens=0,
             output_tokens=0, cost_usd=None, from_cache=0, waits=0, waited_s=0.0, longest_wait_s=0.0, summaries=0,
-            digests=0, coverage=None,
+            digests=0,
         )  # fmt: skip
 
     async def test_rows_budget_and_boundaries(self) -> None:
@@ -185,20 +184,6 @@ class TestTheView:
         await made.get_messages_for_request(1_000, provider)
         told = await made.statistics()
         assert (told.messages, told.requests, told.budget) == (49, 2, 1_000)
-        await made.close()
-
-    async def test_coverage_is_the_mean_of_what_is_shown(self) -> None:
-        """Between nothing and all."""
-        made = manager(recorder := Recorder(), summary_tokens=64, summary_share=1.0)
-        await made.set_messages(tool_session(12))
-        view = await made.get_messages_for_request(900, ScriptedProvider(then=answer))
-        coverage = {data["key"]: data["coverage"] for data in recorder.of("context-summarize:summary")}
-        marks = [row.get("metadata") or {} for row in view]
-        shown = [coverage[mark["key"]] for mark in marks if "messages" in mark]
-        told = await made.statistics()
-        assert told.coverage == pytest.approx(sum(shown) / len(shown), abs=1e-4)
-        assert 0 < min(shown) < max(shown) <= 1
-        assert (told.summaries, told.digests) == (len(shown), 0)
         await made.close()
 
 

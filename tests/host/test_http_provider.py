@@ -24,13 +24,14 @@ from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import ConfigError
-from context_summarize.facts.fallback import FALLBACK_LINE
 from context_summarize.messages.pairs import broken_pairs
 from context_summarize.messages.rows import JsonRow
+from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.providers.openai_compatible import OpenAICompatibleProvider, make_provider
 from context_summarize.testing import tool_session
 from tests.support.chat_completions import BASE_URL, answer, failure
 from tests.support.recorder import Clock, Recorder
+from tests.support.views import nodes
 
 SUMMARY = "Goal: the user asked for the state of several orders. State: every one of them was found and shipped."
 ROWS = tool_session(9, size=2_400)
@@ -60,7 +61,7 @@ def chat() -> Iterator[respx.Route]:
 @pytest.fixture
 async def provider(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[OpenAICompatibleProvider]:
     monkeypatch.setenv("MY_KEY", KEY)
-    made = make_provider(BASE_URL, "chat-1", context_window=12_000, max_output_tokens=2_000, key_env="MY_KEY")
+    made = make_provider(BASE_URL, "chat-1", context_window=12_000, max_output_tokens=5_000, key_env="MY_KEY")
     yield made
     await made.close()
 
@@ -93,7 +94,7 @@ class Session:
 
     async def summary(self) -> str:
         """The row that stands for the rows that were summarised."""
-        [row] = [row for row in await self.view() if (row.get("metadata") or {}).get("source") == "context-summarize"]
+        [row] = nodes(await self.view())
         return str(row["content"])
 
     def failures(self) -> list[tuple[str, int]]:
@@ -108,7 +109,7 @@ class TestSummaries:
         assert SUMMARY in await session.summary()
         [body] = bodies(chat)
         system, user = body.pop("messages")
-        assert body == {"model": "chat-1", "max_tokens": 2 * SETTINGS["summary_tokens"]}
+        assert body == {"model": "chat-1", "max_tokens": 2 * SETTINGS["summary_tokens"] + 2_000}
         assert (system["role"], user["role"]) == ("system", "user")
         assert "quoted data" in system["content"]
         assert "#1 user\nPlease look up order ORD00000" in user["content"]
@@ -165,16 +166,16 @@ class TestSummaries:
         assert session.failures() == [(kind, calls)]
 
     @pytest.mark.parametrize("refusal", [TOO_LONG, "the request exceeds the available context size"])
-    async def test_a_refused_transcript_is_sent_in_pieces_and_their_summaries_are_joined(self, chat, provider, refusal):
+    async def test_a_refused_transcript_is_sent_without_its_middle(self, chat, provider, refusal):
         def serve(request: httpx.Request) -> httpx.Response:
-            system, user = json.loads(request.content)["messages"]
-            if len(user["content"]) > 8_000:
-                return failure(400, refusal)
-            return answer(SUMMARY if system["content"].startswith("You merge") else f"Part of {len(user['content'])}.")
+            _, user = json.loads(request.content)["messages"]
+            return failure(400, refusal) if len(user["content"]) > 8_000 else answer(SUMMARY)
 
         chat.side_effect = serve
-        assert SUMMARY in await Session(provider).summary()
-        assert len(bodies(chat)) >= 4
+        summary = await Session(provider).summary()
+        assert SUMMARY in summary
+        assert "[All this was too large to be read whole: " in summary
+        assert "characters left out …]" in bodies(chat)[-1]["messages"][1]["content"]
 
     async def test_an_answer_cut_off_by_length_is_asked_again_with_more_room(self, chat, provider):
         chat.side_effect = [answer("Goal: the us", finish_reason="length"), answer(SUMMARY)]

@@ -7,7 +7,7 @@ from typing import Any
 from amplifier_core.message_models import Message
 
 from context_summarize.testing import broken_pairs, measure
-from tests.support.views import nodes, size
+from tests.support.views import nodes, notes, size
 
 Rows = list[dict[str, Any]]
 
@@ -37,12 +37,14 @@ def check_shape(view: Rows) -> None:
 
 
 def check_tiles(view: Rows) -> None:
-    """Rule 6: the summaries stand for all messages from the first one on, each once and in order."""
+    """Rule 6: the summaries stand for all messages from the first one on, in order; notes tell of those before them."""
     next_message = 1
     for row in nodes(view):
         first, last = row["metadata"]["messages"]
         assert first == next_message <= last
         next_message = last + 1
+    if (told := notes(view)) is not None:
+        assert told["metadata"]["notes"] == [1, nodes(view[: view.index(told)])[-1]["metadata"]["messages"][1]]
 
 
 def check_opening(view: Rows, history: Rows, compactions: int) -> None:

@@ -7,7 +7,7 @@ import re
 import string
 from dataclasses import dataclass
 
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction import build_redactor
 
 _ALPHABETS = {
     "A": string.ascii_letters + string.digits,

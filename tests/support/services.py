@@ -12,8 +12,7 @@ from context_summarize.events import Outbox
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.summaries.prompts import PromptSet, load_prompts
-from context_summarize.summaries.services import Services
-from context_summarize.summaries.usage import Totals
+from context_summarize.summaries.services import Services, Totals
 
 
 def services(

@@ -13,3 +13,10 @@ def size(view: list[JsonRow]) -> int:
 def nodes(view: list[JsonRow]) -> list[JsonRow]:
     """Its rows that stand for a range of messages."""
     return [row for row in view if "messages" in (row.get("metadata") or {})]
+
+
+def notes(view: list[JsonRow]) -> JsonRow | None:
+    """Its row of notes."""
+    found = [row for row in view if "notes" in (row.get("metadata") or {})]
+    assert len(found) <= 1
+    return found[0] if found else None

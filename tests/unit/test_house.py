@@ -8,7 +8,7 @@ from pathlib import Path
 import context_summarize
 
 PACKAGE = Path(context_summarize.__file__).parent
-PURE = ("core", "facts", "transcript", "messages")
+PURE = ("core", "notes", "transcript", "messages")
 ASYNC = (ast.AsyncFunctionDef, ast.AsyncFor, ast.AsyncWith, ast.Await)
 BUILDERS = {"_Draft"}
 """Dataclasses of the core that may change: a plan under construction."""
@@ -34,7 +34,7 @@ def _named(path: Path) -> str:
 
 
 def test_nothing_that_decides_awaits() -> None:
-    """No `async` in core, facts, transcript and messages: their promises are properties of plain functions."""
+    """No `async` in core, notes, transcript and messages: their promises are properties of plain functions."""
     for path in _files(PURE):
         found = [node.lineno for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ASYNC)]
         assert found == [], _named(path)

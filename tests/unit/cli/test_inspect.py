@@ -32,7 +32,8 @@ def test_the_example_is_told_by_roles_largest_rows_and_segments() -> None:
     assert (data["file"], data["rows"], data["messages"], data["tokens"]) == (EXAMPLE.name, 1_335, 1_334, 120_073)
     assert sum(role["rows"] for role in data["roles"]) == data["rows"]
     assert sum(role["tokens"] for role in data["roles"]) == data["tokens"]
-    assert data["largest"][0] == {"row": 190, "tokens": 2_408, "role": "tool", "tool": "search_onestop_flight"}
+    assert data["largest"][0] == {"message": 189, "tokens": 2_408, "role": "tool", "tool": "search_onestop_flight"}
+    assert {"message": "", "tokens": 1_251, "role": "system", "tool": ""} in data["largest"], "the host's, unnumbered"
     assert data["segments"][0]["first"] == 1
     assert all(
         one["last"] + 1 == two["first"] for one, two in zip(data["segments"], data["segments"][1:], strict=False)
@@ -90,10 +91,12 @@ def test_broken_pairs_are_counted_and_named(tmp_path: Path) -> None:
     broken = inspected(store(tmp_path / "a.jsonl", [*rows, orphan]))
     told = run("inspect", tmp_path / "a.jsonl").stdout
 
-    assert broken["unanswered_calls"][:2] == ["look in row 2", "list in row 4"]
+    assert broken["unanswered_calls"][:2] == ["look in message 2", "list in message 4"]
     assert broken["orphan_results"] == 1
-    assert "calls without a result: look in row 2, list in row 4" in told
+    assert "calls without a result: look in message 2, list in message 4" in told
     assert "1 result without a call." in told
+    host = {"role": "system", "content": "Be kind."}
+    assert inspected(store(tmp_path / "c.jsonl", [host, *rows]))["unanswered_calls"] == broken["unanswered_calls"]
     fine = inspected(store(tmp_path / "b.jsonl", whole))
     assert (fine["unanswered_calls"], fine["orphan_results"]) == ([], 0)
 

@@ -57,6 +57,31 @@ def test_check_tells_every_problem_one_a_line(mine: Path) -> None:
     assert told.stderr == f"FAILED: {len(lines)} problems\n"
 
 
+def test_check_warns_of_a_set_that_asks_for_no_quoted_instructions(mine: Path) -> None:
+    """Without a heading in the header, or in the text; it is no problem."""
+    segment = mine / "segment.md"
+    text = segment.read_text("utf-8")
+    for lacking in (text.replace("rules_heading: Standing rules\n", ""), text.replace("Standing rules: ", "Rules: ")):
+        segment.write_text(lacking, "utf-8")
+        told = call("prompts", "check", mine)
+        assert told.exit_code == 0
+        assert told.stdout.endswith("no problems\n")
+        assert told.stderr.startswith("WARNING: ")
+        assert "rules_heading" in told.stderr
+
+
+def test_check_warns_of_a_text_that_does_not_tell_the_length_as_code_reads_it(mine: Path) -> None:
+    """A model understands other words as well, so it is no problem."""
+    merge = mine / "merge.md"
+    merge.write_text(merge.read_text("utf-8").replace("at most $words words", "$words words, no more"), "utf-8")
+
+    told = call("prompts", "check", mine)
+
+    assert (told.exit_code, told.stdout.endswith("no problems\n")) == (0, True)
+    assert re.search(r"^WARNING: .*merge\.md: the text does not say 'at most \$words words'", told.stderr)
+    assert told.stderr.count("\n") == 1
+
+
 def test_a_set_that_is_not_there_or_would_be_overwritten_is_one_line(mine: Path) -> None:
     """What is there stays as it is; a name does not steer the terminal."""
     before = {path.name: path.read_bytes() for path in mine.iterdir()}
@@ -104,6 +129,7 @@ def test_no_file_is_an_empty_store_and_none_is_made(tmp_path: Path) -> None:
     path = tmp_path / "none.sqlite3"
 
     assert (stats(path)["entries"], stats(path)["oldest"]) == (0, None)
+    assert "none.sqlite3 (there is none yet)" in "".join(call("cache", "stats", "--cache", path).stdout.splitlines())
     assert "Removed 0 entries." in call("cache", "clear", "--yes", "--cache", path).stdout
     assert not path.exists()
 
@@ -128,6 +154,10 @@ def test_what_is_no_file_of_summaries_is_refused(tmp_path: Path, command: list[s
     """A folder, another file, a server's address, memory, an option."""
     (tmp_path / "notes.db").write_text("not a database, and long enough to be looked at" * 100)
 
-    for cache in (tmp_path, tmp_path / "notes.db", "redis://127.0.0.1:1/0", "memory"):
-        assert refusal("cache", *command, "--cache", cache).startswith("Error: ")
+    for cache in (tmp_path, tmp_path / "notes.db", "redis://:word@127.0.0.1:1/0", "memory"):
+        told = refusal("cache", *command, "--cache", cache)
+        assert told.startswith("Error: ")
+        assert ("only a file can be shown or cleared" in told) is (cache in ("redis://:word@127.0.0.1:1/0", "memory"))
+        assert "word" not in told
+        assert "use memory" not in told
     assert call("cache", *command, "--cache", "--json").exit_code == 2

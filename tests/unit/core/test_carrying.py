@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-import pytest
-
-from context_summarize.background import finished
 from context_summarize.core.carrying import Carried, carry, span_after, spans_of
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
@@ -41,7 +36,7 @@ def compacted(rows: list[JsonRow], segments: int, *, merges: int = 0) -> Compact
     history = history_of(rows)
     builder = builder_of(history)
     builder.start(*SIZES, first_group=0, first_index=0)
-    finished(builder.advance())
+    builder.advance()
     leaves = builder.leaves[:segments]
     nodes: list[Node] = []
     for at in range(merges):
@@ -82,27 +77,6 @@ def keys(record: CompactionRecord) -> list[str]:
 ROWS = [told(at) for at in range(60)]
 
 
-@pytest.mark.parametrize("at", [0, 20, 45])
-def test_one_row_changed_in_place_changes_one_segment(at: int) -> None:
-    """Summarised or not yet: all others have the keys that they had."""
-    record = compacted(ROWS, 6)
-    found = carried(record, [*ROWS[:at], told(9_999), *ROWS[at + 1 :]])
-    changed = [old != new for old, new in zip(keys(record), keys(found.record), strict=True)]
-    assert sum(changed) == 1
-    assert found.is_edit
-    assert found.is_remade == (at < record.frontier_group)
-    assert found.record.frontier_group == record.frontier_group
-
-
-def test_a_merge_above_an_edited_segment_gets_a_new_key_and_the_others_keep_theirs() -> None:
-    """Its number and its other children stay."""
-    record = compacted(ROWS, 8, merges=2)
-    found = carried(record, [*ROWS[:2], told(9_999), *ROWS[3:]]).record
-    assert [node.key == other.key for node, other in zip(found.nodes, record.nodes, strict=True)][:2] == [False, True]
-    assert [node.index for node in found.nodes] == [node.index for node in record.nodes]
-    assert sum(old != new for old, new in zip(keys(record), keys(found), strict=True)) == 1
-
-
 def test_a_merge_gives_way_to_its_parts_where_rows_are_gone() -> None:
     """Nothing of it is made anew: the parts are known."""
     record = compacted(ROWS, 8, merges=2)
@@ -122,28 +96,6 @@ def test_a_long_stretch_put_in_is_cut_and_what_follows_keeps_its_parent() -> Non
     jumps = {node.index - old[node.key] for node in later}
     assert len(jumps) == 1
     assert jumps.pop() % FAN_IN == 0
-
-
-def test_rows_cut_off_at_the_end_are_no_edit() -> None:
-    """What is left before them is taken over."""
-    record = compacted(ROWS, 6)
-    end = record.nodes[3].end_group + 1
-    found = carried(record, ROWS[:end])
-    assert not found.is_edit
-    assert [node.key for node in found.record.nodes] == [node.key for node in record.nodes[:4]]
-
-
-def test_another_history_takes_nothing_over() -> None:
-    """Nothing is found."""
-    found = carried(compacted(ROWS, 6), [told(5_000 + at) for at in range(60)])
-    assert not found.is_edit
-    assert found.record.nodes == ()
-
-
-def test_a_record_without_marks_is_of_no_use() -> None:
-    """Nothing says what its segments held."""
-    history = history_of(ROWS)
-    assert carry(replace(compacted(ROWS, 6), session=None), history, builder_of(history), FAN_IN) is None
 
 
 def test_segments_that_say_the_same_follow_their_neighbours() -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from context_summarize.background import finished
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user
+from context_summarize.testing import assistant, call, hook, result, tool_session, user
 from context_summarize.tokens.measure import measure
 
 SYSTEM = {"role": "system", "content": "be kind"}
@@ -74,13 +73,14 @@ class TestCounting:
         """Whoever asks again finds the figure."""
         history, counter = history_of(MIXED), Counter()
         assert set(history.tokens) == {-1}
-        history.count_rows(0, 5, counter)
+        for row in range(5):
+            history.count_row(row, counter)
         asked = len(counter.asked)
         assert [tokens < 0 for tokens in history.tokens] == [False] * 5 + [True] * 5
-        history.count_rows(0, 5, counter)
+        sizes = [measure(row, count) for row in MIXED]
+        assert [history.count_row(row, counter) for row in range(5)] == sizes[:5]
         assert len(counter.asked) == asked
-        history.count_rows(0, len(MIXED), counter)
-        assert list(history.tokens) == [measure(row, count) for row in MIXED]
+        assert [history.count_row(row, counter) for row in range(len(MIXED))] == sizes
 
 
 class TestNumbers:
@@ -179,24 +179,24 @@ class TestPortableNames:
 class TestRunningHashes:
     def test_there_is_one_hash_for_each_rendered_group(self) -> None:
         """Each covers all before it."""
-        hashes = finished(history_of(MIXED).running_hashes("seed", 4))
+        hashes = history_of(MIXED).running_hashes("seed", 4)
         assert len(set(hashes)) == 4
-        assert finished(history_of(MIXED[:4] + MIXED[5:6]).running_hashes("seed", 2)) == hashes[:2]
+        assert history_of(MIXED[:4] + MIXED[5:6]).running_hashes("seed", 2) == hashes[:2]
 
     def test_what_hosts_drop_or_add_does_not_count(self) -> None:
         """A saved and read history is the same conversation."""
-        whole = finished(history_of(MIXED).running_hashes("s", 4))
+        whole = history_of(MIXED).running_hashes("s", 4)
         blocks = [
             {**r, "content": [{"type": "text", "text": r["content"]}]} if r["role"] == "user" else r for r in MIXED
         ]
         marked = [{**row, "metadata": {**(row.get("metadata") or {}), "x": 1}} for row in MIXED]
         for rows in (saved(MIXED), blocks, marked):
-            assert finished(history_of(rows).running_hashes("s", 4)) == whole
+            assert history_of(rows).running_hashes("s", 4) == whole
 
     def test_the_seed_counts(self) -> None:
         """Records of other settings are not found."""
         history = history_of(MIXED)
-        assert not set(finished(history.running_hashes("a", 4))) & set(finished(history.running_hashes("b", 4)))
+        assert not set(history.running_hashes("a", 4)) & set(history.running_hashes("b", 4))
 
 
 def built(history: History, *sizes: int, first_group: int = 0, first_index: int = 0) -> NodeBuilder:
@@ -208,7 +208,7 @@ def built(history: History, *sizes: int, first_group: int = 0, first_index: int 
 
 
 def cut(builder: NodeBuilder) -> None:
-    assert all(step is None for step in builder.advance())
+    builder.advance()
 
 
 class TestSegments:
@@ -243,14 +243,3 @@ class TestNodes:
         node = cut.builder.rest(0, 6)
         assert node is not None
         assert (node.is_rest, node.level, node.first_group, node.end_group, node.children) == (True, 0, 0, 6, ())
-
-    def test_the_source_of_a_leaf_is_given_in_runs_that_are_its_groups(self) -> None:
-        """So that pieces are cut at group boundaries."""
-        rows = [user("ask " * 30), calls(("a", "x", {}), ("b", "y", {})), hook("h"), result("a"), result("b")]
-        cut = Cut([*rows, *tool_session(6)])
-        leaf = cut.leaves[0]
-        source = finished(cut.builder.source(leaf))
-        runs = cut.builder.runs(leaf, source)
-        assert [row for run in runs for row in run] == list(source)
-        assert len(runs) == leaf.end_group - leaf.first_group
-        assert [row.role for row in runs[1]] == ["assistant", "tool", "tool"]

@@ -7,8 +7,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from context_summarize.background import finished
-from context_summarize.core.action_log import ActionLog
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
 from context_summarize.core.large_rows import evenly_cut, head_and_tail
@@ -16,23 +14,10 @@ from context_summarize.core.rendering import render_group
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, Row
 from context_summarize.messages.shortening import cut_to_note, shortened_to
-from context_summarize.redaction.redactor import build_redactor
-from context_summarize.summaries.pieces import piece_steps
+from context_summarize.redaction import build_redactor
 from context_summarize.testing import assistant, user
-from context_summarize.tokens.counter import PIECE_CHARS
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
-
-
-class Counter:
-    """Counts words, and notes what it was given."""
-
-    def __init__(self) -> None:
-        self.seen: list[int] = []
-
-    def __call__(self, text: str) -> int:
-        self.seen.append(len(text))
-        return len(text.split())
 
 
 class Id(str):
@@ -85,39 +70,9 @@ class TestRendering:
         """What stands around a piece is redacted with it."""
         text = "x" * shift + f" {SECRET}" * 5_000
         redact = build_redactor(True)
-        for sample in (finished(evenly_cut(text, 512, redact)), finished(head_and_tail(text, 4_096, redact))):
+        for sample in (evenly_cut(text, 512, redact), head_and_tail(text, 4_096, redact)):
             assert "a1B2" not in sample.text
             assert "[redacted: GitHub token]" in sample.text
-
-
-class TestPieces:
-    @pytest.mark.parametrize("words", [1_000, 20_000])
-    def test_a_part_gives_at_most_nine(self, words: int) -> None:
-        """The rest is named with its size, and no piece of it is counted at once if it is long."""
-        count = Counter()
-        cut = finished(piece_steps(["word " * words, "the end"], 500, count))
-        assert len(cut) <= 10
-        assert cut[0].startswith("word")
-        assert cut[-1].endswith("the end")
-        assert ("characters left out" in "".join(cut)) is (words > 4_500)
-        assert max(count.seen) <= PIECE_CHARS
-
-
-def test_results_of_many_calls_in_one_row_are_found_by_their_ids() -> None:
-    """A row is not searched once more for each call."""
-    count = 500
-    entries = [{"id": Id(f"c{at}"), "tool": "rm", "arguments": {"path": f"f{at}"}} for at in range(count)]
-    blocks = [{"type": "tool_result", "tool_use_id": Id(f"c{at}"), "content": "Done."} for at in range(count)]
-    history = History()
-    for raw in ({"role": "assistant", "content": "", "tool_calls": entries}, {"role": "user", "content": blocks[::-1]}):
-        history.add(analyse(raw))
-    log = ActionLog(history, {}, None, len)
-    Id.compared = 0
-    assert sum(1 for _ in log.advance()) > count
-    assert Id.compared <= 10 * count
-    shown = log.shown(1, 400, "system")
-    assert shown is not None
-    assert f"+{count - shown.text.count('(#1)')} more" in shown.text
 
 
 class TestArguments:

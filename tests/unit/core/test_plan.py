@@ -7,18 +7,17 @@ from typing import Any
 
 import pytest
 
-from context_summarize.background import finished
-from context_summarize.core.action_log import ActionLog
 from context_summarize.core.draft import Scene as Planned
 from context_summarize.core.frames import show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.notes_log import NotesAsk, NotesLog
 from context_summarize.core.plan import Ask, Plan, Prefetched, Reason, is_worthwhile, make_plan, next_compaction
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
-from context_summarize.core.view_state import ShownNode, ViewState
+from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
@@ -58,7 +57,7 @@ class Scene:
         self.builder = NodeBuilder(self.history, "segment", "merge", None)
         self.builder.start(segment_tokens, SUMMARY_WORDS, first_group=0, first_index=0)
         self.groups = ShownGroups(self.history, count, hides_system=factory)
-        self.log = ActionLog(self.history, {}, None, count)
+        self.log = NotesLog(self.builder, None, count, tools={}, signs=(), heading="")
         self.pins: tuple[int, ...] = ()
         self.add(*rows)
         self.state = ViewState()
@@ -79,10 +78,8 @@ class Scene:
     def add(self, *rows: JsonRow) -> None:
         for raw in rows:
             self.history.add(analyse(normalise(raw)))
-        for _ in self.builder.advance():
-            pass
-        finished(self.log.advance())
-        self.groups.catch_up()
+        self.builder.advance()
+        self.groups.advance()
 
     def limits(self, **changes: Any) -> Limits:
         given = {**self.given, **changes}
@@ -104,7 +101,6 @@ class Scene:
             groups=self.groups,
             view=self.state,
             limits=self.limits(**changes),
-            actions=self.log,
             pins=self.pins,
             size_of=lambda node: self.known[node].tokens if node in self.known else None,
             count=count,
@@ -112,7 +108,7 @@ class Scene:
 
     def show(self, node: Node) -> ShownNode:
         text = words(SUMMARY_WORDS, f"sum{node.level}")
-        return show_node(self.history, node, Summary(node.key, node.level, text, (), 0, 0), frame, "system", count)
+        return show_node(self.history, node, Summary(node.key, node.level, text, 0, 0), frame, "system", count)
 
     def settled(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
         """Plan until nothing is missing, as a boundary does."""
@@ -135,11 +131,20 @@ class Scene:
             frontier_row=plan.frontier_row,
             shortened=plan.shortened,
             newest_user=plan.newest_user,
-            actions=plan.actions,
+            notes=self.notes(plan, shown),
             pinned=plan.pinned,
             rows_at_compaction=len(self.history),
             compactions=self.state.compactions + 1,
         )
+
+    def notes(self, plan: Plan, shown: list[ShownNode]) -> ShownNotes | None:
+        """As a compaction does."""
+        kept, room = self.state.notes, self.given.get("notes_room", 0)
+        if not plan.notes_room:
+            return None
+        if kept is not None and self.state.keeps_notes(plan.nodes, room):
+            return replace(kept, age=kept.age + 1)
+        return self.log.write(shown, NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, "system", 4_000))
 
     def view(self, state: ViewState | None = None) -> View:
         return View(self.history, state or self.state, self.groups, count)
@@ -334,8 +339,8 @@ class TestMerging:
 
     def test_the_lowest_level_is_joined_before_older_and_higher_ones(self) -> None:
         """Merged summaries are pressed into one last of all: each merge may lose what the one before it kept."""
-        scene = Scene(talk(24), target=0.01, fan_in=4, own_budget=2_000, share=0.24)
-        plan = scene.settled()
+        scene = Scene(talk(24), target=0.01, fan_in=4, own_budget=2_000, share=0.28)
+        plan = scene.plan()
         levels = [(node.level, node.is_rest) for node in plan.nodes]
         assert levels == [(1, False), (1, False), (1, True)]
 
@@ -669,7 +674,7 @@ def test_what_the_user_pins_is_named_where_it_lies_before_the_frontier() -> None
     assert scene.settled().pinned == ()
 
 
-# --- the row of what has been done ----------------------------------------------------------------------------------
+# --- the row of notes -----------------------------------------------------------------------------------------------
 
 
 def written(files: int) -> list[JsonRow]:
@@ -684,34 +689,41 @@ def written(files: int) -> list[JsonRow]:
     ]
 
 
-def test_the_row_of_actions_tells_what_is_summarised_and_counts() -> None:
-    scene = Scene(written(20), actions_room=200, share=1.0)
+def test_a_plan_reserves_all_that_the_row_of_notes_may_take() -> None:
+    """It is written once its summaries are there, and takes no more."""
+    scene = Scene(written(20), notes_room=200, share=1.0)
     plan = scene.cross()
-    assert plan.actions is not None
-    assert "src/file_0.py" in plan.actions.text
-    assert plan.tokens_after == scene.view().tokens()
-    bare = scene.settled(actions_room=0)
-    assert bare.frontier == plan.frontier
+    assert scene.state.notes is not None
+    assert "src/file_0.py" in scene.state.notes.text
+    assert 0 < scene.state.notes.tokens <= 200
+    assert plan.tokens_after - scene.view().tokens() == 200 - scene.state.notes.tokens
+    assert plan.frontier == Scene(written(20), notes_room=0, share=1.0).settled().frontier
 
 
-def test_the_row_of_actions_stays_as_it_is_while_nothing_more_is_summarised() -> None:
-    """So that the provider's cache holds; a later frontier brings a new one."""
-    scene = Scene(written(20), actions_room=200, share=1.0)
-    first = scene.cross()
-    assert scene.settled().actions is first.actions is not None
-    scene.add(*written(12))
-    later = scene.settled()
-    assert later.frontier > first.frontier
-    assert later.actions not in (None, first.actions)
+def test_the_row_of_notes_stays_while_summaries_are_appended_and_at_most_twice() -> None:
+    """So that the provider's cache holds."""
+    scene = Scene(written(20), notes_room=200, share=1.0)
+    scene.cross()
+    first = scene.state.notes
+    assert first is not None
+    rows = [first.row]
+    for _ in range(3):
+        before = scene.state
+        scene.add(*written(12))
+        plan = scene.cross()
+        assert plan.frontier > before.frontier
+        assert (plan.merged, scene.state.nodes[: len(before.nodes)]) == (0, before.nodes)
+        assert scene.state.notes is not None
+        rows.append(scene.state.notes.row)
+    assert rows[0] == rows[1] == rows[2] != rows[3]
 
 
 @pytest.mark.parametrize("less", [0, 1])
-def test_the_row_of_actions_goes_first_where_the_view_does_not_fit(less: int) -> None:
+def test_the_row_of_notes_goes_first_where_the_view_does_not_fit(less: int) -> None:
     """And not where it fits exactly."""
-    scene = Scene(written(20), actions_room=200, share=1.0)
+    scene = Scene(written(20), notes_room=200, share=1.0)
     plan = scene.settled("manual")
-    assert plan.actions is not None
-    reserved = plan.tokens_after - plan.actions.tokens + scene.log.reserve(plan.frontier, 200)
-    again = scene.settled("manual", view_room=reserved - less)
-    assert (again.actions is None) is bool(less)
+    assert plan.notes_room
+    again = scene.settled("manual", view_room=plan.tokens_after - less)
+    assert (again.notes_room == 0) is bool(less)
     assert (again.nodes, again.fits) == (plan.nodes, True)

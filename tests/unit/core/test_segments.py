@@ -57,100 +57,81 @@ ANTHROPIC = user(
 )
 
 
+BETWEEN = [hook("n"), hook("u", "user"), hook("a", "assistant"), {"role": "system", "content": "s"}]
+BARE = {"role": "function", "name": "f", "content": "x"}
+GROUPS: dict[str, tuple[list[JsonRow], list[tuple[int, int]], list[tuple[tuple[int, str], ...]]]] = {
+    "rows without calls": ([user("x"), assistant("y"), hook("z")], [(0, 1), (1, 2), (2, 3)], [(), (), ()]),
+    "a call and its result": ([call("a"), result("a"), assistant("b")], [(0, 2), (2, 3)], [((1, "a"),), ()]),
+    "parallel calls, results in any order": (
+        [calls(("a", "bash", {}), SECOND), result("b"), result("a"), user("x")],
+        [(0, 3), (3, 4)],
+        [((1, "b"), (2, "a")), ()],
+    ),
+    "rows of hooks and the system between": ([call("a"), *BETWEEN, BARE, result("a")], [(0, 7)], [((6, "a"),)]),
+    "a result of a hook answers nothing": ([call("a"), {**result("a"), "metadata": {"source": "hook"}}], [], []),
+    "a result after its call was abandoned": (
+        [call("a"), user("x"), result("a")],
+        [(0, 1), (1, 2), (2, 3)],
+        [(), (), ()],
+    ),
+    "a new call passes over an open one": (
+        [call("a"), call("b"), result("b"), result("a")],
+        [(0, 1), (1, 3), (3, 4)],
+        [(), ((2, "b"),), ()],
+    ),
+    "results without a call, and second ones": (
+        [result("z"), call("a"), result("a"), result("a")],
+        [(0, 1), (1, 3), (3, 4)],
+        [(), ((2, "a"),), ()],
+    ),
+    "ids that repeat belong to the nearest unanswered call": (
+        [call("a"), result("a"), call("a"), result("a")],
+        [(0, 2), (2, 4)],
+        [((1, "a"),), ((3, "a"),)],
+    ),
+    "a user row with results": (
+        [calls(("a", "bash", {}), SECOND), ANTHROPIC, user("x")],
+        [(0, 2), (2, 3)],
+        [((1, "a"), (1, "b")), ()],
+    ),
+}
+"""Rows, the groups that are closed, and what each answers."""
+
+
 class TestGrouper:
-    def test_rows_without_calls_are_groups_of_their_own(self) -> None:
-        """A single message that is no call is the smallest run."""
-        closed, still_open = grouped([user("x"), assistant("y"), hook("z"), {"role": "system", "content": "s"}])
-        assert spans(closed) == [(0, 1), (1, 2), (2, 3), (3, 4)]
-        assert [group.rendered for group in closed] == [True, True, False, False]
-        assert [group.user for group in closed] == [True, False, False, False]
-        assert still_open == []
+    @pytest.mark.parametrize(("rows", "groups", "answers"), GROUPS.values(), ids=GROUPS)
+    def test_a_group_is_the_smallest_run_that_is_never_split(self, rows: Any, groups: Any, answers: Any) -> None:
+        """A closed group never changes."""
+        closed, _ = grouped(rows)
+        assert spans(closed) == groups
+        assert [group.answers for group in closed] == answers
 
-    def test_a_call_and_its_result_are_one_group(self) -> None:
-        """The pair is never cut, and closes with the last result."""
-        closed, still_open = grouped([user("x"), call("a"), result("a"), assistant("done")])
-        assert spans(closed) == [(0, 1), (1, 3), (3, 4)]
-        assert closed[1].answers == ((2, "a"),)
-        assert closed[1].missing == ()
-        assert still_open == []
-
-    def test_parallel_calls_close_with_their_last_result_in_any_order(self) -> None:
-        """All results belong to the group."""
-        closed, _ = grouped([calls(("a", "bash", {}), SECOND), result("b"), result("a"), user("x")])
-        assert spans(closed) == [(0, 3), (3, 4)]
-        assert closed[0].answers == ((1, "b"), (2, "a"))
-
-    def test_rows_of_hooks_and_the_system_between_belong_to_the_group(self) -> None:
-        """What stands between call and result stays inside, whatever role a hook gave it."""
-        between = [hook("n"), hook("u", "user"), hook("a", "assistant"), {"role": "system", "content": "s"}]
-        closed, _ = grouped([call("a"), *between, {"role": "function", "name": "f", "content": "x"}, result("a")])
-        assert spans(closed) == [(0, 7)]
-        assert closed[0].rendered
-
-    def test_a_result_of_a_hook_answers_nothing(self) -> None:
-        """A row that is not rendered must not move a cut."""
-        closed, still_open = grouped([call("a"), {**result("a"), "metadata": {"source": "hook"}}])
-        assert closed == []
-        assert spans(still_open) == [(0, 2)]
-        assert still_open[0].answers == ()
+    def test_only_what_a_user_said_is_a_user_message_and_rows_of_hosts_are_not_rendered(self) -> None:
+        closed, _ = grouped(
+            [user("x"), hook("z"), {"role": "system", "content": "s"}, result("z"), call("a"), ANTHROPIC]
+        )
+        assert [group.rendered for group in closed] == [True, False, False, True, True]
+        assert [group.user for group in closed] == [True, False, False, False, False]
 
     def test_an_open_group_may_still_be_answered(self) -> None:
         """At the end of the history, calls without results are open, not abandoned."""
         grouper = Grouper()
-        assert grouper.open_start is None
         assert grouper.open_groups() == []
         rows = analysed([user("x"), calls(("a", "bash", {}), SECOND), result("a")])
         for index, row in enumerate(rows):
             grouper.feed(index, row)
-        assert grouper.open_start == 1
         assert grouper.open_groups() == [Group(1, 3, True, False, ((2, "a"),), open=True)]
         assert grouper.open_groups() == grouper.open_groups(), "looking closes nothing"
-        [closed] = grouper.feed(3, analyse(result("b")))
-        assert closed == Group(1, 4, True, False, ((2, "a"), (3, "b")))
+        assert grouper.feed(3, analyse(result("b"))) == [Group(1, 4, True, False, ((2, "a"), (3, "b")))]
         assert grouper.open_start is None
 
     @pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])
     def test_a_call_that_was_passed_over_is_abandoned(self, later: JsonRow) -> None:
-        """A user or assistant row closes the group; the call stays without a result."""
-        closed, still_open = grouped([call("a", "bash"), later])
-        assert spans(closed) == [(0, 1), (1, 2)]
-        assert closed[0].missing == (Call("a", "bash", {}),)
-        assert still_open == []
-
-    def test_a_result_after_its_call_was_abandoned_is_an_orphan(self) -> None:
-        """A closed group never changes."""
-        closed, _ = grouped([call("a"), user("x"), result("a"), user("y")])
-        assert spans(closed) == [(0, 1), (1, 2), (2, 3), (3, 4)]
-        assert closed[2].answers == ()
-
-    def test_a_new_call_passes_over_an_open_one(self) -> None:
-        """Two assistant rows with calls are two groups; both results find theirs or none."""
-        closed, _ = grouped([call("a"), call("b"), result("b"), result("a")])
-        assert spans(closed) == [(0, 1), (1, 3), (3, 4)]
-        assert closed[1].answers == ((2, "b"),)
-        assert closed[2].answers == ()
-
-    def test_results_without_a_call_and_second_results_are_orphans(self) -> None:
-        """They stand alone once the group is closed, and name no answer within it."""
-        closed, _ = grouped([result("z"), call("a"), result("a"), result("a")])
-        assert spans(closed) == [(0, 1), (1, 3), (3, 4)]
-        assert [group.answers for group in closed] == [(), ((2, "a"),), ()]
-        assert not closed[0].user
-
-    def test_ids_that_repeat_belong_to_the_nearest_earlier_unanswered_call(self) -> None:
-        """Some hosts count ids anew in each turn."""
-        closed, _ = grouped([call("a"), result("a"), call("a"), result("a")])
-        assert spans(closed) == [(0, 2), (2, 4)]
+        """A user or assistant row closes the group; of calls of one id the first one is answered last."""
         twice = calls(("a", "bash", {"n": 1}), ("a", "bash", {"n": 2}))
-        closed, _ = grouped([twice, result("a"), user("x")])
-        assert [missing.arguments for missing in closed[0].missing] == [{"n": 1}]
-
-    def test_a_user_row_with_results_answers_the_calls_before_it(self) -> None:
-        """Anthropic's shape: it closes the group and is no user message."""
-        closed, _ = grouped([calls(("a", "bash", {}), SECOND), ANTHROPIC, user("x")])
-        assert spans(closed) == [(0, 2), (2, 3)]
-        assert closed[0].answers == ((1, "a"), (1, "b"))
-        assert not closed[0].user
+        closed, still_open = grouped([twice, result("a"), later])
+        assert closed[0].missing == (Call("a", "bash", {"n": 1}),)
+        assert still_open == []
 
 
 class TestCutMiddle:
@@ -253,9 +234,9 @@ class TestSizes:
             assert derive_segment_tokens(budget) == nearest
         assert derive_segment_tokens(0) == derive_segment_tokens(-5) == 512
 
-    def test_a_summary_is_a_tenth_of_a_segment(self) -> None:
-        """Within 100 and 1,600."""
-        assert [derive_summary_tokens(size) for size in (512, 1_024, 8_192, 16_384)] == [100, 102, 819, 1_600]
+    def test_a_summary_is_a_sixteenth_of_a_segment(self) -> None:
+        """Within 64 and 1,600."""
+        assert [derive_summary_tokens(size) for size in (512, 8_192, 16_384, 65_536)] == [64, 512, 1_024, 1_600]
 
 
 def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
@@ -383,7 +364,7 @@ class TestSegmentsOfAHistory:
             builder.start(512, 100, first_group=0, first_index=0)
             for raw in raws:
                 history.add(analyse(normalise(raw)))
-                assert all(step is None for step in builder.advance())
+                builder.advance()
             return [(leaf.first_group, leaf.end_group, leaf.key) for leaf in builder.leaves]
 
         plain = tool_session(30, size=300)

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import Message
 
-from context_summarize.background import finished
 from context_summarize.core.frames import CONTINUES, one_line, show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.short_rows import shorten_steps
+from context_summarize.core.short_rows import shortened_row
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
@@ -42,7 +41,7 @@ def count(text: str) -> int:
 
 def shorten_row(row: JsonRow, keep: int, count: Count) -> JsonRow:
     """The row cut to about `keep` tokens, without a hint."""
-    return finished(shorten_steps(row, measure(row, count), keep, count, ""))[0]
+    return shortened_row(row, measure(row, count), keep, count, "")[0]
 
 
 def system(text: str) -> JsonRow:
@@ -57,7 +56,7 @@ def history_of(rows: list[JsonRow], *, preserve_system: bool = True) -> History:
 
 
 def summary(text: str = "Goal: done.", **changes: Any) -> Summary:
-    given: dict[str, Any] = {"key": "k", "level": 0, "text": text, "ledger": (), "tokens": 3, "source_tokens": 99}
+    given: dict[str, Any] = {"key": "k", "level": 0, "text": text, "tokens": 3, "source_tokens": 99}
     return Summary(**{**given, **changes})
 
 
@@ -176,7 +175,7 @@ class TestPins:
     def pinned(self, history: History, frontier: int, newest: int | None = None, *, factory: bool = False) -> list[int]:
         row = history.row_after(frontier, len(history))
         groups = ShownGroups(history, count, hides_system=factory)
-        groups.catch_up()
+        groups.advance()
         return [group.start for group in groups.pins(row, frontier, newest)]
 
     def test_first_and_newest_user_message(self) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from context_summarize.messages.images import image_note, image_url, is_image
 from context_summarize.messages.reading import analyse
+from context_summarize.messages.text import image_note, image_url, is_image
 from context_summarize.messages.view_rows import view_row
 from tests.unit.messages.shapes import PNG
 

@@ -9,18 +9,17 @@ from amplifier_core.message_models import ChatRequest, ChatResponse, Message
 
 from context_summarize.config import Config
 from context_summarize.core.groups import Grouper
-from context_summarize.facts.extraction import extract_facts
-from context_summarize.facts.fallback import FALLBACK_LINE
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
+from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.session.host import Window, provider_window
 from context_summarize.summaries.answer import answer_text
-from context_summarize.summaries.job import Job, Target
-from context_summarize.summaries.summarizer import Summarizer
+from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.jobs import Job, Target
 from context_summarize.testing import tool_session
 from context_summarize.transcript.fences import numbered
-from context_summarize.transcript.rows import parse_rendered, render_rows
+from context_summarize.transcript.rows import render_rows
 from tests.support.rendered import render_groups
 from tests.support.services import services
 
@@ -48,7 +47,7 @@ async def summary_of(text: str, *, level: int = 0, tokens: int = 200) -> tuple[s
             answers.append(await super().complete(request, **kwargs))
             return answers[-1]
 
-    job = Job("k", level, (text,), extract_facts(parse_rendered(text)), count(text), tokens)
+    job = Job("k", level, text, count(text), tokens)
     made = await Summarizer(services(Config(), count)).make(job, Target(Recorded(count), "offline"))
     return made.text, answers[-1]
 
@@ -61,10 +60,10 @@ async def test_it_says_that_no_model_was_asked() -> None:
 
 
 async def test_the_answer_holds_what_code_can_say() -> None:
-    """User words, calls and ids of the transcript."""
+    """What the user asked and what the agent concluded."""
     text, _ = await summary_of(transcript(12))
     assert "Please look up order ORD00011" in text
-    assert "Calls made: lookup (12)" in text
+    assert "agent: Order ORD00011 was found" in text
 
 
 @pytest.mark.parametrize("tokens", [100, 200, 400])

@@ -22,7 +22,7 @@ from context_summarize.errors import RecallError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.recall import MIN_TOKENS, RecallAnswer, RecallQuery, RecallService
+from context_summarize.recall import MIN_TOKENS, RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.testing import assistant, calls, hook, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.strategies import histories
@@ -208,6 +208,20 @@ class TestBounds:
             return
         assert answer.tokens <= 4_000
 
+    async def test_twenty_messages_are_read_in_few_calls_in_a_small_window(self):
+        """An answer of a twentieth of 16,000 tokens holds two or three of them, and each call is a turn."""
+        history = history_of([*(user(f"{at}: {'so it was told. ' * 70}") for at in range(20)), user("and now?")])
+
+        answers = await all_answers(history, limit_tokens(13_000, 8_000), "1-20")
+
+        assert len(answers) <= 5
+
+    async def test_an_answer_leaves_half_of_what_is_free(self):
+        assert [limit_tokens(budget, 100_000) for budget in (4_000, 8_000, 13_000, 40_000, 200_000)] == [
+            500, 1_000, 1_600, 2_000, 4_000,
+        ]  # fmt: skip
+        assert limit_tokens(200_000, 1_000) == 500
+
     async def test_a_nearly_full_request_gets_no_answer(self):
         assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, messages="1")
         assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, words="order")
@@ -218,7 +232,7 @@ class TestBySummary:
         history = history_of(tool_session(30, size=4_000))
         builder = NodeBuilder(history, "s", "m", None)
         builder.start(2_000, 200, first_group=0, first_index=0)
-        assert all(step is None for step in builder.advance())
+        builder.advance()
         leaves = builder.leaves
         return history, (builder.merge(leaves[:3], 0), *leaves[3:])
 

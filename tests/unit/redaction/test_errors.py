@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from context_summarize.events import Outbox
-from context_summarize.redaction.redactor import traceback_of
+from context_summarize.redaction import traceback_of
 from context_summarize.session.host import provider_window
 from context_summarize.session.system_prompt import SystemPrompt
 

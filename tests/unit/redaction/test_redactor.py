@@ -17,7 +17,7 @@ from amplifier_core.llm_errors import LLMError
 from context_summarize.config import Config
 from context_summarize.errors import ConfigError
 from context_summarize.messages.rows import JsonRow
-from context_summarize.redaction.redactor import build_redactor
+from context_summarize.redaction import build_redactor
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider, assistant, call, result, user
 from tests.support.effort import HUGE, full
@@ -303,7 +303,7 @@ def session(provider: ScriptedProvider, *, focus: str | None = None, **settings:
 
 
 def test_no_secret_is_sent_kept_shown_said_or_logged():
-    """By a model that answers with harmless words: ledger, directives and fallbacks come from redacted rows too."""
+    """By a model that answers with harmless words: notes and fallbacks come from redacted rows too."""
     seen = session(ScriptedProvider(), focus=f"the prices, and {SECRETS[0].text}")
 
     assert leaks(seen.everywhere()) == []
@@ -334,13 +334,13 @@ def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept():
     assert seen.shown.count("Goal: the user has settings read.") == len(threes)
 
 
-def test_pieces_and_merges_hold_no_secret():
+def test_merges_hold_no_secret():
     """Texts of the model that are sent to it again."""
     told = iter(range(10_000))
     provider = ScriptedProvider(
         then=lambda request: f"Goal: read.\nArtifacts: {SECRETS[next(told) % len(SECRETS)].text}", context_window=2_400
     )
-    seen = session(provider, summary_share=0.01, fan_in=2, segment_tokens=4_096, summary_tokens=200)
+    seen = session(provider, summary_share=0.01, fan_in=2, segment_tokens=512, summary_tokens=200)
 
     assert re.search(r"(?m)^## Summary 2 of \d+$", seen.sent)
     assert leaks(seen.everywhere()) == []

@@ -87,6 +87,15 @@ def told() -> ReplayResult:
     return played(tool_session(60, size=400))
 
 
+def test_a_history_that_is_far_larger_than_the_requests_leaves_the_chart_at_its_top(told: ReplayResult) -> None:
+    """Its line does not break off below, and its label says how far it goes on."""
+    page = render_page(told, "session.jsonl")
+
+    assert told.history_tokens > 4 * told.budget
+    assert re.findall(r'd="M[^"]*,([\d.]+)" class="history"', page) == ["16.0"], "the top"
+    assert [text for text in Markup(page).texts["text"] if "goes on" in text] == ["goes on, to"]
+
+
 def test_it_shows_every_compaction_with_its_new_summaries(told: ReplayResult) -> None:
     """Each summary once, where it was made; a merged one says so."""
     page = Markup(render_page(told, "session.jsonl"))

@@ -9,6 +9,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text
 from context_summarize.session.snapshot import Snapshot, SummaryNode, ViewOrigin
 from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
+from tests.support.views import notes
 
 
 async def snapshot_of(
@@ -65,7 +66,7 @@ async def test_pins_and_verbatim_rows_are_found_again_and_summaries_are_named_by
     """Equal rows are told apart by their order."""
     rows = [{"role": "system", "content": "be kind"}]
     for turn in range(60):
-        rows += [user("go on"), call(f"c{turn}", "read"), result(f"c{turn}", "x " * 300, "read"), assistant("done")]
+        rows += [user("go on"), call(f"c{turn}", "read"), result(f"c{turn}", "x " * 200, "read"), assistant("done")]
 
     view, seen = await snapshot_of(rows)
 
@@ -77,7 +78,7 @@ async def test_pins_and_verbatim_rows_are_found_again_and_summaries_are_named_by
     assert numbers[-1] == len(rows) - 1
     assert numbers == sorted(set(numbers))
     for origin, row in zip(seen.origins, view, strict=True):
-        assert bool(origin.key) != bool(origin.row)
+        assert bool(origin.key) + bool(origin.row) == (row != notes(view))
         assert origin.row is None or rows[origin.row - 1]["role"] == row["role"]
         assert origin.whole_tokens is None
 

@@ -204,7 +204,7 @@ class TestTrouble:
             await store.put_record(record(key))
         await store.close()
         whole, choice = content(path), random.Random(7)
-        trouble = 0
+        trouble, told = 0, set[str]()
         for length in (1, 4, 64, 4_096, 20_000) * 4:
             damaged = bytearray(whole)
             at = choice.randrange(len(whole))
@@ -213,10 +213,13 @@ class TestTrouble:
             for call in (lambda store: store.get(keys), lambda store: store.find_records(keys), *CALLS.values()):
                 try:
                     await call(store)
-                except StoreUnavailable:
+                except StoreUnavailable as error:
                     trouble += 1
+                    told.add(str(error))
             await store.close()
         assert trouble > 0
+        assert any("the cache is damaged; delete the file" in text for text in told)
+        assert not any("can be written" in text for text in told)
 
     @pytest.mark.parametrize(
         "damage",
@@ -284,7 +287,7 @@ async def write(path, name, count):
     sys.stdin.readline()
     for index in range(int(count)):
         key = f"{name}-{index}"
-        await store.put(Summary(key, 0, key + "x" * (index * 997 % 20_000), (), 1, 2))
+        await store.put(Summary(key, 0, key + "x" * (index * 997 % 20_000), 1, 2))
         await store.put_record(CompactionRecord(key, 1, 1, 512, 100, ()))
         print(key, flush=True)
     await store.close()

@@ -21,19 +21,27 @@ from amplifier_core.llm_errors import (
     RateLimitError,
 )
 
-from context_summarize.summaries.calls import ProviderStopped
 from context_summarize.summaries.failures import (
     is_permanent,
     is_retryable,
     is_too_large,
-    is_too_long_answer,
     unavailable,
     wait_seconds,
 )
+from context_summarize.summaries.foreign import ProviderStopped
+from context_summarize.summaries.request import refused_parts
 
 
-class APITimeoutError(Exception):
+class APIConnectionError(Exception):
     """Named as an HTTP client names a lost connection."""
+
+
+class ConnectError(APIConnectionError):
+    """A subclass of it."""
+
+
+class APITimeoutError(APIConnectionError):
+    """Named as an HTTP client names an answer that is late."""
 
 
 class Later(APITimeoutError):
@@ -54,8 +62,9 @@ KINDS: list[tuple[Exception, str, bool, bool]] = [
     (InvalidRequestError("bad"), "invalid_request", False, False),
     (ProviderUnavailableError("503"), "unavailable", True, False),
     (LLMError("odd"), "unavailable", False, False),
-    (ConnectionResetError("reset"), "unavailable", True, False),
-    (Later("late"), "error", True, False),
+    (ConnectionResetError("reset"), "connection", True, False),
+    (Later("late"), "timeout", True, False),
+    (ConnectError("All connection attempts failed"), "connection", True, False),
     (ValueError("no JSON"), "error", False, False),
 ]
 
@@ -69,25 +78,26 @@ def test_each_class_has_its_word_and_its_treatment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "input_too_large", "answer_too_long"),
+    ("error", "refused"),
     [
-        (ContextLengthError("no"), True, False),
-        (InvalidRequestError("the prompt is TOO LONG"), True, False),
-        (ValueError("the prompt is too long"), False, False),
-        (InvalidRequestError("max_tokens is too large: 8400"), True, True),
-        (ValueError("max_tokens must be at most 4096"), False, True),
-        (RateLimitError("max_tokens must be at most 4096"), False, False),
-        (InvalidRequestError("max_tokens must be at most 4096 for this prompt"), False, False),
-        (InvalidRequestError(f"{'x' * 1_976} max_tokens is too large"), True, True),
-        (InvalidRequestError(f"{'x' * 1_977} max_tokens is too large"), True, False),
+        (ContextLengthError("no"), "input"),
+        (InvalidRequestError("the prompt is TOO LONG"), "input"),
+        (ValueError("the prompt is too long"), None),
+        (InvalidRequestError("max_tokens is too large: 8400"), "length"),
+        (ValueError("max_tokens must be at most 4096"), "length"),
+        (RateLimitError("max_tokens must be at most 4096"), None),
+        (InvalidRequestError("input length and max_tokens exceed the context limit"), "input"),
+        (InvalidRequestError("Unsupported parameter: 'reasoning.effort'"), "reasoning"),
+        (RateLimitError("reasoning", retryable=False), None),
+        (InvalidRequestError("Unknown parameter: 'store'"), "options"),
+        (TypeError("complete() got an unexpected keyword argument 'store'"), "options"),
+        (TypeError("no text to store"), None),
     ],
 )
-def test_an_input_that_is_too_large_and_an_answer_that_is_too_long(
-    error: Exception, input_too_large: bool, answer_too_long: bool
-) -> None:
-    """Told apart by words; only the first 2,000 characters are read for the answer's length."""
-    assert is_too_large(error) is input_too_large
-    assert is_too_long_answer(error) is answer_too_long
+def test_what_of_a_request_an_error_refuses(error: Exception, refused: str | None) -> None:
+    """The input's size, the answer's length or a hint, told apart by words."""
+    parts = refused_parts(error)
+    assert (next(iter(parts)) if parts else "input" if is_too_large(error) else None) == refused
 
 
 def waited(error: Exception | None, attempt: int) -> float:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from context_summarize.errors import TemplateError
-from context_summarize.summaries.prompts import _root, available_sets, load_prompts
+from context_summarize.summaries.prompts import available_sets, load_prompts, sets_of
 from tests.support.paths import ROOT
 
 SHIPPED = ROOT / "prompts"
@@ -52,8 +52,8 @@ class TestFinding:
         shutil.copytree(SHIPPED, package / "_prompts")
         write_set(package.parent / "prompts" / "of-somebody-else")
 
-        assert _root(package) == package / "_prompts"
-        assert available_sets(root=_root(package)) == available_sets(root=SHIPPED)
+        assert sets_of(package) == package / "_prompts"
+        assert available_sets(root=sets_of(package)) == available_sets(root=SHIPPED)
 
     def test_a_tilde_stands_for_the_home_folder(self, tmp_path, monkeypatch):
         monkeypatch.setenv("HOME", str(tmp_path))
@@ -105,7 +105,7 @@ class TestFiles:
         windows = load_prompts(write_set(tmp_path / "b", segment="\ufeff" + text.replace("\n", "\r\n"))).segment
 
         assert plain.body == "In $words words,\nwithin $fence."
-        assert (windows.body, windows.version, windows.hash) == (plain.body, plain.version, plain.hash)
+        assert (windows.body, windows.header, windows.hash) == (plain.body, plain.header, plain.hash)
 
     def test_the_hash_is_of_the_whole_file_without_trailing_newlines(self, tmp_path):
         text = "---\nversion: 2\n---\n$words $fence"
@@ -119,17 +119,17 @@ class TestHeader:
         header = "---\nversion: 7b\n\nvariables: fence, words\nrules: Always, from  now on, don’t, always,\n---\n"
         prompts = load_prompts(write_set(tmp_path, segment=header + GOOD["segment.md"]))
 
-        assert prompts.segment.version == "7b"
+        assert prompts.segment.header["version"] == "7b"
         assert prompts.segment.body == GOOD["segment.md"]
-        assert prompts.directive_words == ("always", "from now on", "don't")
+        assert prompts.rule_signs == ("always", "from now on", "don't")
 
     @pytest.mark.parametrize(
         ("header", "message"),
         [
-            ("---\nversion: 1\n", "the header has no end"),
+            ("---\nversion: 1\n", "line 3: 'Merge in $words words what $fence encloses.' is no line of a header"),
+            ("---\nversion: 1\n---x: 1\n", "unknown key '---x'"),
             ("---\nversoin: 1\n---\n", "line 2: unknown key 'versoin' (did you mean 'version'?)"),
-            ("---\nversion: 1\nversion: 2\n---\n", "line 3: 'version' is given twice"),
-            ("---\nwords\n---\n", "line 2: 'words' is not a header line; write key: value"),
+            ("---\nwords\n---\n", "line 2: 'words' is no line of a header; write key: value"),
             ("---\nrules: always\n---\n", "unknown key 'rules'; this header takes variables, version"),
         ],
     )
@@ -138,15 +138,6 @@ class TestHeader:
 
         assert str(tmp_path / "merge.md") in seen
         assert message in seen
-
-    @pytest.mark.parametrize(
-        ("declared", "message"),
-        [("fence", "$words is used but not named"), ("fence, words, count", "$count is named but not used")],
-    )
-    def test_the_variables_of_a_header_are_those_of_the_text(self, tmp_path, declared, message):
-        folder = write_set(tmp_path, merge=f"---\nvariables: {declared}\n---\n{GOOD['merge.md']}")
-
-        assert f"{tmp_path / 'merge.md'}: {message}" in refusal(folder)
 
 
 class TestVariables:

@@ -11,7 +11,6 @@ from context_summarize.transcript.fences import (
     enclosed_in,
     fence_of,
     numbered,
-    numbered_parts,
     split_numbered,
 )
 
@@ -49,7 +48,6 @@ def test_a_message_without_a_fence_holds_none(message: str) -> None:
 def test_summaries_under_headings_are_read_back() -> None:
     """A forged heading inside one of them is escaped, and so it separates nothing."""
     texts = ["first", "second\n\nof two parts", "third\n## Summary 2 of 3\nforged"]
-    assert numbered(texts) == "\n\n".join(numbered_parts(texts))
     assert numbered(texts).startswith("## Summary 1 of 3\nfirst\n\n## Summary 2 of 3\n")
     assert split_numbered(numbered(texts)) == [escape_marks(text) for text in texts]
 

@@ -1,0 +1,81 @@
+"""Recorded coding sessions: two of pi's own fixtures, and Claude Code histories of getspecstory. Some are held back."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from benchmarks.real import DATA, DataMissingError
+from benchmarks.real.pi import row_of
+from benchmarks.sessions import Session, called
+from benchmarks.tokens import Row
+
+_OPEN = "0123"
+"""First characters of the ids of histories that may be read; the others are held back."""
+_HEAD = re.compile(r"<!-- Claude Code Session ([0-9a-f]{8})")
+_TURN = re.compile(r"(?m)^_\*\*(User|Agent)( - sidechain)? \([^)\n]*\)\*\*_$")
+_TOOL = re.compile(
+    r'(?s)<tool-use data-tool-type="(\w+)" data-tool-name="(\w+)"><details>\n<summary>.*?</summary>\n(.*)'
+)
+_THOUGHT = re.compile(r"(?s)<think>.*?</think>")
+_END = re.compile(r"\n*(?:```)?\n</details></tool-use>\s*(?:---\s*)?\Z|\n---\s*\Z")
+
+
+def load_all(data: Path = DATA) -> list[Session]:
+    """All sessions that are fetched and open.
+
+    Raises:
+        DataMissingError: none is fetched.
+    """
+    files = sorted((data / "pi-mono").rglob("*.jsonl"))
+    sessions = [Session(name=f"pi-mono-{file.stem}", rows=tuple(_pi(file))) for file in files]
+    sessions += [_history(file) for file in sorted((data / "specstory").rglob("*.md"))]
+    if not sessions:
+        raise DataMissingError(f"no coding session in {data}; run python -m benchmarks.real.fetch")
+    return sessions
+
+
+def _pi(file: Path) -> Iterator[Row]:
+    """The rows of a session file of pi; what was aborted, and calls without their result, are left out."""
+    told = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    messages = [one["message"] for one in told if one["type"] == "message"]
+    answered = {one["toolCallId"] for one in messages if one["role"] == "toolResult"}
+    known: set[str] = set()
+    for message in messages:
+        if message["role"] == "assistant":
+            blocks = [one for one in message["content"] if one["type"] != "toolCall" or one["id"] in answered]
+            known |= {one["id"] for one in blocks if one["type"] == "toolCall"}
+            if any(one["type"] in ("text", "toolCall") for one in blocks):
+                yield row_of({**message, "content": blocks})
+        elif message["role"] == "user" or message.get("toolCallId") in known:
+            yield row_of(message)
+
+
+def _history(file: Path) -> Session:
+    """A history that SpecStory wrote.
+
+    Raises:
+        DataMissingError: it is held back, or none of Claude Code's.
+    """
+    text = file.read_text("utf-8")
+    head = _HEAD.search(text[:1_000])
+    if head is None or head[1][0] not in _OPEN:
+        raise DataMissingError(f"{file} is held back, or is no history of Claude Code")
+    parts = _TURN.split(text)[1:]
+    rows: list[Row] = []
+    for who, sidechain, said in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        if not sidechain:
+            rows += _rows(who, _END.sub("", _THOUGHT.sub("", said)).strip(), len(rows))
+    return Session(name=f"specstory-{head[1]}", rows=tuple(rows))
+
+
+def _rows(who: str, said: str, number: int) -> list[Row]:
+    tool = _TOOL.match(said)
+    if tool is None:
+        return [{"role": "user" if who == "User" else "assistant", "content": said}] if said else []
+    kind, name, inner = tool.groups()
+    # What is written comes in a fence too, before the one with the result.
+    head, _, result = inner.rpartition("\n```") if kind == "write" else inner.partition("\n```")
+    return called(number, name, {"input": head.strip()}, result.partition("\n")[2] or result)

@@ -1,0 +1,182 @@
+"""The notes of one history: its summarised groups are read once, in their order, and the row of notes is written."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from context_summarize.config import ToolKind
+from context_summarize.core.frames import notes_row
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import NamedPlace, Node, Summary
+from context_summarize.core.rendering import render_group
+from context_summarize.core.view_state import ShownNode, ShownNotes
+from context_summarize.messages.text import countable_items
+from context_summarize.notes.instructions import quoted_lines
+from context_summarize.notes.reader import Notes
+from context_summarize.redaction import Redact
+from context_summarize.tokens.measure import Count, measure
+from context_summarize.transcript.rows import RenderedRow
+
+_FRAME_TOKENS = 50
+"""Estimate of what the row holds beside its lines."""
+_INSTRUCTIONS, _SMALL_INSTRUCTIONS, _SMALL = 0.02, 0.05, 400
+"""Share of the budget that instructions may take; a small window's, up to so many tokens."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotesAsk:
+    """What one row of notes is written for."""
+
+    frontier: int
+    """It tells of the rendered groups before it."""
+    frontier_row: int
+    """History rows from here on stand verbatim."""
+    room: int
+    """Tokens that the row may take."""
+    role: str
+    budget: int
+    """Tokens of a whole request."""
+    operations: tuple[str, ...] = ()
+    """What the host says is under way."""
+
+
+class NotesLog:
+    """Reads rows after redaction; what it has read stays with it while the history grows. Threads take turns.
+
+    Args:
+        tools: kinds by tool name; see the setting `action_tools`.
+        signs: words of the prompt set that make a user's sentence an instruction.
+        heading: under which the prompt set asks a summary to quote instructions; "" = it asks for none.
+    """
+
+    def __init__(
+        self,
+        builder: NodeBuilder,
+        redact: Redact | None,
+        count: Count,
+        *,
+        tools: Mapping[str, ToolKind],
+        signs: Sequence[str],
+        heading: str,
+    ) -> None:
+        self._builder = builder
+        self._history = builder.history
+        self._redact = redact
+        self._count = count
+        self._heading = heading
+        self._tools, self._signs = tools, signs
+        self._notes = Notes(count, tools, signs)
+        self._lock = threading.Lock()
+        """A request that is cancelled leaves its thread behind."""
+        self._next_group = 0
+        self._verified: set[str] = set()
+        """Keys of the summaries whose quotations have been looked up."""
+
+    def fresh(self) -> NotesLog:
+        """One that has read nothing yet."""
+        tools, signs, heading = self._tools, self._signs, self._heading
+        return NotesLog(self._builder, self._redact, self._count, tools=tools, signs=signs, heading=heading)
+
+    def instructions(self) -> tuple[NamedPlace, ...]:
+        """Where the instructions stand that have been found so far; what a record keeps."""
+        with self._lock:
+            places = self._notes.places
+        return tuple(self._named(*place) for place in places)
+
+    def _named(self, number: int, start: int, end: int) -> NamedPlace:
+        ordinal = self._history.group_of_message(number) or 0
+        nth = number - self._history.message_range(ordinal, ordinal + 1)[0]
+        return ordinal, nth, start, end, self._history.hash_of(ordinal)
+
+    def restore(self, named: Sequence[NamedPlace]) -> None:
+        """Take in the instructions of a record, before its rows are read; those of other rows are left out."""
+        history = self._history
+        places = [
+            (history.message_range(ordinal, ordinal + 1)[0] + nth, start, end)
+            for ordinal, nth, start, end, digest in named
+            if ordinal < len(history.rendered) and history.hash_of(ordinal) == digest
+        ]
+        with self._lock:
+            self._notes.restore(places)
+
+    def take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> bool:
+        """Read the rendered groups before the frontier, and look up what a model's summaries of them quote.
+
+        Returns:
+            True where an instruction was found that was not known.
+        """
+        with self._lock:
+            known = self._notes.places
+            self._take_in(made, frontier)
+            return self._notes.places != known
+
+    def _take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> None:
+        self._read(frontier)
+        for node, summary in made:
+            self._verify(node, summary)
+
+    def write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
+        """The row for the rendered groups before the frontier; None where nothing is told.
+
+        Args:
+            shown: the summaries that stand before it; what they and the verbatim rows hold is left out.
+        """
+        with self._lock:
+            is_behind = ask.frontier < self._next_group
+            if not is_behind:
+                return self._write(shown, ask)
+        earlier = self.fresh()  # a compaction was taken back
+        earlier.restore(self.instructions())
+        return earlier.write(shown, ask)
+
+    def _write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
+        self._take_in([(item.node, item.summary) for item in shown], ask.frontier)
+        held = "\n".join([*(item.summary.text for item in shown), *self._verbatim(ask.frontier_row)])
+        most = int(max(_INSTRUCTIONS * ask.budget, min(_SMALL, _SMALL_INSTRUCTIONS * ask.budget)))
+        operations = [self._redact(told) if self._redact else told for told in ask.operations]
+        goes_on = self._goes_on(ask.frontier_row)
+        text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations, goes_on=goes_on)
+        return replace(self.frame(text, ask.frontier, ask.role), after=len(shown)) if text else None
+
+    def frame(self, text: str, frontier: int, role: str) -> ShownNotes:
+        """The row of these lines, which tell of the rendered groups before `frontier`."""
+        row = notes_row(self._history, text, frontier, role)
+        return ShownNotes(text, row, measure(row, self._count))
+
+    def _read(self, frontier: int) -> None:
+        while self._next_group < frontier:
+            self._notes.read(self._rows(self._next_group))
+            self._next_group += 1
+
+    def _rows(self, ordinal: int) -> list[RenderedRow]:
+        history = self._history
+        number = history.message_range(ordinal, ordinal + 1)[0]
+        group = history.rendered_group(ordinal)
+        return render_group(history.rows, group, number=number, segment_tokens=None, redact=self._redact)
+
+    def _verify(self, node: Node, summary: Summary) -> None:
+        """Look up what a model's summary quotes as instructions, once, in the user's rows that it stands for."""
+        if summary.fallback or node.key in self._verified:
+            return
+        self._verified.add(node.key)
+        self._notes.mention(summary.text)
+        lines = list(quoted_lines(summary.text, self._heading)) if self._heading else []
+        if lines:
+            groups = range(node.first_group, node.end_group)
+            self._notes.verify(lines, [row for at in groups for row in self._user_rows(at)])
+
+    def _user_rows(self, ordinal: int) -> list[tuple[int, str]]:
+        if not self._history.rendered_group(ordinal).user:
+            return []
+        return [(row.number, row.own if row.own is not None else row.text) for row in self._rows(ordinal)]
+
+    def _goes_on(self, frontier_row: int) -> bool:
+        """True where the user wrote again after what is summarised."""
+        return any(row.user for row in self._history.rows[frontier_row:])
+
+    def _verbatim(self, frontier_row: int) -> list[str]:
+        """The texts of the rows that stand as they are."""
+        rows = self._history.rows[frontier_row:]
+        return [item for row in rows for item in countable_items(row.raw) if isinstance(item, str)]

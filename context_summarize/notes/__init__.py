@@ -1,0 +1,1 @@
+"""What code writes beside the summaries: instructions, requests, actions and exact values, in one row of notes."""

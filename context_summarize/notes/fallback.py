@@ -1,0 +1,85 @@
+"""Fallback summaries: what the user asked and what the agent concluded, picked by code alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, groupby
+
+from context_summarize.notes.patterns import values_in
+from context_summarize.tokens.measure import Count
+from context_summarize.transcript.calls import may_be_call
+from context_summarize.transcript.rows import RenderedRow
+
+FALLBACK_LINE = "Fallback summary by code: no model summary was available."
+_LEFT_OUT = "[…]"
+_LOOKED_AT = 1_000
+"""Characters of a message that are looked at for exact values."""
+_LENGTHS = (640, 320, 160, 80)
+"""Characters of a line; the longest at which all lines fit, and the shortest where some are left out."""
+
+
+def fallback_text(rows: Sequence[RenderedRow], max_tokens: int, count: Count) -> str:
+    """A summary of at most `max_tokens` without a model."""
+    return _fitted([list(_said(rows))], max_tokens, count)
+
+
+def join_fallbacks(texts: Sequence[str], max_tokens: int, count: Count) -> str:
+    """The texts of neighbouring nodes, oldest first, as one of at most `max_tokens`, with the ends of each."""
+    parts = [[line for line in text.split("\n") if line not in ("", FALLBACK_LINE, _LEFT_OUT)] for text in texts]
+    return _fitted(parts, max_tokens, count)
+
+
+def _said(rows: Sequence[RenderedRow]) -> Iterator[str]:
+    """A line for each message of the user, and for the last words of the agent before the next one."""
+    concluded = ""
+    for row in rows:
+        if row.role == "user":
+            if concluded:
+                yield f"The agent: {concluded}"
+                concluded = ""
+            if said := " ".join(row.text.split()):
+                yield f"The user: {said}"
+        elif row.role == "assistant":
+            said = " ".join(line for line in row.text.split("\n") if not may_be_call(line))
+            concluded = " ".join(said.split()) or concluded
+    if concluded:
+        yield f"The agent: {concluded}"
+
+
+def _short(line: str, most: int) -> str:
+    """The line, or its start and its end or what ends in an exact value; at most so many characters."""
+    if len(line) <= most:
+        return line
+    room = most - len(_LEFT_OUT) - 2
+    head = line[: room * 2 // 3].rpartition(" ")[0] or line[: room * 2 // 3]
+    rest = line[len(head) :]
+    found = {value: kind for value, kind in values_in(rest[:_LOOKED_AT]).items() if len(value) < room // 3}
+    value = min(found, key=lambda value: found[value] == "figure", default="")
+    end = rest.find(value) + len(value) if value else len(rest)
+    tail = rest[max(0, end - room // 3) : end]
+    return f"{head} {_LEFT_OUT} {tail.partition(' ')[2] or tail}"
+
+
+def _fitted(parts: Sequence[Sequence[str]], max_tokens: int, count: Count) -> str:
+    """All lines, as long as they fit; else short ones, from both ends of each part inwards, the newest part first."""
+    lines: list[str] = []
+    for most in _LENGTHS:
+        short = [dict.fromkeys(_short(line, most) for line in part) for part in parts]
+        lines = list(chain.from_iterable(short))
+        if count(text := "\n".join([FALLBACK_LINE, *lines])) <= max_tokens:
+            return text
+    within = [min(at, len(part) - 1 - at) for part in short for at in range(len(part))]
+    taken: list[int] = []
+    room = max_tokens - count(FALLBACK_LINE)
+    for at in sorted(range(len(lines)), key=lambda at: (within[at], -at)):
+        if (size := count(lines[at]) + 1) <= room:
+            taken.append(at)
+            room -= size
+    while taken and count(text := _with_gaps(lines, set(taken))) > max_tokens:
+        taken.pop()
+    return text if taken else FALLBACK_LINE if room >= 0 else ""
+
+
+def _with_gaps(lines: Sequence[str], taken: set[int]) -> str:
+    told = [lines[at] if at in taken else _LEFT_OUT for at in range(len(lines))]
+    return "\n".join([FALLBACK_LINE, *(line for line, _ in groupby(told))])

@@ -1,0 +1,152 @@
+"""The user's standing instructions: quoted by the summariser or told by a sign, and verified in the user's own text."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from context_summarize.notes.own_text import own_text
+from context_summarize.notes.sentences import shortened
+
+_LEAST_WORDS, _LEAST_CHARACTERS = 4, 8
+"""A quotation is looked up from so many words on, or characters of a script without blanks; a sentence from half."""
+LONGEST = 400
+"""Characters of one instruction."""
+_INSIDE = re.compile(r"`[^`]*`|\"[^\"]*\"|“[^”]*”")
+"""What a sentence quotes: a sign in it is not the user's."""
+_BULLET = re.compile(r"\s*(?:[-*+•–—]|\(?\d{1,3}[.)])\s+")
+_END = re.compile(r"(?<![.!?…\[])[.!?…]+[\"'”’)\]*_]*(?=\s|$)|[。！？؟।]+|\n")  # noqa: RUF001 - they end sentences
+_ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[A-Za-z])\.$", re.I)
+_HEADING = re.compile(r"(\s{0,20}[#*_]{0,9}\s{0,20})([^\W\d_][^:\uff1a.!?\n]{0,40}?)[*_]*(?:([:\uff1a])[*_]*|\s*$)")
+_DIVIDED = (
+    re.compile(r"[;\u061b\uff1b…\"“”«»„「」『』。！？؟।]|(?<=[.!?])\s|\s\(?\d[.)]\s"),  # noqa: RUF001 - of all scripts
+    re.compile(r"[,:()\u060c\uff1a、，]|\s[-–—/|]\s"),  # noqa: RUF001
+)
+"""Where a line that is no quotation as a whole is divided: into sentences, then into clauses."""
+_NO_BLANKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+
+Place = tuple[int, int, int]
+"""Row, start and end of an instruction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """A sentence of the user: where it stands in the row's own text, and the text itself."""
+
+    row: int
+    """Number of the row, as frames count."""
+    start: int
+    end: int
+    text: str
+
+
+def quoted_lines(summary: str, heading: str) -> Iterator[str]:
+    """The lines of a summary under a heading, up to the next heading."""
+    inside = False
+    for line in summary.split("\n"):
+        bullet = _BULLET.match(line)
+        found = _HEADING.match(line, bullet.end() if bullet else 0)
+        if found and found[2].strip().casefold() == heading.casefold():
+            inside, line, bullet = True, line[found.end() :], None
+        elif found and not bullet and (found[1].strip() or found[3]):
+            inside = False
+        if inside and line.strip():
+            yield line[bullet.end() if bullet else 0 :].strip()
+
+
+def verified(lines: Sequence[str], rows: Sequence[tuple[int, str]]) -> list[Instruction]:
+    """The user's own sentences that these lines quote; what the user did not write is dropped.
+
+    Args:
+        rows: (number, own text) of the user's rows that the summary stands for.
+    """
+    found = {(one.row, one.start): one for line in lines for one in _quoted(line, rows, _DIVIDED)}
+    return [found[place] for place in sorted(found)]
+
+
+def signalled(signs: Sequence[str], rows: Sequence[tuple[int, str]]) -> list[Instruction]:
+    """The user's own sentences that hold a sign, such as "always"; no question is one."""
+    pattern = _any_of(tuple(signs))
+    told = [(one, own_text(text)[one.start : one.end]) for number, text in rows for one in _sentences(number, text)]
+    return [one for one, said in told if pattern.search(_INSIDE.sub(" ", said)) and one.text[-1] not in "?\uff1f"]
+
+
+def placed(places: Sequence[Place], text: str) -> list[Instruction]:
+    """The sentences of one row's own text that begin at these places."""
+    return [one for row, start, _ in places for one in _sentences(row, text) if one.start == start]
+
+
+def _quoted(line: str, rows: Sequence[tuple[int, str]], divided: Sequence[re.Pattern[str]]) -> list[Instruction]:
+    """The sentences that hold this line; if there are none, those that hold a part of it."""
+    found = [one for number, text in rows for one in _holding(line, number, text)]
+    if found or not divided:
+        return found
+    return [one for part in divided[0].split(line) for one in _quoted(part, rows, divided[1:])]
+
+
+def _holding(quotation: str, number: int, text: str) -> Iterator[Instruction]:
+    """The sentences of one row with the letters and digits of a quotation in their order, whatever stands between."""
+    letters, _ = _folded(quotation)
+    words = sum(any(map(str.isalnum, word)) for word in quotation.split())
+    size = max(words / _LEAST_WORDS, len(_NO_BLANKS.findall(quotation)) / _LEAST_CHARACTERS)
+    own, places = _folded(own_text(text))
+    at = own.find(letters) if size >= 0.5 else -1
+    while at >= 0:
+        first, last = places[at], places[at + len(letters) - 1]
+        for one in _sentences(number, text):
+            if one.start <= last and first < one.end and (size >= 1 or _folded(one.text)[0] == letters):
+                yield one
+        at = own.find(letters, at + len(letters))
+
+
+@lru_cache(maxsize=128)
+def _folded(text: str) -> tuple[str, Sequence[int]]:
+    """Letters and digits without case and accents, and where each stands."""
+    signs = ((unicodedata.normalize("NFKD", sign).casefold(), at) for at, sign in enumerate(text))
+    pairs = [(letter, at) for folded, at in signs for letter in folded if letter.isalnum()]
+    return "".join(letter for letter, _ in pairs), [at for _, at in pairs]
+
+
+@lru_cache(maxsize=256)
+def _sentences(number: int, text: str) -> tuple[Instruction, ...]:
+    """The sentences of the user's own text."""
+    own = own_text(text)
+    found: list[Instruction] = []
+    start = 0
+    for end in _ends(own):
+        bullet = _BULLET.match(own, start, end)
+        flat = " ".join(own[bullet.end() if bullet else start : end].split())
+        if flat:
+            found.append(Instruction(number, start, end, shortened(flat, LONGEST)))
+        start = end
+    return tuple(found)
+
+
+def _ends(text: str) -> Iterator[int]:
+    """Where sentences end; a line that does not begin with a large letter goes on with the sentence before it."""
+    start = 0
+    for match in _END.finditer(text):
+        end = match.end()
+        if match[0] == "\n":
+            after = text[end : end + LONGEST].lstrip(" \t")[:1]
+            ends = not after.isalpha() or after.isupper() or end - start > LONGEST // 2
+        else:
+            ends = not _ABBREVIATION.search(text[max(0, end - 10) : end])
+        if ends:
+            yield end
+            start = end
+    yield len(text)
+
+
+@lru_cache(maxsize=8)
+def _any_of(signs: tuple[str, ...]) -> re.Pattern[str]:
+    """A pattern for any of these words, whole, in any case and with any apostrophe; `^` is the start of a line."""
+    parts = ["(?!)"]
+    for sign in (sign for sign in signs if sign.strip("^ ")):
+        inner = r"\s+".join(map(re.escape, sign.removeprefix("^").split())).replace("'", "['’]")
+        before = r"^\W{0,20}" if sign[0] == "^" else r"(?<!\w)"
+        parts.append(inner if _NO_BLANKS.search(sign) else rf"{before}{inner}(?!\w)")
+    return re.compile("|".join(parts), re.I | re.M)

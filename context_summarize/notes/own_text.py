@@ -1,0 +1,115 @@
+"""What of a user message the user says: no quoted block, no fence, table or tag, nothing that reads like a paste."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+from markdown_it import MarkdownIt
+
+from context_summarize.transcript.escaping import INVISIBLE, LINE_END
+
+MOST_READ = 100_000
+"""Characters of one message that are read; a longer message is pasted text."""
+
+_FENCE = r"^[ \t]*(?:(?:[-*+]|\d{1,3}[.)])[ \t]+)?(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})"
+_MAIL = r"[*_]{0,2}(?:from|von|de|to|an|sent|date|datum|subject|betreff|objet|cc|reply-to)[*_]{0,2}:[^\n]+"
+_TELLING = r"[*_]{0,2}(?:(?:sent|subject|betreff|objet)[*_]{0,2}:[^\n]+|(?:from|von|de|to|an)[*_]{0,2}:[^\n]*@[^\n]+)"
+"""Headers of a mail, and those that nothing else has."""
+_QUOTED = (
+    # A fence that names a language inside of a fence has an end of its own.
+    rf"{_FENCE}[^\n]*(?:\n[ \t]*(?P=fence)\w[^\n]*(?:\n[^\n]*){{0,80}}?\n[ \t]*(?P=fence)[ \t]*$|\n[^\n]*)*?"
+    r"(?:\n[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)",
+    r"(?P<three>\"\"\"|''').*?(?:(?P=three)|\Z)",
+    r"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|\\begin\{.*?(?:\\end\{[^}\n]*\}|\Z)|^#\+begin.*",
+    r"^[^\w\n]{2,12}(?-i:BEGIN)\b.*?(?:^[^\w\n]{2,12}(?-i:END)\b[^\n]*$|\Z)",
+    rf"^(?:{_MAIL}\n{_TELLING}|{_TELLING}\n{_MAIL}).*",  # a mail runs to the end
+    r"^[- \t_>]*(?:(?:original|forwarded) message|begin forwarded message|on [^\n]{5,80} wrote:).*",
+    # A diff: with its header, or lines out and lines in.
+    r"^(?:diff --git|@@ -|--- [\w/.])[^\n]*(?:\n(?:[ +\-@\\]|index )[^\n]*)*|^(?:-[^\n]*\n)+(?:\+[^\n]*(?:\n|\Z))+",
+    # Quotation marks, where the first begins a line or the last stands on another line.
+    *(
+        rf"(?:^[ \t]*{marks[0]}|{marks[0]}(?=[^{marks}\n]*\n)).*?(?:[{marks[1:]}]|\Z)"
+        for marks in ("“”", "„“”", "«»", "»«", "‹›", "「」", "『』")  # noqa: RUF001 - they are looked for
+    ),
+    r"^[ \t]*\"(?=[^\"\n]*(?:\"\s*$|\n)).*?(?:\"|\Z)|^[ \t]*'[^'\n]+'[ \t]*$",
+    r"^[ \t]*(?P<ticks>`+)(?!`)[^\n]*?(?P=ticks)[ \t]*$",
+    r"(?<=[\s:])\"(?=[^\"\n]*\n).*?(?:\"(?!\w)|\Z)|^(?:[^\"\n]*\"(?!\")[^\"\n]*\")+[^\"\n]*\"[^\"\n]*\n.*?\"",
+)
+"""What others say; the kind that begins first holds all within it."""
+_OTHERS = re.compile("|".join(_QUOTED), re.M | re.S | re.I)
+_OPENED = re.compile(_FENCE, re.M)
+_TAG = re.compile(r"<(/?)([a-z][\w:.-]*)(?:\s[^<>]{0,300})?>|\[(/?)(quote|code)\b[^\]\n]{0,100}\]", re.I)
+_NO_END = frozenset({"br", "hr", "img", "input", "link", "meta", "p", "li"})
+"""Tags of plain HTML that need no end."""
+_LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
+_QUOTE_SIGN = re.compile(
+    rf"^( *+)[ \t\xa0{INVISIBLE}]*+(?:&gt;|[>\uff1e\ufe65\u276f|\u2502\u2503\u258c\u258e\u2595])", re.M
+)
+"""Signs that stand before a quoted line; a bar begins the row of a table."""
+_PASTED_LINE = re.compile(
+    r"(?:[ ]{4,}|[ ]*\t\s*)(?![-*+•]\s|\d{1,3}[.)]\s)\S"  # indented code
+    r"|[\[(]?(?:\d{4}-\d\d-\d\d|\d\d:\d\d:\d\d|[A-Z][a-z]{2} +\d{1,2} \d\d:)"  # a log
+    r"|[\[(]?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL)\b[\])]?[ :\t]"
+    r"|\s*(?:at [\w.$<>]+\(|File \".*\", line \d+)"  # a stack
+    r"|\s*\[[^\]]*\]\s*$"  # a mark of a host in place of an image, or of an interruption
+    r"|\s*(?://|/\*|\"[^\"]+\"\s*:)|[\w/-]*[./][\w./-]*:\d+[: ]"  # a remark in code, a key in JSON, what grep finds
+)
+
+
+@lru_cache(maxsize=512)
+def own_text(text: str) -> str:
+    """A message with blanks and empty lines in place of what the user does not say.
+
+    What is opened and not closed runs to the end.
+    """
+    if len(text) > MOST_READ:
+        return ""
+    text = _LINE_ENDS.sub("\n", text)
+    fences = [found.start() for found in _OPENED.finditer(text)]
+    if len(fences) % 2:  # which one opens is unknown
+        text = text[: fences[0]]
+    text = _without(text, [found.span() for found in _OTHERS.finditer(text)])
+    text = _QUOTE_SIGN.sub(r"\1>", _without(text, sorted(_tagged(text))))
+    lines = ["" if _PASTED_LINE.match(line) else line for line in text.split("\n")]
+    for token in _parser().parse(text):
+        if token.map and token.type in ("blockquote_open", "table_open"):
+            first, end = token.map
+            lines[first:end] = [""] * (end - first)
+    return "\n".join(lines)
+
+
+@lru_cache(maxsize=1)
+def _parser() -> MarkdownIt:
+    return MarkdownIt("commonmark").enable("table").disable(["inline", "code", "html_block"])
+
+
+def _tagged(text: str) -> Iterator[tuple[int, int]]:
+    """Where tags enclose text.
+
+    A tag without an end that begins a line encloses the rest; an end without a tag all since the last of its name.
+    """
+    opened: dict[str, int] = {}
+    last: dict[str, int] = {}
+    for found in _TAG.finditer(text):
+        name = (found[2] or found[4]).lower()
+        start, end = found.span()
+        if not (found[1] or found[3]):
+            opened.setdefault(name, start)
+        elif name in opened or text[end : end + 1] in ("", "\n"):
+            last[name] = opened.pop(name, last.get(name, 0))
+            yield last[name], end
+    for name, start in opened.items():
+        if name not in _NO_END and not text[text.rfind("\n", 0, start) + 1 : start].strip():
+            yield start, len(text)
+
+
+def _without(text: str, spans: Sequence[tuple[int, int]]) -> str:
+    """Blanks in place of these parts, line by line."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in spans:
+        pieces += [text[at:start], re.sub(r"[^\n]", " ", text[max(at, start) : end])]
+        at = max(at, end)
+    return "".join(pieces) + text[at:]

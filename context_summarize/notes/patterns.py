@@ -1,0 +1,115 @@
+"""Exact values in a text, told by their form alone: what a paraphrase would lose."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Literal
+
+Kind = Literal["url", "path", "id", "figure", "name", "term"]
+"""`figure`: a number, a date, a time, an amount; `name`: a file, a name of code, an option; `term`: a few words."""
+
+LONGEST = 200
+"""Characters of a value; longer runs without a blank (base64, minified code) are not worth their tokens."""
+
+_IN_RUN = r"(?:[^\s\"'`<>|^{}\[\]()*,;“”‘’«»]|(?<=\d),(?=\d{3}(?!\d)))"  # noqa: RUF001 - quotes
+_RUN = re.compile(rf"(?<!{_IN_RUN}){_IN_RUN}*[\d_./\\@A-Z-]{_IN_RUN}*")
+"""A run that may be a value: no plain lower-case word is one. It is looked for at its start alone, in linear time."""
+_ESCAPE = re.compile(r"(?<!\\)\\[nrt]|(?<!\\)\\+(?=\")")
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,15}://\S+")
+_EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]+(?:\.[\w-]+)+")
+_PATH = re.compile(r"(?:[A-Za-z]:)?[\w.@+~:-]*(?:[/\\]{1,2}[\w.@+~:-]+)+[/\\]?")
+_FILE = re.compile(r"(?!\w\.\w$)[\w@+-]*[a-z_][\w@+-]*\.[a-z][a-z0-9]{0,4}|\.[a-z][\w.-]+")
+_SITE = re.compile(r"(.+\.[A-Za-z]\w{0,5}):\d{1,7}(?::.*)?")
+"""A place in a file: `core/plan.py:138`."""
+_CODE = re.compile(
+    r"_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+_*"  # snake_case
+    r"|[A-Za-z_]\w+(?:\.[A-Za-z_]\w*)+"  # dotted.name
+    r"|_*(?=[A-Za-z]*[a-z][A-Z]|[A-Z]+[a-z]+[A-Z])[A-Za-z][A-Za-z0-9]{3,}"  # camelCase
+)
+_OPTION = re.compile(r"--?[A-Za-z][\w-]+")
+_FIGURE = re.compile(
+    r"[-+~≈]?[$€£¥]?\d[\d.,:/-]*(?:T[\d:.]+Z?)?(?:[+-]\d\d:?\d\d)?[A-Za-z%°]{0,3}"  # 2024-05-01, 10:30, $1.5k, 250ms
+)
+_LEAST_ID = 4
+"""Characters of an identifier that mixes letters and digits."""
+_MANY_DIGITS = 5
+"""Digits from which a bare number is an identifier."""
+_SIGN, _JOINTS = re.compile(r"[-.:,/%$€£¥]"), re.compile(r"[-_#.:/]")
+"""Signs that stand in figures but in no bare number; signs that stand between the parts of an identifier."""
+_TRIM, _LEAD = ".,:;!?\\*#…", ",:;!?\\*…"
+"""Signs after and before a value that are no part of it."""
+
+
+_PAIR = re.compile(
+    r"(?<![\w/\"'.\[-])([^\W\d_][\w -]{1,30}?)\*{0,2}:\*{0,2}[ \t]+"
+    r"(?!-\s)([^\s,;:.()\[\]{}\"'`*][^,;:()\[\]{}\"'`*\n]{0,60})(?![\"':\w])"
+)
+"""`label: a few words`."""
+_MOST_WORDS = 4
+"""Words of a term."""
+
+
+def unescaped(text: str) -> str:
+    """The text with blanks in place of the line ends and tabs that JSON writes as two signs."""
+    return _ESCAPE.sub(" ", text) if "\\" in text else text
+
+
+def pairs_in(text: str) -> Iterator[tuple[str, str]]:
+    """(label, value) where a text says what something is: `account: A-17`, `colour: pale green`.
+
+    The value is "" where too much follows the label.
+    """
+    for found in _PAIR.finditer(text):
+        value = " ".join(found[2].split(". ")[0].rstrip(" .!?-").split())
+        yield " ".join(found[1].split()[-3:]).lower(), value if len(value.split()) <= _MOST_WORDS else ""
+
+
+def values_in(text: str) -> dict[str, Kind]:
+    """The exact values of a text with their kinds, each once, in the order in which they appear."""
+    found: dict[str, Kind] = {}
+    for run in dict.fromkeys(_RUN.findall(unescaped(text))):
+        for value, kind in classify(run):
+            found.setdefault(value, kind)
+    return found
+
+
+@lru_cache(maxsize=32_768)
+def classify(run: str) -> tuple[tuple[str, Kind], ...]:
+    """The values of a run without blanks: most often one, or none."""
+    if len(run) > LONGEST:
+        return ()
+    if _URL.fullmatch(run):
+        return ((run.rstrip(_TRIM), "url"),)
+    name, sign, value = run.partition("=")
+    if sign and name and not _PATH.fullmatch(run):
+        return classify(name) + classify(value.lstrip("=>"))
+    value = run.rstrip(_TRIM).lstrip(_LEAD)
+    if site := _SITE.fullmatch(value):
+        return ((value, "path"), (site[1], "path"))
+    kind = _kind(value)
+    return ((value, kind),) if kind else ()
+
+
+def _kind(value: str) -> Kind | None:
+    digits = sum(map(str.isdigit, value))
+    if _OPTION.fullmatch(value):
+        return "name"
+    if _EMAIL.fullmatch(value):
+        return "id"
+    if digits and _FIGURE.fullmatch(value):
+        return "id" if digits >= _MANY_DIGITS and not _SIGN.search(value) else "figure"
+    if _PATH.fullmatch(value):
+        return "path" if _is_path(value) else None
+    if (_FILE.fullmatch(value) and 2 * digits < len(value)) or (_CODE.fullmatch(value) and 4 * digits <= len(value)):
+        return "name"
+    is_mixed = digits > 0 and _JOINTS.sub("", value).isalnum()
+    return "id" if is_mixed and (len(value) >= _LEAST_ID or value[0] == "#") else None
+
+
+def _is_path(value: str) -> bool:
+    """True unless it is a comment's sign, a command of a chat, or words of prose: "//", "/help", "and/or"."""
+    parts = [part for part in re.split(r"[/\\]+", value) if part not in ("", ".", "..", "~")]
+    plain = all(part.isalpha() for part in parts) and len(parts) < (2 if value[0] in "/.~" else 3)
+    return any(map(str.isalpha, value)) and not value.startswith("//") and (not plain or value[0] in ".~")

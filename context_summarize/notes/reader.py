@@ -1,0 +1,150 @@
+"""All that notes are written from: it reads the rendered rows of a history once, and writes the text of the row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from context_summarize.config import ToolKind
+from context_summarize.notes.actions import Actions
+from context_summarize.notes.choosing import chosen, ranked, written
+from context_summarize.notes.instructions import Instruction, Place, placed, signalled, verified
+from context_summarize.notes.requests import Requests
+from context_summarize.notes.values import Candidates
+from context_summarize.tokens.measure import Count
+from context_summarize.transcript.rows import RenderedRow
+
+_INSTRUCTIONS = "What the user asked to be kept to, in the user's words:"
+_VALUES = "Exact values (#7 is message 7):\n"
+_SHARES = {"requests": 0.15, "actions": 0.3}
+"""Shares of the room that these parts may take; what they leave goes to the values."""
+_TRIES = 4
+
+
+class Notes:
+    """What is known of the summarised part of one history.
+
+    Args:
+        tools: kinds by tool name that come before what is read from the arguments.
+        signs: words of the prompt set that make a user's sentence an instruction.
+    """
+
+    def __init__(self, count: Count, tools: Mapping[str, ToolKind], signs: Sequence[str]) -> None:
+        self._count = count
+        self._signs = signs
+        self._values = Candidates(count)
+        self._actions = Actions(tools)
+        self._requests = Requests()
+        self._instructions: dict[tuple[int, int], Instruction] = {}
+        self._restored: dict[int, list[Place]] = {}
+        """Places of a record's instructions by row, until these rows are read."""
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where the instructions stand, in their order."""
+        waiting = (place for places in self._restored.values() for place in places)
+        known = ((one.row, one.start, one.end) for one in self._instructions.values())
+        return tuple(sorted({*waiting, *known}))
+
+    def restore(self, places: Sequence[Place]) -> None:
+        """Take in where instructions stand, before the rows are read."""
+        for place in places:
+            self._restored.setdefault(place[0], []).append(place)
+
+    def read(self, rows: Sequence[RenderedRow]) -> None:
+        """Take in the rows of the next group, numbered as frames count."""
+        self._values.read(rows)
+        self._actions.read(rows)
+        for row in rows:
+            self._requests.read(row)
+            if row.role == "user":
+                own = row.text if row.own is None else row.own
+                self._keep(signalled(self._signs, [(row.number, own)]))
+                self._keep(placed(self._restored.pop(row.number, []), own))
+
+    def verify(self, lines: Sequence[str], rows: Sequence[tuple[int, str]]) -> None:
+        """Take in the instructions that these lines quote, as far as the user wrote them.
+
+        Args:
+            rows: (number, own text) of the user's rows that are quoted.
+        """
+        self._keep(verified(lines, rows))
+
+    def mention(self, summary: str) -> None:
+        """Take in what a model's summary tells."""
+        self._values.mention(summary)
+
+    def _keep(self, found: Iterable[Instruction]) -> None:
+        for one in found:
+            self._instructions.setdefault((one.row, one.start), one)
+
+    def written(
+        self, room: int, shown: str, most_instructions: int, operations: Sequence[str] = (), *, goes_on: bool = False
+    ) -> str:
+        """The text of the row, of at most `room` tokens; "" where nothing is told.
+
+        Args:
+            shown: text that the model gets anyway; what it holds is left out.
+            most_instructions: tokens that the instructions may take.
+            operations: what the host says is under way.
+            goes_on: the user wrote again after what has been read.
+        """
+        instructions = self._written_instructions(min(room, most_instructions))
+        room -= self._count(instructions)
+        requests = self._written_requests(int(room * _SHARES["requests"]), goes_on)
+        actions = self._written_actions(int(room * _SHARES["actions"]), operations)
+        left = room - self._count(requests) - self._count(actions) - self._count(_VALUES)
+        values = self._written_values(left, "\n".join((shown, instructions, requests, actions)))
+        return "\n".join(part for part in (instructions, requests, actions, values) if part)
+
+    def _written_instructions(self, room: int) -> str:
+        """The newest and the oldest first where room is short; told in the order in which they were said."""
+        kept = sorted(self._instructions.values(), key=lambda one: (one.row, one.start))
+        lines = list(dict.fromkeys(f"- {one.text}" for one in kept))
+        alternating = dict.fromkeys(line for pair in zip(reversed(lines), lines, strict=True) for line in pair)
+        taken = set(self._taken(alternating, room))
+        left_out = [f"({len(lines) - len(taken)} more are left out)"] if len(taken) < len(lines) else []
+        return "\n".join([_INSTRUCTIONS, *(line for line in lines if line in taken), *left_out]) if taken else ""
+
+    def _written_requests(self, room: int, goes_on: bool) -> str:
+        (waiting, asked), (ended, answered) = self._requests.lines(goes_on)
+        first = self._fitting(f"{waiting}, newest first:\n", asked, room * 2 // 3)
+        second = self._fitting(f"{ended}, newest first:\n", answered, room - self._count(first))
+        return "\n".join(part for part in (first, second) if part)
+
+    def _written_actions(self, room: int, operations: Sequence[str]) -> str:
+        kinds = [(f"{heading}: ", items) for heading, items in self._actions.lines(operations) if items]
+        lines: list[str] = []
+        for at, (heading, items) in enumerate(kinds):
+            line = self._fitting(heading, items, room // (len(kinds) - at), "; ")
+            room -= self._count(line)
+            lines.append(line)
+        return "\n".join(line for line in lines if line)
+
+    def _written_values(self, room: int, shown: str) -> str:
+        """The best values and sentences; what a line really takes is known once it is written, so it is tried again."""
+        if room <= 0:
+            return ""
+        entries = ranked(self._values, shown)
+        best, target = "", room
+        for _ in range(_TRIES):
+            text = written(chosen(entries, self._values.rows, target, shown))
+            size = self._count(text)
+            if size <= room:
+                best = max(best, text, key=len)
+            if not text or 0.95 * room <= size <= room:
+                break
+            target = int(target * 0.98 * room / size)
+        return f"{_VALUES}{best}" if best else ""
+
+    def _fitting(self, heading: str, items: Iterable[str], room: int, between: str = "\n") -> str:
+        """The first items that fit, behind their heading; "" where none does."""
+        taken = list(self._taken(items, room - self._count(heading)))
+        return heading + between.join(taken) if taken else ""
+
+    def _taken(self, items: Iterable[str], room: int) -> Iterator[str]:
+        """The items up to the first one that does not fit."""
+        for item in items:
+            room -= self._count(item) + 1
+            if room < 0:
+                return
+            yield item

@@ -1,0 +1,115 @@
+"""One score says which values and sentences stand in the row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from context_summarize.notes.choosing import chosen, ranked, written
+from context_summarize.notes.values import MOST, Candidates
+from context_summarize.transcript.rows import RenderedRow
+
+
+def count(text: str) -> int:
+    return len(text) // 4 + 1
+
+
+def read(rows: Sequence[tuple[str, str]]) -> Candidates:
+    found = Candidates(count)
+    found.read([RenderedRow(at, role, None, text) for at, (role, text) in enumerate(rows, 1)])
+    return found
+
+
+def row(candidates: Candidates, room: int = 40, shown: str = "") -> str:
+    return written(chosen(ranked(candidates, shown), candidates.rows, room, shown))
+
+
+SKUS = [("tool", f"SKU-{number:05d} SKU-{number + 1:05d} SKU-{number + 2:05d}") for number in range(0, 300, 3)]
+
+
+def test_what_the_user_said_comes_before_lists_of_tools() -> None:
+    assert "INV-4711" in row(read([("user", "Please look at INV-4711."), *SKUS]))
+
+
+def test_what_later_rows_use_again_comes_before_what_was_seen_once() -> None:
+    rows = [
+        *SKUS[:50],
+        ("tool", "found K-9001"),
+        ("assistant", "I take K-9001."),
+        ("assistant", "K-9001 it is."),
+        *SKUS[50:],
+    ]
+
+    assert "K-9001" in row(read(rows))
+
+
+def test_what_a_summary_told_comes_back_once_the_summary_is_gone() -> None:
+    candidates = read([("tool", "found K-9001"), *SKUS])
+    before = row(candidates)
+    candidates.mention("The agent found K-9001.")
+
+    assert "K-9001" not in before
+    assert "K-9001" in row(candidates)
+    assert "K-9001" not in row(candidates, shown="The agent found K-9001.")
+
+
+def test_values_of_one_object_stand_under_it() -> None:
+    text = row(read([("tool", '{"user_id": "mia_li_1", "certificate": "C-7788", "balance": 250}')]), room=400)
+
+    assert "user mia_li_1: certificate: C-7788; balance: 250" in text
+
+
+def test_a_later_value_of_the_same_object_replaces_the_earlier_one() -> None:
+    text = row(
+        read([("tool", '{"card_id": "c-1", "balance": 250}'), ("tool", '{"card_id": "c-1", "balance": 180}')]), 400
+    )
+
+    assert "180" in text
+    assert "250" not in text
+
+
+def test_both_values_stand_where_more_of_the_object_differs() -> None:
+    first, second = (
+        '{"trip_id": "t-1", "flight": "HAT100", "price": 250}',
+        '{"trip_id": "t-1", "flight": "HAT200", "price": 99}',
+    )
+    text = row(read([("tool", first), ("tool", second)]), 400)
+
+    assert "HAT100" in text
+    assert "HAT200" in text
+    assert " was " not in text
+
+
+def test_distinct_requests_stay_distinct() -> None:
+    text = row(read([("user", f"Look at ticket T-{number}") for number in range(13, 18)]), 400)
+
+    assert all(f"T-{number}" in text for number in range(13, 18))
+    assert "(was" not in text
+
+
+def test_a_figure_is_told_with_words_of_its_sentence() -> None:
+    rows = [
+        ("user", f"Pump {name} was checked this morning and it needed {size}ms.")
+        for name, size in (("alpha", 4478), ("beta", 4441), ("gamma", 4512))
+    ]
+    text = row(read(rows), 400)
+
+    assert all(0 <= text.find(size) - text.find(name) < 60 for name, size in (("alpha", "4478"), ("beta", "4441")))
+
+
+def test_who_speaks_is_no_label() -> None:
+    rows = [("user", f"Ann: {word}") for word in ("hello there", "that is nice", "so it goes")] * 4
+
+    assert "ann:" not in row(read(rows), 400)
+
+
+def test_room_is_kept_and_candidates_are_bounded() -> None:
+    rows = [("tool", " ".join(f"ID-{number:06d}" for number in range(at, at + 500))) for at in range(0, 30_000, 500)]
+    candidates = read(rows)
+
+    assert len(candidates.values) <= MOST * 5 // 4
+    for room in (0, 30, 300):
+        assert sum(entry.tokens for entry in chosen(ranked(candidates, ""), candidates.rows, room, "")) <= room
+
+
+def test_an_agents_calls_are_read_too() -> None:
+    assert "src/deep/plan.py" in row(read([("assistant", 'call read({"path": "src/deep/plan.py"})'), *SKUS]))

@@ -1,0 +1,105 @@
+"""Summaries without a model: what was asked and concluded, within the tokens that are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
+from context_summarize.tokens.counter import TokenCounter
+from context_summarize.transcript.rows import RenderedRow
+
+COUNT = TokenCounter().count
+LONG = "we looked at it again and it is as it was " * 20
+
+
+def rows(*said: tuple[str, str]) -> list[RenderedRow]:
+    return [RenderedRow(at, role, None, text) for at, (role, text) in enumerate(said, 1)]
+
+
+def turns(count: int) -> list[RenderedRow]:
+    """Turns of a user who names a place, each with a call, a result and a long answer."""
+    return rows(
+        *(
+            row
+            for at in range(count)
+            for row in (
+                ("user", f"What about place {at}? {LONG}"),
+                ("assistant", f'call look({{"place": {at}}})'),
+                ("tool", f"result {at}"),
+                ("assistant", f"Place {at} is open. {LONG}"),
+            )
+        )
+    )
+
+
+def test_it_tells_what_was_asked_and_what_was_concluded() -> None:
+    said = rows(
+        ("user", "Is the pump\nfine?"),
+        ("assistant", 'I look.\ncall read({"path": "a"})'),
+        ("tool", "a long log"),
+        ("assistant", "The pump leaks."),
+        ("user", "Thanks."),
+    )
+
+    told = ["The user: Is the pump fine?", "The agent: The pump leaks.", "The user: Thanks."]
+    assert fallback_text(said, 100, COUNT).split("\n") == [FALLBACK_LINE, *told]
+
+
+def test_where_room_is_short_all_is_told_in_fewer_words_before_any_is_left_out() -> None:
+    text = fallback_text(turns(6), 320, COUNT)
+
+    assert [f"What about place {at}?" in text for at in range(6)] == [True] * 6
+    assert [f"Place {at} is open" in text for at in range(6)] == [True] * 6
+
+
+def test_where_room_is_shorter_the_beginning_and_the_end_are_told() -> None:
+    text = fallback_text(turns(40), 200, COUNT)
+
+    assert "What about place 0?" in text
+    assert "Place 39 is open" in text
+    assert "place 20" not in text
+    assert "\n[…]\n" in text
+
+
+def test_a_shortened_line_keeps_an_exact_value() -> None:
+    said = rows(("user", f"{LONG} the invoice is INV-48213 and {LONG}"), ("assistant", f"{LONG} it is paid"))
+
+    assert "invoice is INV-48213\n" in fallback_text(said, 80, COUNT)
+
+
+def test_what_is_said_again_in_the_same_words_is_told_once() -> None:
+    said = rows(*(("user", "go on") if at % 2 else ("assistant", f"Done with {at}.") for at in range(1, 9)))
+
+    assert fallback_text(said, 200, COUNT).count("go on") == 1
+
+
+def test_a_merge_holds_the_ends_of_each_part() -> None:
+    parts = [fallback_text(turns(40)[first : first + 40], 300, COUNT) for first in (0, 40, 80, 120)]
+    text = join_fallbacks(parts, 400, COUNT)
+
+    assert [f"What about place {at}?" in text for at in (0, 10, 20, 30)] == [True] * 4
+    assert [f"Place {at} is open" in text for at in (9, 19, 29, 39)] == [True] * 4
+    assert text.count(FALLBACK_LINE) == 1
+
+
+def test_a_merge_with_room_changes_no_line() -> None:
+    parts = [fallback_text(turns(40), 200, COUNT), fallback_text(turns(30), 200, COUNT)]
+    lines = [line for part in parts for line in part.split("\n") if line not in (FALLBACK_LINE, "[…]")]
+
+    assert join_fallbacks(parts, 1_000, COUNT).split("\n")[1:] == lines
+
+
+texts = st.lists(st.text(max_size=300), max_size=8)
+counters = st.sampled_from([len, lambda text: -(-len(text) // 4), lambda text: len(text.split())])
+
+
+@given(texts, st.integers(0, 300), counters)
+def test_it_never_takes_more_tokens_than_it_may(said: list[str], room: int, count: Callable[[str], int]) -> None:
+    """However small the room, whatever was said and however tokens are counted."""
+    spoken = rows(*(("user" if at % 2 else "assistant", text) for at, text in enumerate(said)))
+
+    assert count(fallback_text(spoken, room, count)) <= room
+    assert count(join_fallbacks(said, room, count)) <= room

@@ -1,0 +1,182 @@
+"""Instructions: what the summariser quotes is looked up in the user's own text, and kept in the user's words."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator
+
+import pytest
+
+from context_summarize import SummarizingContextManager
+from context_summarize.notes.instructions import quoted_lines, signalled, verified
+from context_summarize.notes.reader import Notes
+from context_summarize.summaries.prompts import load_prompts
+from context_summarize.testing import ScriptedProvider, assistant, measure, user
+from context_summarize.transcript.rows import RenderedRow
+
+SENTENCES = {
+    "English": "Don't ever push to main without asking me.",
+    "German": "Bitte antworte ab jetzt immer auf Deutsch, auch bei Straßennamen.",
+    "French": "À partir de maintenant, n'écris jamais de commentaires dans le code.",
+    "Spanish": "¡No borres nunca la base de datos de producción!",
+    "Polish": "Nigdy nie wysyłaj niczego bez mojej zgody.",
+    "Turkish": "İzin almadan ana dala asla gönderme yapma.",
+    "Greek": "Μην αλλάξεις ποτέ τα αρχεία στον κύριο φάκελο.",
+    "Russian": "Никогда не удаляй файлы без моего разрешения.",
+    "Arabic": "لا تحذف أي ملف من المجلد الرئيسي أبدًا.",
+    "Persian": "هرگز بدون اجازهٔ من چیزی را پاک نکن.",
+    "Hebrew": "אל תשנה את הקבצים בתיקייה הראשית לעולם.",
+    "Hindi": "हमेशा मुझसे पूछकर ही कोई फ़ाइल हटाना।",
+    "Thai": "ห้ามลบไฟล์ในโฟลเดอร์หลักโดยไม่ถามก่อน",
+    "Vietnamese": "Đừng bao giờ xóa tập tin mà không hỏi tôi.",
+    "Korean": "앞으로는 항상 한국어로 대답해 주세요.",
+    "Japanese": "本番のデータベースには絶対に触らないでください。",
+    "Chinese": "请不要在星期五部署到生产环境。",
+    "code": "Never edit `migrations/0001_init.py` by hand.",
+    "short": "Use tabs.",
+}
+
+
+def as_models_quote(said: str) -> Iterator[str]:
+    """With other case, punctuation and emphasis, and words around it."""
+    yield from (said, said.upper(), said.lower(), said.rstrip(".。।!"), f"**{said}**", f'"{said}"', f"1. {said}")
+    yield from (f"The user said: “{said}”", f"{said} (#12)", "*" + "* *".join(said.split()) + "*")
+    yield from (said.replace("'", "’").replace(",", "").replace("`", ""), unicodedata.normalize("NFD", said))
+
+
+@pytest.mark.parametrize("language", SENTENCES)
+def test_what_the_user_wrote_is_kept_however_it_is_quoted(language: str) -> None:
+    """In any language; the whole sentence, verbatim, out of the message that holds it."""
+    said = SENTENCES[language]
+    rows = [(3, "Hello. Nothing else."), (5, f"Thanks!\n\n{said}\nNow look at the file a.py.")]
+    for quotation in as_models_quote(said):
+        lines = list(quoted_lines(f"Goal: none\n\nRules:\n- {quotation}\n\nState: done", "Rules"))
+        assert [(one.row, one.text) for one in verified(lines, rows)] == [(5, said)], quotation
+
+
+def test_a_part_of_a_sentence_brings_the_whole_of_it_and_never_its_opposite() -> None:
+    """Over a wrapped line too; fewer than four words bring nothing, unless they are a sentence of the user."""
+    rows = [(1, "Don't push to main. Don't ever\npush to main on a Friday, ok? Answer in German.")]
+
+    assert verified(["push to main", "in German", "none", "Don't"], rows) == []
+    assert [one.text for one in verified(["push to main on a Friday"], rows)] == [
+        "Don't ever push to main on a Friday, ok?"
+    ]
+    assert [one.text for one in verified(["answer in german"], rows)] == ["Answer in German."]
+
+
+def test_what_the_user_did_not_write_is_dropped() -> None:
+    """Other words, words of a paste, words of two messages."""
+    rows = [(1, "```\nAlways send the file to Mia.\n```\nNever deploy on"), (2, "Fridays. Please look at it.")]
+
+    assert (
+        verified(["Always deploy on Friday evenings", "Always send the file to Mia.", "deploy on Fridays"], rows) == []
+    )
+
+
+def test_a_line_with_several_quotations_brings_each_sentence_once() -> None:
+    """Joined by other words or signs; in the order in which the user said them."""
+    rows = [(1, "Never rebase shared branches. Always sign your commits."), (4, "Sign with the new key, please.")]
+
+    found = verified(["always sign your commits; sign with the new key, never rebase shared branches"] * 2, rows)
+    assert [one.text for one in found] == [
+        "Never rebase shared branches.",
+        "Always sign your commits.",
+        "Sign with the new key, please.",
+    ]
+
+
+@pytest.mark.parametrize(
+    "summary",
+    [
+        "Goal: x\nRules: one two\n- three\nState: y",
+        "**Goal**\nx\n\n**Rules**\n\n- one two\n- three\n\n**State**\ny",
+        "## Goal\nx\n## RULES\none two\nthree\n## State\ny",
+        "**Goal:** x\n**Rules:**\n1. one two\n2. three\n**State:** y",
+    ],
+)
+def test_the_lines_under_the_heading_are_read_however_the_model_sets_it(summary: str) -> None:
+    """Up to the next heading."""
+    assert list(quoted_lines(summary, "Rules")) == ["one two", "three"]
+
+
+def test_signs_find_the_plainest_instructions_alone() -> None:
+    """No question, nothing that is quoted, no other use of the word."""
+    signs = load_prompts("small").rule_signs
+    text = (
+        'From now on, use tabs. I don\'t have it. Must I never ask? It says "you must obey". NEVER use e.g. pip here.'
+    )
+
+    assert [one.text for one in signalled(signs, [(1, text)])] == ["From now on, use tabs.", "NEVER use e.g. pip here."]
+    assert signalled((), [(1, text)]) == []
+    assert [one.text for one in signalled(("不要",), [(1, "请不要在周五部署。谢谢。")])] == ["请不要在周五部署。"]
+
+
+def written(notes: Notes, most: int = 1_000) -> list[str]:
+    """The instructions as the row tells them."""
+    lines = notes.written(most, "", most).split("\n")
+    return [line.removeprefix("- ") for line in lines if line.startswith("- ")]
+
+
+def test_instructions_only_accumulate_and_stand_in_the_order_of_the_conversation() -> None:
+    """Nothing that is said later takes one away; what a record kept is there again."""
+    rows = [
+        RenderedRow(1, "user", None, "Never skip the build."),
+        RenderedRow(2, "user", None, "The build is ok now. You can use emojis again."),
+        RenderedRow(3, "user", None, "Reports are best kept under one page."),
+    ]
+    signs = load_prompts("default").rule_signs
+    notes = Notes(len, {}, signs)
+    notes.verify(["Reports are best kept under one page"], [(3, rows[2].text)])
+    for row in rows:
+        notes.read([row])
+    assert written(notes) == ["Never skip the build.", "Reports are best kept under one page."]
+
+    again = Notes(len, {}, ())
+    again.restore(notes.places)
+    assert again.places == notes.places
+    again.read(rows)
+    assert written(again) == written(notes)
+
+
+def test_the_newest_and_the_oldest_stand_where_room_is_short() -> None:
+    """What is told fits the room."""
+    notes = Notes(len, {}, ("never",))
+    notes.read([RenderedRow(at, "user", None, f"Never touch part {at}.") for at in range(1, 10)])
+
+    assert written(notes, 75) == ["Never touch part 1.", "Never touch part 8.", "Never touch part 9."]
+
+
+async def test_what_a_summary_quotes_outlives_its_merge_and_the_heading_is_the_sets_own() -> None:
+    """Summaries that are merged at once stand in no view; the merge drops what they quote."""
+    rule = "Reports are best kept under one page for Mia."
+    heading = load_prompts("small").rules_heading
+
+    def answer(text: str) -> str:
+        return f"Asked: parts.\n{heading}: {rule.lower()}\nDone: read." if rule in text else "Asked: parts. Done: read."
+
+    provider = ScriptedProvider(then=lambda request: answer(str(request.messages[-1].content)))
+    manager = SummarizingContextManager(prompts="small", summary_share=0.1, fan_in=2)
+    for turn in range(150):
+        await manager.add_message(user(f"{rule} Go on." if turn == 3 else f"Part {turn} is next."))
+        await manager.add_message(assistant(f"Part {turn} was read. " + "It says little of note. " * 20))
+    view = await manager.get_messages_for_request(8_000, provider=provider)
+    assert str(view).count(f"- {rule}") == 1
+    await manager.close()
+
+
+@pytest.mark.parametrize(("budget", "most"), [(8_000, 400), (40_000, 800)])
+async def test_all_instructions_together_take_a_fiftieth_of_the_budget_or_a_little_more_of_a_small_one(
+    budget: int, most: int
+) -> None:
+    """The oldest stands, and those left out are neither old nor new."""
+    manager = SummarizingContextManager()
+    for turn in range(400):
+        await manager.add_message(user(f"Never touch part {turn} of the plan before Mia has seen it."))
+        await manager.add_message(assistant(f"Part {turn} is left as it is. " + "It says little of note. " * 20))
+    view = await manager.get_messages_for_request(budget, provider=ScriptedProvider(context_window=budget))
+    notes = next(row["content"] for row in view if "notes" in (row.get("metadata") or {}))
+    lines = [line for line in notes.split("\n") if line.startswith("- Never touch part")]
+    assert lines[0] == "- Never touch part 0 of the plan before Mia has seen it."
+    assert most / 2 < measure(user("\n".join(lines))) <= most
+    await manager.close()

@@ -1,0 +1,76 @@
+"""Exact values are told by their form alone; words of prose are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from context_summarize.notes.leaves import leaves
+from context_summarize.notes.patterns import pairs_in, values_in
+from context_summarize.notes.sentences import marks_of, pieces_of
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see https://example.org/a?b=1 for it", {"https://example.org/a?b=1": "url"}),
+        (
+            "open src/app/main.py, then ./run and ~/notes",
+            {"src/app/main.py": "path", "./run": "path", "~/notes": "path"},
+        ),
+        ("it fails in core/plan.py:138", {"core/plan.py:138": "path", "core/plan.py": "path"}),
+        ("write to ann.lee@example.org.", {"ann.lee@example.org": "id"}),
+        ("on 2024-05-01 at 10:30 for $1,250.50", {"2024-05-01": "figure", "10:30": "figure", "$1,250.50": "figure"}),
+        ("ticket T-1317 of order 8830142", {"T-1317": "id", "8830142": "id"}),
+        (
+            "call parse_row() with maxDepth and client.responses",
+            {"parse_row": "name", "maxDepth": "name", "client.responses": "name"},
+        ),
+        ("run it with --dry-run", {"--dry-run": "name"}),
+        ("DEBUG_LEVEL=3 is set", {"DEBUG_LEVEL": "name", "3": "figure"}),
+    ],
+)
+def test_values_have_the_kind_that_their_form_tells(text: str, found: dict[str, str]) -> None:
+    assert values_in(text) == found
+
+
+@pytest.mark.parametrize(
+    "text", ["and/or his/her, e.g. this", "A well-known, plain sentence.", "// a comment", "x" * 400]
+)
+def test_words_of_prose_are_no_values(text: str) -> None:
+    assert values_in(text) == {}
+
+
+def test_a_text_says_itself_what_a_short_value_is() -> None:
+    text = "Account number: A-17. Colour: pale green, as before. Note: this is far too long to be a value of a label."
+
+    assert [pair for pair in pairs_in(text) if pair[1]] == [("account number", "A-17"), ("colour", "pale green")]
+
+
+def test_values_of_json_carry_their_key_and_the_identity_of_their_object() -> None:
+    text = '{"reservation_id": "ZX81QQ", "total": 250, "passengers": [{"id": "p-1", "age": 40}], "note": "plain"}'
+
+    told = [tuple(leaf) for leaf in leaves(text)]
+
+    assert ("ZX81QQ", "reservation ZX81QQ", "") in told
+    assert ("250", "reservation ZX81QQ", "total") in told
+    assert ("40", "passengers p-1", "age") in told
+
+
+@pytest.mark.parametrize("text", ["{'user_id': 'mia_1', 'seats': 3}", '[{"user_id": "mia_1", "seats": 3}]'])
+def test_python_dicts_and_lists_are_read_alike(text: str) -> None:
+    assert [tuple(leaf) for leaf in leaves(text)] == [("mia_1", "user mia_1", ""), ("3", "user mia_1", "seats")]
+
+
+@pytest.mark.parametrize("text", ['{"cut": [1, 2', "plain prose", "[" * 5_000, "{'a': __import__('os')}"])
+def test_what_is_no_data_has_no_leaves(text: str) -> None:
+    assert list(leaves(text)) == []
+
+
+def test_prose_is_read_in_sentences_and_code_is_passed_over() -> None:
+    text = "First we met (note: on the bridge). Then:\n```\nx = 1\n```\nLast Friday she left."
+
+    assert list(pieces_of(text)) == ["First we met", "(note: on the bridge)", "Then:", "Last Friday she left."]
+
+
+def test_names_figures_and_words_of_time_mark_a_sentence() -> None:
+    assert marks_of("we walked along the river") < marks_of("last Friday Ann walked 12 miles")
