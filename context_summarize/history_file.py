@@ -154,7 +154,7 @@ class _Disk:
             return None
 
     def load(self) -> list[JsonRow]:
-        """Lock, read and repair the file; a missing or empty one is made. What is damaged or not ours stays as it is."""
+        """Lock, read and repair the file; a missing or empty one is made. One that is damaged or not ours stays."""
         self.path = self.path.expanduser().resolve()  # a link stays a link when its file is replaced
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = Path(f"{self.path}.lock")
