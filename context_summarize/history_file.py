@@ -154,7 +154,7 @@ class _Disk:
             return None
 
     def load(self) -> list[JsonRow]:
-        """Lock, read and repair the file; a missing one is made. What is not our file, or damaged, stays as it is."""
+        """Lock, read and repair the file; a missing or empty one is made. One that is damaged or not ours stays."""
         self.path = self.path.expanduser().resolve()  # a link stays a link when its file is replaced
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = Path(f"{self.path}.lock")
@@ -162,7 +162,7 @@ class _Disk:
         self._lock = lock.open("wb")
         _lock(self._lock)
         Path(f"{self.path}.tmp").unlink(missing_ok=True)  # a session was killed while it wrote this
-        if not self.path.exists():
+        if not self.path.exists() or (self.path.is_file() and not self.path.stat().st_size):
             self._write_whole()
         with self.path.open("r+b") as file:
             if file.readline(len(_HEADER)) != _HEADER:

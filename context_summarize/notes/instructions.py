@@ -68,10 +68,11 @@ def verified(lines: Sequence[str], rows: Sequence[tuple[int, str]]) -> list[Inst
 
 
 def signalled(signs: Sequence[str], rows: Sequence[tuple[int, str]]) -> list[Instruction]:
-    """The user's own sentences that hold a sign, such as "always"; no question is one."""
+    """The user's own sentences that hold a sign, such as "always"; no question, and nothing like "Never mind."."""
     pattern = _any_of(tuple(signs))
     told = [(one, own_text(text)[one.start : one.end]) for number, text in rows for one in _sentences(number, text)]
-    return [one for one, said in told if pattern.search(_INSIDE.sub(" ", said)) and one.text[-1] not in "?\uff1f"]
+    telling = [(one, said) for one, said in told if len(said.split()) > 2 or _NO_BLANKS.search(said)]
+    return [one for one, said in telling if pattern.search(_INSIDE.sub(" ", said)) and one.text[-1] not in "?\uff1f"]
 
 
 def placed(places: Sequence[Place], text: str) -> list[Instruction]:

@@ -163,6 +163,15 @@ async def test_a_file_that_is_cut_anywhere_gives_back_a_prefix_and_goes_on(path,
     assert others(path) == []
 
 
+async def test_an_empty_file_is_a_new_one(path, warnings):
+    """A power cut may leave one behind."""
+    path.touch()
+    async with Session(path) as session:
+        await session.put("a")
+    assert path.read_bytes().startswith(HEADER)
+    assert warnings() == []
+
+
 @pytest.mark.parametrize(
     "content",
     [
