@@ -170,7 +170,7 @@ class NotesLog:
     def _user_rows(self, ordinal: int) -> list[tuple[int, str]]:
         if not self._history.rendered_group(ordinal).user:
             return []
-        return [(row.number, row.own if row.own is not None else row.text) for row in self._rows(ordinal)]
+        return [(row.number, row.said) for row in self._rows(ordinal)]
 
     def _goes_on(self, frontier_row: int) -> bool:
         """True where the user wrote again after what is summarised."""

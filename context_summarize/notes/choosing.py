@@ -18,6 +18,7 @@ _FIGURE, _BASE, _PATH = 0.3, 1.0, 2.0
 _CALLED, _SAID, _SEEN = 3.0, 1.5, 0.5
 """For each doubling of the rows that use it in a call, write it, hold it."""
 _BY_USER = 2.0
+"""Where the user said it."""
 _CODE = 0.5
 """What a name of code counts beside another value: an agent finds it again in the file."""
 _NAMED, _TELLING = 3.0, 10

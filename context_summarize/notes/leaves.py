@@ -16,6 +16,10 @@ _MOST = 3_000
 _LONGEST = 80
 """Characters; a longer text is prose, and no value of its key."""
 _DEEPEST = 12
+_REPR = re.compile(r"[\s\[({]*'")
+"""How Python's way to write data begins."""
+_NO_REPR = re.compile(r"(?<!\\)(?:\\\\)*\\[^\\'\"abfnrtvxuUN0-7\n]")
+"""An escape that Python does not know and never writes: its parser would warn of it on the user's screen."""
 _NAMES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
 _IDENTITY = re.compile(r"(?:.*[a-z_-])?(?:_id|Id|ID|-id)|id|ID|uuid|key|name|path")
 _EMPTY_NAMES = frozenset({"id", "ids", "uuid", "value", "data", "result", "results", "item", "items", "key"})
@@ -42,10 +46,12 @@ def _parsed(text: str) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError):
         pass
+    if not _REPR.match(text) or _NO_REPR.search(text):
+        return None
     try:
         return ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return None
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None  # a TypeError: "{{" opens a set that holds what no set can hold
 
 
 def _within(data: Any, about: str, label: str, depth: int = 0) -> Iterator[Leaf]:

@@ -57,9 +57,8 @@ class Notes:
         for row in rows:
             self._requests.read(row)
             if row.role == "user":
-                own = row.text if row.own is None else row.own
-                self._keep(signalled(self._signs, [(row.number, own)]))
-                self._keep(placed(self._restored.pop(row.number, []), own))
+                self._keep(signalled(self._signs, [(row.number, row.said)]))
+                self._keep(placed(self._restored.pop(row.number, []), row.said))
 
     def verify(self, lines: Sequence[str], rows: Sequence[tuple[int, str]]) -> None:
         """Take in the instructions that these lines quote, as far as the user wrote them.

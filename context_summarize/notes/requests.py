@@ -41,7 +41,6 @@ class _Request:
     number: int
     reply: str = ""
     """The newest reply of the user to a question about it."""
-    answered: bool = False
 
     @property
     def line(self) -> str:
@@ -54,6 +53,8 @@ class Requests:
     """Takes rendered rows in their order; `lines()` tells the requests, the newest first."""
 
     _found: list[_Request] = field(default_factory=list)
+    _answered: int = 0
+    """How many of them, the oldest, were answered: the end of a turn answers all that was asked before it."""
     _ended: bool = False
     """The agent has ended a turn since the last message of the user."""
     _is_open: bool = False
@@ -71,13 +72,12 @@ class Requests:
             self._read_user(row)
 
     def _read_user(self, row: RenderedRow) -> None:
-        own = own_text(row.text if row.own is None else row.own).strip()
+        own = own_text(row.said).strip()
         if not own:
             return
         replies = self._ended and self._is_open
         if self._ended and not self._is_open:
-            for one in self._found:
-                one.answered = True
+            self._answered = len(self._found)
         self._ended, self._is_open = False, False
         asked = _first_telling(own)
         if asked and replies and self._found:
@@ -91,9 +91,9 @@ class Requests:
         Args:
             goes_on: the user wrote again after what has been read.
         """
-        is_answered = goes_on and self._ended and not self._is_open
-        for heading, answered in ((_WAITING, False), (_ANSWERED, True)):
-            yield heading, [one.line for one in reversed(self._found) if (one.answered or is_answered) == answered]
+        answered = len(self._found) if goes_on and self._ended and not self._is_open else self._answered
+        yield _WAITING, [one.line for one in reversed(self._found[answered:])]
+        yield _ANSWERED, [one.line for one in reversed(self._found[:answered])]
 
 
 def _asks_or_announces(said: str) -> bool:

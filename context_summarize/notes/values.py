@@ -93,7 +93,7 @@ class Candidates:
             else:
                 for _, arguments in calls_in(row.text) if row.role == "assistant" else ():
                     called |= self._read_data(arguments) | self._read_result(unescaped(arguments[:MOST_READ]))
-                seen = self._read_prose(row.text if row.own is None else row.own)
+                seen = self._read_prose(row.said)
             seen |= self._read_pairs(plain)
             self._see(seen, called, row)
         if len(self.values) > MOST * 5 // 4:
@@ -150,17 +150,20 @@ class Candidates:
             if leaf.about and leaf.label:
                 objects.setdefault(leaf.about, {})[leaf.label] = leaf.value
         for about, now in objects.items():
-            self._replace(about, self._objects.pop(about, {}), now)
+            self._replace(about, self._objects.pop(about, {}), now, seen)
             self._objects[about] = now
         while len(self._objects) > MOST:
             del self._objects[next(iter(self._objects))]
         return seen
 
-    def _replace(self, about: str, before: dict[str, str], now: dict[str, str]) -> None:
-        """Forget a value that a later one of the same label replaced, where nothing else of the object differs."""
+    def _replace(self, about: str, before: dict[str, str], now: dict[str, str], seen: set[str]) -> None:
+        """Forget a value that a later one of the same label replaced, where nothing else of the object differs.
+
+        What another object of the same text holds (`seen`) stays.
+        """
         changed = [label for label in before.keys() | now.keys() if before.get(label) != now.get(label)]
         old = self.values.get(before.get(changed[0], "")) if len(changed) == 1 and before else None
-        if old is not None and (old.about, old.label) == (about, changed[0]):
+        if old is not None and old.text not in seen and (old.about, old.label) == (about, changed[0]):
             del self.values[old.text]
 
     def _read_pairs(self, text: str) -> set[str]:

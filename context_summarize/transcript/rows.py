@@ -22,6 +22,11 @@ class RenderedRow:
     left_out: tuple[int, int] | None = field(default=None, compare=False, repr=False)
     """Characters that were left out of a row that is too large to be read, and its characters; None: all are here."""
 
+    @property
+    def said(self) -> str:
+        """What was said in the row: of a user row the user's own text."""
+        return self.text if self.own is None else self.own
+
 
 _HEADER = re.compile(r"^#([0-9]{1,9}) (user|assistant|tool)(?: (.*))?$")
 

@@ -67,6 +67,14 @@ def test_a_later_value_of_the_same_object_replaces_the_earlier_one() -> None:
     assert "250" not in text
 
 
+def test_a_value_that_another_object_holds_is_not_replaced() -> None:
+    link = "https://example.org/z(1)"
+    first = f'{{"user_id": "mia_1", "link": "{link}"}}'
+    second = f'[{{"user_id": "mia_1", "link": "https://example.org/b"}}, {{"user_id": "leo_2", "link": "{link}"}}]'
+
+    assert link in row(read([("tool", first), ("tool", second)]), 400)
+
+
 def test_both_values_stand_where_more_of_the_object_differs() -> None:
     first, second = (
         '{"trip_id": "t-1", "flight": "HAT100", "price": 250}',

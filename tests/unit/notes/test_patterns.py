@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import pytest
 
 from context_summarize.notes.leaves import leaves
@@ -64,6 +66,12 @@ def test_python_dicts_and_lists_are_read_alike(text: str) -> None:
 @pytest.mark.parametrize("text", ['{"cut": [1, 2', "plain prose", "[" * 5_000, "{'a': __import__('os')}"])
 def test_what_is_no_data_has_no_leaves(text: str) -> None:
     assert list(leaves(text)) == []
+
+
+def test_text_that_is_no_data_brings_no_warning() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert list(leaves(r"{'pattern': '\d+', 'user_id': 'mia_1'}")) == []
 
 
 def test_prose_is_read_in_sentences_and_code_is_passed_over() -> None:
