@@ -80,7 +80,7 @@ class Requests:
             self._answered = len(self._found)
         self._ended, self._is_open = False, False
         asked = _first_telling(own)
-        if asked and replies and self._found:
+        if asked and replies and len(self._found) > self._answered:
             self._found[-1].reply = shortened(asked, _MOST_OF_REPLY)
         elif asked:
             self._found.append(_Request(asked, row.number))

@@ -123,3 +123,11 @@ def test_a_polite_offer_asks_for_nothing(offer: str) -> None:
         "Not answered yet: Now write the changelog. (#3)",
         "Answered (the user went on): Fix the login bug. (#1)",
     ]
+
+
+def test_a_new_request_is_no_reply_to_one_that_was_answered() -> None:
+    """The user went on with a word that asks for nothing, and the agent asked what is next."""
+    assert told("U: Fix the login bug.", DONE, "U: ok", "What should I do next?", "U: Delete the old database.") == [
+        "Not answered yet: Delete the old database. (#5)",
+        "Answered (the user went on): Fix the login bug. (#1)",
+    ]
