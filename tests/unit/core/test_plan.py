@@ -704,7 +704,7 @@ def test_the_row_of_notes_stays_while_summaries_are_appended_and_at_most_twice()
         scene.add(*written(12))
         plan = scene.cross()
         assert plan.view.frontier > before.frontier
-        assert (plan.merged, scene.state.nodes[: len(before.nodes)]) == (0, before.view.nodes)
+        assert (plan.merged, scene.state.nodes[: len(before.nodes)]) == (0, before.nodes)
         assert scene.state.notes is not None
         rows.append(scene.state.notes.row)
     assert rows[0] == rows[1] == rows[2] != rows[3]
