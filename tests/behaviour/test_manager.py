@@ -228,7 +228,7 @@ class TestBudget:
         await fed(made, tool_session(20, size=1_200, start=60))
         await made.get_messages_for_request(3_000, provider)
         assert made.conversation.view.frontier > frontier
-        edges = [(node.node.first_group, node.node.end_group) for node in made.conversation.view.nodes]
+        edges = [(node.first_group, node.end_group) for node in made.conversation.view.nodes]
         assert [first for first, _ in edges] == [0, *(end for _, end in edges[:-1])]
         assert nodes(first)
 
@@ -370,7 +370,7 @@ class TestCompact:
         assert saved == before - after > 0
         view = await made.get_messages_for_request(LARGE, provider)
         assert size(view) == after
-        assert made.conversation.view.nodes[-1].node.is_rest
+        assert made.conversation.view.nodes[-1].is_rest
         assert nodes(view)[-1]["metadata"]["messages"][1] == 44
         assert [row["content"] for row in view[-3:]] == [row["content"] for row in tool_session(12)[-3:]]
 
