@@ -19,7 +19,6 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = MappingProxyType(
                 "keep_recent": 4,
                 "compact_threshold": 0.3,
                 "target_usage": 0.15,
-                "prefetch_threshold": 0.2,
                 "summary_tokens": 200,
                 "summary_share": 0.225,
                 "fan_in": 5,
@@ -30,7 +29,6 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = MappingProxyType(
                 "keep_recent": 4,
                 "compact_threshold": 0.22,
                 "target_usage": 0.1,
-                "prefetch_threshold": 0.14,
                 "summary_tokens": 160,
                 "summary_share": 0.165,
                 "fan_in": 4,
@@ -41,7 +39,6 @@ PROFILES: Mapping[Profile, Mapping[str, Any]] = MappingProxyType(
                 "keep_recent": 20,
                 "compact_threshold": 0.8,
                 "target_usage": 0.5,
-                "prefetch_threshold": 0.6,
                 "elide_tool_results": None,
             }
         ),

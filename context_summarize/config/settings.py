@@ -17,6 +17,10 @@ from context_summarize.errors import ConfigError
 
 logger = logging.getLogger(__name__)
 
+_AT_THE_LATEST = 0.9
+"""Share of the budget at which a compaction is made if the threshold is given in tokens alone."""
+_LEAST_TOKENS = 1_000
+"""Of a threshold in tokens."""
 _NEAR = 0.85
 """Likeness from which on an unknown key is taken for a misspelt one: typing errors are above it, other modules' keys
 below."""
@@ -44,6 +48,27 @@ def _check_persistence(value: Any) -> Any:
             f"persistence.path must name a file, got {path!r}; leave persistence out to keep it in memory"
         )
     return value
+
+
+def _check_threshold(value: Any) -> Any:
+    """A share, tokens, or a list of both, as they were given."""
+    parts = tuple(value) if isinstance(value, list | tuple) else (value,)
+    wrong = [one for one in parts if isinstance(one, bool) or not isinstance(one, int | float) or not _is_part(one)]
+    if wrong or len(parts) not in (1, 2) or (len(parts) == 2 and not parts[0] <= 1 < parts[1]):
+        raise ValueError(value)
+    return parts if len(parts) == 2 else parts[0]
+
+
+def _is_part(value: float) -> bool:
+    """Whether this is a share, or whole tokens."""
+    return 0 < value <= 1 or (isinstance(value, int) and value >= _LEAST_TOKENS)
+
+
+def _threshold(value: float | tuple[float, ...]) -> tuple[float, int | None]:
+    """(share, tokens) of a threshold."""
+    if isinstance(value, tuple):
+        return value[0], int(value[1])
+    return (value, None) if value <= 1 else (_AT_THE_LATEST, int(value))
 
 
 def _with_profiles(cls: _Class) -> _Class:
@@ -91,14 +116,16 @@ class Config:
         "must be a whole number of 0 or more, got {!r}; use 0 to keep only the newest message or tool group",
     ] = 10
     """Newest rows that stay verbatim (count, 0 or more; 0 = none beyond the newest message or tool group)."""
-    compact_threshold: _Share = 0.45
-    """Share of the budget in use at which a compaction is made (above 0, at most 1)."""
-    target_usage: _Share = 0.2
-    """Share of the budget in use after a compaction (above 0, below compact_threshold)."""
-    prefetch_threshold: Annotated[
-        int | float | None, Field(gt=0, le=1), "must be above 0 and at most 1, or none, got {!r}; none = off"
-    ] = 0.3
-    """Share of the budget in use at which background work starts (below compact_threshold); none = off."""
+    compact_threshold: Annotated[
+        int | float | tuple[int | float, ...],
+        PlainValidator(_check_threshold),
+        "must be a share (0.65), tokens (150000) or both ([0.65, 150000]: the smaller one counts), got {!r}",
+    ] = (0.65, 100_000)
+    """Where a compaction is made: a share of the budget (0.65), tokens (150000), or the smaller of both."""
+    target_usage: _Share | None = None
+    """Share of the budget in use after a compaction (above 0, below compact_threshold); none = a third of that."""
+    prefetch: _Flag = True
+    """False: no summary is made in the background, before a compaction is due."""
     max_tokens: Annotated[
         int | None,
         Field(ge=1),
@@ -140,12 +167,6 @@ class Config:
         f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",
     ] = None
     """What your own tools do, by name, such as `{deploy: command, save_note: write}`; none = by their arguments."""
-    min_fold: Annotated[
-        int | float,
-        Field(ge=0, le=1),
-        "must be a share of the budget from 0 to 1, got {!r}; 0.1 is 10 %, 0 lets any compaction be made",
-    ] = 0.1
-    """Share of the budget that a compaction must free to be worth making."""
     summary_role: Annotated[Literal["system", "user"], "must be 'system' or 'user', got {!r}"] = "system"
     """Role of a summary's row: `system`, or `user` for hosts that cache the system block whole."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
@@ -186,12 +207,22 @@ class Config:
     debug: _Flag = False
     """True emits `context:message_added:debug` for every row."""
 
+    @property
+    def threshold_share(self) -> float:
+        """Share of the budget at which a compaction is made."""
+        return _threshold(self.compact_threshold)[0]
+
+    @property
+    def threshold_tokens(self) -> int | None:
+        """Tokens at which one is made at the latest; None = whatever the share gives."""
+        return _threshold(self.compact_threshold)[1]
+
     def __post_init__(self) -> None:
-        if self.target_usage >= self.compact_threshold:
+        if self.target_usage is not None and self.target_usage >= self.threshold_share:
             of = "" if self.profile == DEFAULT_PROFILE else f" (see profile {self.profile!r})"
             raise ConfigError(
                 f"target_usage must be below compact_threshold, got {self.target_usage!r} and "
-                f"{self.compact_threshold!r}{of}; a compaction must free something"
+                f"{self.threshold_share!r}{of}; a compaction must free something"
             )
 
     @classmethod
@@ -225,7 +256,6 @@ SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """What pydantic knows of each setting; `description` is its text for the documentation."""
 
 _MAY_BE_NONE = (
-    "prefetch_threshold",
     "cache_ttl_seconds",
     "max_tokens",
     "segment_tokens",

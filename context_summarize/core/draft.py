@@ -108,6 +108,13 @@ class Scale:
         groups = map(self.scene.history.rendered_group, draft.pinned)
         return {row for group in groups for row in range(group.start, group.end)}
 
+    @property
+    def rows_of_newest_group(self) -> int:
+        """Rows of the history in its newest group."""
+        history = self.scene.history
+        groups = history.open_groups() or history.groups[-1:]
+        return len(history) - groups[0].start if groups else 0
+
     # --- sizes ------------------------------------------------------------------------------------------------------
 
     def size(self, draft: Draft) -> int:
@@ -189,7 +196,7 @@ class Scale:
     @property
     def tenth(self) -> int:
         """Tokens that a long first user message keeps once it is pinned."""
-        return max(HARD_FLOOR, self.scene.limits.own_budget // 10)
+        return max(HARD_FLOOR, self.scene.limits.base // 10)
 
     def shortened(self, draft: Draft) -> Mapping[int, int]:
         """The shortened rows of the draft; a long first user message, once pinned, is head and tail only."""

@@ -20,7 +20,7 @@ def merged(scale: Scale, nodes: tuple[Node, ...], *, known_only: bool = False) -
         known_only: no node is made whose text is not known yet.
     """
     limits, builder = scale.scene.limits, scale.scene.builder
-    share = limits.share * limits.own_budget - (limits.notes_room if nodes else 0)
+    share = limits.share * limits.base - (limits.notes_room if nodes else 0)
     if scale.sum_of(nodes) <= share:
         return nodes
     while scale.sum_of(nodes) > _FREE * share:

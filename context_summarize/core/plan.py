@@ -25,8 +25,6 @@ Prefetched = Literal["room", "no room"] | None
 
 _MOST_OF_IT = 0.75
 """Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
-_HARDER = 256
-"""The second shortening takes results above a quarter of the first bound, but none of this many tokens or fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class Plan:
 
 
 def make_plan(scene: Scene, ask: Ask) -> Plan:
-    """The plan of a compaction now: shorten, summarise, merge, shorten harder; then whatever it takes to fit.
+    """The plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit.
 
     If texts are being made already, the plan takes no waiting if one that does not is good enough.
     """
@@ -127,10 +125,10 @@ def _threshold_goal(scale: Scale) -> int:
 
 
 def _finished(scale: Scale, draft: Draft, reason: Reason, goal: int, *, known_only: bool = False) -> Plan:
-    """The plan of a draft, shortened harder if it is above the threshold, and made to fit if it does not."""
+    """The plan of a draft: above the threshold the newest long results are shortened too; then it is made to fit."""
     limits = scale.scene.limits
-    if limits.shorten_above is not None and scale.size(draft) > limits.threshold_room:
-        draft = shorten_results(scale, draft, limits.keep_recent, max(_HARDER, limits.shorten_above // 4))
+    if scale.size(draft) > limits.threshold_room:
+        draft = shorten_results(scale, draft, scale.rows_of_newest_group, limits.shorten_above)
     if scale.size(draft) > limits.view_room and not known_only:
         draft = replace(draft, notes=False)
     if scale.size(draft) > limits.view_room and not known_only:
@@ -175,8 +173,8 @@ def _still_shown(scale: Scale, draft: Draft, frontier_row: int) -> Mapping[int, 
 
 
 def _relieves(plan: Plan, limits: Limits) -> bool:
-    """True when a plan frees enough and leaves the view below the threshold."""
-    return plan.freed >= limits.min_fold * limits.own_budget and plan.tokens_after < limits.threshold_room
+    """True when a plan frees enough for what it leaves."""
+    return plan.tokens_before >= limits.again_above(plan.tokens_after)
 
 
 def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
@@ -189,4 +187,6 @@ def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
         return False
     if plan.reason == "manual" or (plan.reason == "must_fit" and plan.fits):
         return True
-    return may_fire if plan.reason == "must_fit" else plan.freed >= limits.min_fold * limits.own_budget
+    if plan.reason == "cold_cache":
+        return 4 * plan.freed >= plan.tokens_before  # the cache is gone anyway
+    return may_fire if plan.reason == "must_fit" else _relieves(plan, limits)

@@ -39,6 +39,7 @@ class View:
         groups.advance()
         self._next_group = max(history.group_position(state.frontier_row), groups.first)
         self._extend(self._head())
+        self._left = self._tokens
         self.head_rows = len(self._entries)
         """How many rows stand for what is summarised: nodes, and the pins beside them."""
 
@@ -102,6 +103,8 @@ class View:
         groups = self._history.groups
         for at in range(self._next_group, len(groups)):
             self._extend(self._group(groups[at], self.groups.closed(at)))
+            if groups[at].start < self.state.rows_at_compaction:
+                self._left = self._tokens
         self._next_group = max(self._next_group, len(groups))
 
     def _open_entries(self) -> list[Entry]:
@@ -133,6 +136,11 @@ class View:
         """Tokens of the view, system prompt aside."""
         self.refresh()
         return self._tokens + sum(item.tokens for item in self._open_entries())
+
+    def left(self) -> int:
+        """Those of its tokens that the last compaction left; 0 without one."""
+        self.refresh()
+        return self._left
 
     def system_tokens(self) -> int:
         """Those of its tokens that stand in system rows: providers send them apart from the conversation."""

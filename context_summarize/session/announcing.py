@@ -17,6 +17,8 @@ class Made:
 
     reason: str
     budget: int
+    target_tokens: int
+    """What it aims at."""
     history_rows: int
     before_tokens: int
     after_tokens: int
@@ -51,9 +53,8 @@ class Shown:
 class Announcer:
     """Puts the events of compactions into an outbox; each announcement is closed exactly once."""
 
-    def __init__(self, outbox: Outbox, target_usage: float) -> None:
+    def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._target_usage = target_usage
         self._announced = False
 
     async def announce(self, budget: int, reason: str, used: int, rows: int) -> None:
@@ -125,7 +126,7 @@ class Announcer:
                 "before_messages": made.before_rows,
                 "after_messages": made.after_rows,
                 "budget": made.budget,
-                "target_tokens": int(self._target_usage * made.budget),
+                "target_tokens": made.target_tokens,
                 "strategy_level": made.rung,
             },
         )

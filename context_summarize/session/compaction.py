@@ -66,11 +66,12 @@ class Compaction:
     before_tokens: int
     """Size of the request before it, as the provider counts."""
 
-    def told(self, budget: int, shown: Shown, waited: float) -> Made:
+    def told(self, limits: RequestLimits, shown: Shown, waited: float) -> Made:
         """What its events say, once it is the view."""
         return Made(
             reason=self.plan.reason,
-            budget=budget,
+            budget=limits.budget,
+            target_tokens=limits.used(limits.own.target_room),
             history_rows=shown.history_rows,
             before_tokens=self.before_tokens,
             after_tokens=shown.tokens,
@@ -118,7 +119,7 @@ class Compactor:
         self._tasks = tasks
         self._operations = operations
         self._throttle = CompactionThrottle()
-        self.announcer = Announcer(services.outbox, services.config.target_usage)
+        self.announcer = Announcer(services.outbox)
 
     def served(self) -> None:
         """One request has been served."""
@@ -268,7 +269,7 @@ class Compactor:
         if view.notes is not None and not found and view.keeps_notes(plan.view.nodes, own.notes_room):
             return replace(view.notes, age=view.notes.age + 1)
         frontier, row = plan.view.frontier, plan.view.frontier_row
-        asked = NotesAsk(frontier, row, plan.notes_room, own.role, own.own_budget, operations)
+        asked = NotesAsk(frontier, row, plan.notes_room, own.role, own.base, operations)
         return chat.notes.write(shown, asked)
 
     async def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:

@@ -16,6 +16,10 @@ from context_summarize.summaries.jobs import Target
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 
+_TARGET = 1 / 3
+"""Share of the threshold that a compaction aims at."""
+PREFETCH = 2 / 3
+"""Share of the size at which the next compaction is due from which on its summaries are made."""
 _WINDOW = 10
 _MOST = 2
 """If the smallest possible request is still too large, at most two compactions run per ten requests."""
@@ -94,8 +98,8 @@ class LimitsReader:
         self._meter = meter
         self.last = Wanted()
         """What the host asked for last, as far as it holds for more than one request."""
-        self.served_budget: int | None = None
-        """The budget of the last request, in tokens."""
+        self.served: RequestLimits | None = None
+        """Those of the last request."""
 
     async def read(self, wanted: Wanted, retained_tokens: int = 0) -> RequestLimits:
         """The limits of the next request; nothing is decided yet.
@@ -107,17 +111,23 @@ class LimitsReader:
         budget = await request_budget(self._config, wanted.token_budget, provider, windows)
         await self._system.refresh()
         target = await self._target()
-        if not wanted.hard_fit:  # a budget for one request alone
-            self.last, self.served_budget = Wanted(token_budget=wanted.token_budget), budget
-        own_budget = max(1, self._meter.invert(budget))
-        return RequestLimits(
+        own_budget, cap = max(1, self._meter.invert(budget)), self._config.threshold_tokens
+        limits = RequestLimits(
             budget=budget,
-            own=own_limits(self._config, own_budget, self._system.tokens + retained_tokens),
+            own=own_limits(
+                self._config,
+                own_budget,
+                self._system.tokens + retained_tokens,
+                None if cap is None else self._meter.own(cap),
+            ),
             system_prompt=self._system.text,
             status=self._system.status_row,
             target=target,
             correct=self._meter.correct,
         )
+        if not wanted.hard_fit:  # a budget for one request alone
+            self.last, self.served = Wanted(token_budget=wanted.token_budget), limits
+        return limits
 
     async def _target(self) -> Target | None:
         provider = self._providers.summary_provider()
@@ -129,32 +139,42 @@ class LimitsReader:
         return Target(provider, name, model, room, output)
 
 
-def patience(config: Config) -> float:
-    """Share of the budget up to which a session may go on above its threshold: half of the room there is left."""
-    return (1 + config.compact_threshold) / 2
+def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:
+    """The settings as they bear on a budget in our own tokens.
 
-
-def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:
-    """The settings as shares of a budget in our own tokens."""
-    given = config.elide_tool_results
+    Args:
+        own_cap: the tokens of `compact_threshold`, if it has any.
+    """
+    given, room, threshold = config.elide_tool_results, own_budget - system_tokens, config.threshold_share
+    base = max(0, scaled(config, room, own_cap))
     return Limits(
-        own_budget=own_budget,
-        view_room=own_budget - system_tokens,
+        system_tokens=system_tokens,
+        view_room=room,
+        base=base,
         keep_recent=config.keep_recent,
-        threshold=config.compact_threshold,
-        target=config.target_usage,
+        threshold=threshold,
+        target=_TARGET * threshold if config.target_usage is None else config.target_usage,
         share=config.summary_share,
         fan_in=config.fan_in,
-        shorten_above=min(4_000, max(1, own_budget // 10)) if isinstance(given, str) else given,
-        min_fold=config.min_fold,
-        notes_room=notes_room(config, own_budget),
+        shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
+        notes_room=notes_room(config, base),
         role=config.summary_role,
     )
 
 
-def notes_room(config: Config, own_budget: int) -> int:
+def scaled(config: Config, tokens: int, cap: int | None = None) -> int:
+    """So many tokens, or fewer where the threshold is given in tokens: all shares are of these.
+
+    Args:
+        cap: the tokens of the threshold in tokens of ours; None = as they were given.
+    """
+    cap = config.threshold_tokens if cap is None else cap
+    return tokens if cap is None else min(tokens, int(cap / config.threshold_share))
+
+
+def notes_room(config: Config, base: int) -> int:
     """Tokens that the row of notes may take."""
-    return int(min(config.notes_share, config.summary_share / 2) * own_budget)
+    return int(min(config.notes_share, config.summary_share / 2) * base)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

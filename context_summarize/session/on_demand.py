@@ -86,7 +86,7 @@ class OnDemand(Requests):
         """
         async with self._lock:
             limits, chat = await self._ready(self._host.limits.last, is_due=True)
-            chat = pinned(chat, messages, limits.own.own_budget)
+            chat = pinned(chat, messages, limits.own.base)
             await self._steered(chat)
             return pinned_messages(chat)
 

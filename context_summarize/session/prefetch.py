@@ -11,7 +11,7 @@ from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, to_make
 from context_summarize.core.plan import Prefetched, next_compaction
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import RequestLimits, patience
+from context_summarize.session.limits import RequestLimits
 from context_summarize.summaries.entry import Status
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
@@ -27,7 +27,6 @@ class Prefetch:
     ) -> None:
         self._tasks = tasks
         self._outbox = services.outbox
-        self._patience = patience(services.config)
         self._scene = scene
         self._keys: list[str] = []
         """What was started and has not been followed up."""
@@ -47,7 +46,7 @@ class Prefetch:
     def look(self, chat: Conversation, limits: RequestLimits) -> None:
         """Start what can be made now; returns at once."""
         own = limits.own
-        seen = (chat.history, chat.view, own.own_budget, own.view_room, len(chat.builder.segments), self._tasks.version)
+        seen = (chat.history, chat.view, own.base, own.view_room, len(chat.builder.segments), self._tasks.version)
         if self._closed or limits.target is None or seen == self._seen:
             return
         self._seen = seen
@@ -79,17 +78,16 @@ class Prefetch:
             self._keys.append(node.key)
             self._followed.add(node.key)
 
-    def readiness(self, rows: int, usage: float) -> Prefetched:
+    def readiness(self, rows: int, *, has_room: bool) -> Prefetched:
         """Whether the texts of a compaction are being made already, and there is room to go on without them.
 
         Args:
             rows: of the history now.
-            usage: share of the budget in use.
+            has_room: the request may grow further meanwhile.
         """
         if self._begun is None or self._begun >= rows:
             return None
-        has_room = self.is_under_way and usage < self._patience
-        return "room" if has_room else "no room"
+        return "room" if has_room and self.is_under_way else "no room"
 
     @property
     def is_under_way(self) -> bool:

@@ -11,14 +11,14 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Shown
 from context_summarize.session.compaction import Compaction, Compactor
 from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
-from context_summarize.session.limits import Deadline, Host, RequestLimits, Wanted
+from context_summarize.session.limits import PREFETCH, Deadline, Host, RequestLimits, Wanted, scaled
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.prompt_cache import PromptCache
 from context_summarize.session.records import Records
 from context_summarize.session.resume import Resumption
 from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
-from context_summarize.session.steering import compact_from, compacted, is_held
+from context_summarize.session.steering import compacted
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 
@@ -42,8 +42,6 @@ class Requests:
         self.paused = False
         self._under_way = 0
         """Compactions that are being made."""
-        self._indexed_from = min(self._config.compact_threshold, self._config.prefetch_threshold or 1.0)
-        """Share of the budget from which on segments are cut: below it no plan needs them."""
         self._served: tuple[object, ...] | None = None
         """The request that was served last; a correction of the measuring is not in it."""
         self._late_at: int | None = None
@@ -82,7 +80,7 @@ class Requests:
             while True:
                 limits, chat = await self._ready(wanted)
                 early = cold and self._is_near(chat, limits)
-                if early and not is_held(chat, self._config, limits.budget, self._used(chat, limits)):
+                if early and (chat.steered.held_at is None or self._usage(chat, limits) >= 1):
                     cold = False
                     await self._compacted(chat, limits, Ask("cold_cache"), wait)
                     continue
@@ -123,24 +121,25 @@ class Requests:
         while True:
             history = self.chat.history
             limits = await self._host.limits.read(wanted, self._retention.tokens)
-            await self._resumed(limits.system_prompt is not None, limits.own.own_budget)
+            await self._resumed(limits.system_prompt is not None, limits.own.base)
             if self._retention.update(self.chat, wanted.retained):
                 continue
             if self.chat.history is history:
-                derive_sizes(self.chat, self._config, limits.budget)
-                if is_due or self._used(self.chat, limits) >= self._indexed_from * limits.budget:
+                derive_sizes(self.chat, self._config, scaled(self._config, limits.budget))
+                is_near = self._usage(self.chat, limits) >= PREFETCH
+                if is_due or is_near or self._used(self.chat, limits) > limits.budget:
                     await self.chat.advance()
                     await self._compactor.prepare(self.chat, limits)
             if self.chat.history is history:
                 return limits, self.chat
 
-    async def _resumed(self, hides_system: bool, own_budget: int | None = None) -> None:
+    async def _resumed(self, hides_system: bool, base: int | None = None) -> None:
         """Once per history: take up the longest recorded compaction that matches it, without a provider call."""
         if not self._host.counter.loaded:
             await self._host.counter.load()
         chat = self.chat
         if not chat.adopted:
-            found = await self.resumption.find(chat, own_budget, lambda: self._is_waiting_for_a_record(chat))
+            found = await self.resumption.find(chat, base, lambda: self._is_waiting_for_a_record(chat))
             if found is not None and self._is_waiting_for_a_record(chat):
                 view = found.view
                 self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=found.steered)
@@ -161,26 +160,37 @@ class Requests:
         return limits.used(self._server.view(chat).tokens())
 
     def _reason(self, chat: Conversation, limits: RequestLimits) -> Reason | None:
-        used, config = self._used(chat, limits), self._config
-        if used > limits.budget:
+        if self._used(chat, limits) > limits.budget:
             return "must_fit"
-        due = config.auto_compact and not self.paused and used >= compact_from(chat, config, limits.budget)
-        return "threshold" if due else None
+        return "threshold" if self._is_automatic and self._usage(chat, limits) >= 1 else None
+
+    @property
+    def _is_automatic(self) -> bool:
+        return self._config.auto_compact and not self.paused
+
+    def _usage(self, chat: Conversation, limits: RequestLimits) -> float:
+        """Size of the view as a share of that at which the next compaction is due."""
+        view = self._server.view(chat)
+        return view.tokens() / max(1, limits.own.again_above(view.left()))
 
     def _prefetched(self, chat: Conversation, limits: RequestLimits) -> Prefetched:
         """Whether the texts of a compaction are being made already, and there is room to go on without them."""
         self._look_ahead(chat, limits)  # what has closed since the last request is part of it
-        return self._prefetch.readiness(len(chat.history), self._used(chat, limits) / limits.budget)
+        has_room = self._used(chat, limits) < self.defer_up_to(limits)
+        return self._prefetch.readiness(len(chat.history), has_room=has_room)
+
+    def defer_up_to(self, limits: RequestLimits) -> int:
+        """Tokens of a request up to which a compaction may wait for its summaries, as the provider counts."""
+        return limits.used(limits.own.defer_up_to(self._server.view(self.chat).left()))
 
     def _look_ahead(self, chat: Conversation, limits: RequestLimits) -> None:
-        """Above `prefetch_threshold`: have the next compaction's summaries made in the background."""
+        """Near the next compaction: have its summaries made in the background."""
         if self._is_near(chat, limits) and not self._host.is_cancelled():
             self._prefetch.look(chat, limits)
 
     def _is_near(self, chat: Conversation, limits: RequestLimits) -> bool:
         """Whether the next compaction's summaries may be made before it is due."""
-        threshold, is_automatic = self._config.prefetch_threshold, self._config.auto_compact and not self.paused
-        return threshold is not None and is_automatic and self._used(chat, limits) >= threshold * limits.budget
+        return self._config.prefetch and self._is_automatic and self._usage(chat, limits) >= PREFETCH
 
     async def _compacted(self, chat: Conversation, limits: RequestLimits, ask: Ask, wait: Deadline) -> bool:
         """Make a compaction if one is worth making; False if the history was replaced meanwhile: begin anew."""
@@ -210,7 +220,7 @@ class Requests:
         self._services.totals.from_cache += made.from_cache
         view = self._server.view(self.chat)
         shown = Shown(limits.used(view.tokens()), len(view), rows_before, len(before.history))
-        self._compactor.announcer.made(made.told(limits.budget, shown, wait.since()))
+        self._compactor.announcer.made(made.told(limits, shown, wait.since()))
         await self.records.write(self.chat)
 
     def _request(self, chat: Conversation, limits: RequestLimits) -> tuple[object, ...]:

@@ -41,12 +41,12 @@ class Resumption:
         self._compactor = compactor
         self._tasks = tasks
         self._config = config
-        self._own_budget: int | None = None
+        self._base: int | None = None
         """Of the last request; a status line may ask before the next one."""
 
-    async def find(self, chat: Conversation, own_budget: int | None, is_current: Callable[[], bool]) -> Resumed | None:
+    async def find(self, chat: Conversation, base: int | None, is_current: Callable[[], bool]) -> Resumed | None:
         """What the conversation goes on with; None if nobody needs it any more."""
-        self._own_budget = own_budget or self._own_budget
+        self._base = base or self._base
         before = chat.before or await self._records.of_session(chat.history)
         marks = None if before is None else before.session
         if before is not None and marks is not None:
@@ -148,7 +148,7 @@ class Resumption:
         self, chat: Conversation, record: CompactionRecord, shown: Sequence[ShownNode], frontier_row: int
     ) -> ShownNotes | None:
         """The row of notes of a record that does not keep it, written anew; None where the budget is not known yet."""
-        budget = self._own_budget or 0
+        budget = self._base or 0
         room = notes_room(self._config, budget)
         if not room:
             return None

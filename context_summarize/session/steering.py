@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.nodes import leaves_of, next_index, regular_frontier
 from context_summarize.core.view import View
@@ -18,17 +17,6 @@ from context_summarize.tokens.measure import Count
 
 _MOST_PINNED = 0.1
 """Share of the budget that all pinned rows together may take."""
-
-
-def compact_from(chat: Conversation, config: Config, budget: int) -> float:
-    """Tokens of the request at which a compaction is due; later once the last one has been taken back."""
-    usual, held_at = config.compact_threshold * budget, chat.steered.held_at
-    return usual if held_at is None else max(usual, held_at + config.min_fold * budget)
-
-
-def is_held(chat: Conversation, config: Config, budget: int, used: int) -> bool:
-    """True while a compaction that was taken back holds back the next one; `used`: tokens of the request."""
-    return chat.steered.held_at is not None and used < compact_from(chat, config, budget)
 
 
 def compacted(chat: Conversation, view: ViewState, record_hash: str) -> Conversation:
@@ -62,7 +50,7 @@ def taken_back(
     return replace(back, earlier=None, steered=steered), told
 
 
-def pinned(chat: Conversation, messages: int | Iterable[int], own_budget: int) -> Conversation:
+def pinned(chat: Conversation, messages: int | Iterable[int], base: int) -> Conversation:
     """The conversation that keeps the rows of these messages verbatim from the next compaction on.
 
     Raises:
@@ -70,7 +58,7 @@ def pinned(chat: Conversation, messages: int | Iterable[int], own_budget: int) -
     """
     pins = chat.steered.pins | {_group_of(chat.history, number) for number in _numbers(messages)}
     tokens = sum(chat.groups.pinned(chat.history.rendered_group(at)).tokens for at in pins)
-    most = int(_MOST_PINNED * own_budget)
+    most = int(_MOST_PINNED * base)
     if tokens > most:
         raise SteeringError(
             f"the pinned messages would take {tokens:,} tokens together, at most {most:,} may be pinned "
@@ -101,6 +89,7 @@ def _told(limits: RequestLimits, before: View, after: View, history_rows: int) -
     return Made(
         reason="undo",
         budget=limits.budget,
+        target_tokens=limits.used(limits.own.target_room),
         history_rows=history_rows,
         before_tokens=limits.used(before.tokens()),
         after_tokens=limits.used(after.tokens()),

@@ -57,7 +57,7 @@ class Scene:
 async def compacted(rows: list[JsonRow], *, says: str = SUMMARY, focus: str | None = None, **settings: Any) -> Scene:
     """A session of these rows after `compact()`; the segments' length is fixed, so that requests can be compared."""
     provider = ScriptedProvider(then=says)
-    given = {"keep_recent": 2, "segment_tokens": 512, "summary_tokens": 100, "prefetch_threshold": None, **settings}
+    given = {"keep_recent": 2, "segment_tokens": 512, "summary_tokens": 100, "prefetch": False, **settings}
     manager = SummarizingContextManager(**given, max_concurrency=1)
     for row in rows:
         await manager.add_message(row)

@@ -152,7 +152,7 @@ def test_summaries_keep_to_their_share_on_average(seen: Seen) -> None:
 
 async def test_the_share_yields_only_where_no_neighbours_are_left_to_merge() -> None:
     """Without work ahead of need each boundary merges as far as it must, before the share is exceeded."""
-    seen = await play(long_session(COPIES)[: full(-1, 800)], prefetch_threshold=None)
+    seen = await play(long_session(COPIES)[: full(-1, 800)], prefetch=False)
     assert max(seen.views) <= BUDGET
     assert max(seen.levels) > 1
     assert seen.beyond < len(seen.views) / 3

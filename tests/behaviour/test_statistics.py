@@ -25,7 +25,7 @@ SMALL: dict[str, Any] = {
     "summary_tokens": 32,
     "fan_in": 2,
     "keep_recent": 4,
-    "prefetch_threshold": None,
+    "prefetch": False,
 }
 COUNT = TokenCounter().count
 

@@ -24,7 +24,7 @@ from tests.support.recorder import Clock, Recorder
 from tests.support.views import nodes
 
 SETTINGS: dict[str, Any] = {
-    "segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None, "min_fold": 0.1,
+    "segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch": False, "min_fold": 0.1,
     "compact_threshold": 0.7, "target_usage": 0.3,
 }  # fmt: skip
 BUDGET = 6_000
@@ -274,7 +274,7 @@ class TestColdCache:
     async def session(self, ttl: float | None, fill: int = 12) -> tuple[Session, Clock]:
         """A session above `prefetch_threshold` whose summaries are ready, and its clock."""
         clock = Clock()
-        session = Session(prefetch_threshold=0.5, cache_ttl_seconds=ttl)
+        session = Session(cache_ttl_seconds=ttl)
         manager = SummarizingContextManager(
             session.host, store=session.store, clock=clock, sleep=clock.sleep, config=session.settings
         )

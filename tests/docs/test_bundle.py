@@ -102,7 +102,7 @@ async def test_a_session_mounts_what_it_names(monkeypatch: pytest.MonkeyPatch) -
     plan = composed(FOUNDATION, {"bundle": {"name": "host"}, **host.config}, front)
     host.config["session"]["context"] = plan["session"]["context"]
     host.config["tools"] += front["tools"]
-    settings = {"segment_tokens": 512, "keep_recent": 6, "safety_margin": 500, "prefetch_threshold": None}
+    settings = {"segment_tokens": 512, "keep_recent": 6, "safety_margin": 500, "prefetch": False}
     host.config["session"]["context"]["config"] |= settings  # without work ahead a compaction waits for its summaries
     await host.start()
     try:

@@ -632,7 +632,7 @@ def test_mount_writes_no_file_and_touches_no_network(tmp_path):
 
 async def test_a_transcript_repaired_by_the_host_keeps_its_summaries(monkeypatch):
     """`set_messages` with the same rows, and with a repaired end, asks for no summary again."""
-    host = await Host(monkeypatch, {**SMALL, "prefetch_threshold": None}).start()
+    host = await Host(monkeypatch, {**SMALL, "prefetch": False}).start()
     await host.talk(20)
     rows: list[JsonRow] = await host.context.get_messages()
     asked = len(host.provider.summary_requests)
