@@ -115,17 +115,6 @@ class TestBeside:
         assert said == [f"Meanwhile {at}." for at in range(added)][-len(said) :]
         assert said
 
-    async def test_thousands_of_parallel_calls_are_served_whole(self) -> None:
-        """Each with its result, open and closed."""
-        manager = SummarizingContextManager(**SETTINGS)
-        rows = many_calls(2_000)
-        for row in rows[:1_500]:
-            await manager.add_message(row)
-        assert len(await manager.get_messages_for_request(token_budget=400_000)) == 1_500
-        for row in rows[1_500:]:
-            await manager.add_message(row)
-        assert len(await manager.get_messages_for_request(token_budget=400_000)) == len(rows)
-
 
 class TestRecall:
     async def test_a_word_deep_in_a_large_row_is_found(self) -> None:

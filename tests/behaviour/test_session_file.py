@@ -100,15 +100,6 @@ class TestTheNextSession:
             assert await made.get_token_count() == await plain.get_token_count() > 0
             assert await made.get_messages_for_request(LARGE) == await plain.get_messages_for_request(LARGE)
 
-    async def test_it_goes_on_where_the_file_ends(self, path) -> None:
-        """Three sessions, one history, one line a row."""
-        rows = tool_session(6)
-        for at in range(0, 24, 8):
-            await filled(path, rows[at : at + 8])
-        assert await kept(path) == rows
-        assert len(path.read_bytes().splitlines()) == 1 + len(rows)
-        assert archives(path) == []
-
     async def test_summaries_change_nothing_on_the_disk(self, path) -> None:
         """The file is the history, not the view."""
         rows = tool_session(12)
@@ -127,15 +118,6 @@ class TestTheNextSession:
                 await made.add_message(row)
             assert len(await made.get_messages()) == 4
         assert await kept(path) == [user("a"), user("b")]
-
-    async def test_a_torn_last_line_costs_that_line(self, path, warnings: Callable[[], list[str]]) -> None:
-        """One warning; what comes next stands on a line of its own."""
-        rows = await filled(path, tool_session(2))
-        path.write_bytes(path.read_bytes() + b'{"role":"user","cont')
-        await filled(path, [user("next")])
-        assert await kept(path) == [*rows, user("next")]
-        [warning] = warnings()
-        assert "torn" in warning
 
     async def test_a_row_that_is_refused_is_not_written(self, path) -> None:
         """ValueError, and nothing has changed."""
@@ -156,19 +138,6 @@ class TestMounted:
         assert threads() == before
         await cleanup()
         assert list(tmp_path.iterdir()) == []
-
-    async def test_the_next_mount_finds_the_rows(self, tmp_path: Path) -> None:
-        """In a file named after the host's id of the session."""
-        rows, config = tool_session(2), {"persistence": {"path": str(tmp_path / "{session_id}.jsonl")}}
-        for expected in ([], rows):
-            coordinator = MockCoordinator()
-            cleanup = await mount(coordinator, config)
-            made = coordinator.get("context")
-            assert await made.get_messages() == expected
-            for row in rows[len(expected) :]:
-                await made.add_message(row)
-            await cleanup()
-        assert (tmp_path / f"{MockCoordinator().session_id}.jsonl").is_file()
 
     async def test_a_real_session_is_continued(self, path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Rows of the kernel's own loop, and the statistics as a capability."""
@@ -229,17 +198,6 @@ def in_turns() -> Iterator[Threads]:
 
 
 class TestOrder:
-    async def test_rows_that_come_before_the_file_is_loaded_follow_its_rows(self, path) -> None:
-        """In the order of the calls, though all come at once; a request among them finds them all."""
-        earlier = await filled(path, tool_session(4))
-        rows = [user(f"row {at}") for at in range(100)]
-        async with session(path) as made:
-            adding = [made.add_message(row) for row in rows[:60]]
-            await asyncio.gather(*adding[:30], made.get_messages_for_request(LARGE), *adding[30:])
-            await asyncio.gather(*(made.add_message(row) for row in rows[60:]))
-            assert await made.get_messages() == [*earlier, *rows]
-        assert await kept(path) == [*earlier, *rows]
-
     @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
     @given(st.lists(st.tuples(st.booleans(), st.integers(0, 6)), min_size=1, max_size=10), st.integers(0, 2))
     def test_calls_that_are_cancelled_lose_and_double_nothing(self, plan: Any, before: int) -> None:

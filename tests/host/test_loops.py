@@ -159,27 +159,6 @@ async def test_the_factory_is_read_back_as_it_was_set_and_may_be_assigned() -> N
     assert (await made.get_messages_for_request())[0] == {"role": "system", "content": "two"}
 
 
-async def test_the_blocks_of_other_hooks_stay_where_they_are() -> None:
-    """Only the block that changes leaves the prompt, and its tokens still count."""
-    count = itertools.count()
-
-    async def prompt() -> str:
-        still = '<system-reminder source="skills">\nskills\n</system-reminder>'
-        return f'{PROMPT}\n\n<system-reminder source="status">\n{next(count)}\n</system-reminder>\n\n{still}'
-
-    made = SummarizingContextManager()
-    await made.set_system_prompt_factory(prompt)
-    await made.add_message(user("Good morning."))
-    await made.get_messages_for_request()
-    rows = await made.get_messages_for_request()
-
-    assert [row["role"] for row in rows] == ["system", "user", "user"]
-    assert "skills" in rows[0]["content"]
-    assert "status" not in rows[0]["content"]
-    assert rows[2]["content"] == '<system-reminder source="status">\n1\n</system-reminder>'
-    Message(**rows[2])
-
-
 async def test_a_changing_block_never_stands_between_a_call_and_its_result() -> None:
     count = itertools.count()
 
