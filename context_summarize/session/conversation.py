@@ -109,7 +109,7 @@ def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:
 
 def start_segments(chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int) -> None:
     """Cut what is not summarised yet with these sizes."""
-    nodes = [shown.node for shown in chat.view.nodes]
+    nodes = chat.view.nodes
     regular = regular_frontier(nodes, chat.view.frontier)
     chat.builder.start(segment_tokens, summary_tokens, first_group=regular, first_index=next_index(nodes, fan_in))
 

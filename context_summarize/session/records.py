@@ -104,7 +104,7 @@ def _record(chat: Conversation, hash_: str) -> CompactionRecord:
         rendered_groups=len(history.rendered),
         segment_tokens=sizes[0],
         summary_tokens=sizes[1],
-        nodes=tuple(shown.node for shown in view.nodes),
+        nodes=view.nodes,
         shortened=tuple(history.portable(index, keep) for index, keep in sorted(view.shortened.items())),
         newest_user=view.newest_user,
         created=time.time(),

@@ -109,7 +109,7 @@ def _told(limits: RequestLimits, before: View, after: View, history_rows: int) -
         segments=0,
         merged=0,
         from_cache=0,
-        fallbacks=sum(item.summary.fallback for item in after.state.nodes),
+        fallbacks=sum(item.summary.fallback for item in after.state.shown),
         waited=0.0,
         rung=0,
         new=[],
@@ -119,7 +119,7 @@ def _told(limits: RequestLimits, before: View, after: View, history_rows: int) -
 
 def cut_again(chat: Conversation, fan_in: int) -> None:
     """Have segments for what an earlier view shows verbatim."""
-    regular = regular_frontier([shown.node for shown in chat.view.nodes], chat.view.frontier)
+    regular = regular_frontier(chat.view.nodes, chat.view.frontier)
     if chat.builder.segment_sizes is not None and chat.builder.first_group > regular:
         start_segments(chat, *chat.builder.segment_sizes, fan_in)
 

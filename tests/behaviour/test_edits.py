@@ -72,7 +72,7 @@ class Session:
     @property
     def keys(self) -> list[str]:
         """Keys of the segments that are summarised, in order, those below merges too."""
-        return [leaf.key for leaf in leaves_of(shown.node for shown in self.manager.conversation.view.nodes)]
+        return [leaf.key for leaf in leaves_of(self.manager.conversation.view.nodes)]
 
 
 def replaced(rows: list[JsonRow], at: int, text: str) -> list[JsonRow]:
@@ -86,7 +86,7 @@ def replaced(rows: list[JsonRow], at: int, text: str) -> list[JsonRow]:
 def row_of(session: Session, segment: int) -> int:
     """A tool result in this summarised segment."""
     history = session.manager.conversation.history
-    leaf = list(leaves_of(shown.node for shown in session.manager.conversation.view.nodes))[segment]
+    leaf = list(leaves_of(session.manager.conversation.view.nodes))[segment]
     group = next(
         found
         for at in range(leaf.first_group, leaf.end_group)
@@ -104,7 +104,7 @@ async def test_an_edit_pays_for_the_segment_that_it_changes(restarted: bool) -> 
     rows = replaced(session.rows, row_of(session, 3), "Receipt 3 is kept elsewhere. " * 20)
     await (session.restart(rows) if restarted else session.manager.set_messages(rows))
     assert broken_pairs(await session.view()) == []
-    assert not any(item.summary.fallback for item in session.manager.conversation.view.nodes)
+    assert not any(item.summary.fallback for item in session.manager.conversation.view.shown)
     await session.manager.compact()
     assert session.keys[:3] + session.keys[4 : len(keys)] == keys[:3] + keys[4:]
     assert session.keys[3] != keys[3]
@@ -118,7 +118,7 @@ async def test_a_history_that_is_cut_back_or_another_one_takes_nothing_over() ->
     calls = session.provider.calls
     await session.manager.set_messages(session.rows[: row_of(session, 2)])
     await session.view()
-    assert not any(item.summary.fallback for item in session.manager.conversation.view.nodes)
+    assert not any(item.summary.fallback for item in session.manager.conversation.view.shown)
     await session.manager.set_messages(tool_session(3, size=600, start=7_000))
     assert nodes(await session.view()) == []
     assert session.provider.calls == calls
