@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from amplifier_core.events import ALL_EVENTS as KERNEL_EVENTS
@@ -30,7 +31,7 @@ PACKAGES = [
     )
 ]
 """The package, and the thin ones that the source loader looks for."""
-VALIDATORS = {"context": ContextValidator, "tool": ToolValidator}
+VALIDATORS: dict[str, Any] = {"context": ContextValidator, "tool": ToolValidator}
 COMMAND = """
 import atexit, sys, time
 from importlib.metadata import entry_points
