@@ -256,6 +256,7 @@ SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """What pydantic knows of each setting; `description` is its text for the documentation."""
 
 _MAY_BE_NONE = (
+    "target_usage",
     "cache_ttl_seconds",
     "max_tokens",
     "segment_tokens",

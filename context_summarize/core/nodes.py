@@ -69,7 +69,7 @@ class SessionMarks:
     undone: tuple[str, ...] = ()
     """Hashes of the records that the user has taken back in this session."""
     held_at: int | None = None
-    """Tokens of the request when a compaction was taken back, and none has followed; else None."""
+    """Tokens of the view when a compaction was taken back, and none has followed; else None."""
 
 
 NamedPlace = tuple[int, int, int]

@@ -27,6 +27,8 @@ class Made:
     segments: int
     merged: int
     from_cache: int
+    shortened: int
+    """Rows that the view shows shortened, and did not before."""
     fallbacks: int
     """Nodes of the view that no model wrote."""
     waited: float
@@ -88,12 +90,12 @@ class Announcer:
         used: int,
         waited: float,
         saved: int = 0,
-        counts: tuple[int, int, int, int] = (0, 0, 0, 0),
+        counts: tuple[int, int, int, int, int] = (0, 0, 0, 0, 0),
         *,
         undo: bool = False,
     ) -> None:
         self._announced = False
-        segments, merged, from_cache, fallbacks = counts
+        segments, merged, from_cache, fallbacks, shortened = counts
         self._outbox.put(
             POST_COMPACT,
             {
@@ -106,6 +108,7 @@ class Announcer:
                 "merged": merged,
                 "from_cache": from_cache,
                 "digests": fallbacks,
+                "shortened": shortened,
                 "wait_ms": round(waited * 1000),
             },
         )
@@ -115,7 +118,7 @@ class Announcer:
         if not self._announced:
             self._put_pre(made.budget, made.reason, made.before_tokens, made.history_rows)
         saved = made.before_tokens - made.after_tokens
-        counts = (made.segments, made.merged, made.from_cache, made.fallbacks)
+        counts = (made.segments, made.merged, made.from_cache, made.fallbacks, made.shortened)
         self._put_post(made.after_rows, made.after_tokens, made.waited, saved, counts, undo=made.undo)
         self._outbox.put(
             COMPACTION,
@@ -133,7 +136,7 @@ class Announcer:
         for content in made.new:
             self._outbox.put(INCLUDE, {"source": "context-summarize", "content": content})
         logger.info(
-            "compaction: %d -> %d tokens, %d segments, %d merged, %d cached, %d fallbacks",
+            "compaction: %d -> %d tokens, %d segments, %d merged, %d cached, %d fallbacks, %d rows shortened",
             made.before_tokens,
             made.after_tokens,
             *counts,

@@ -63,6 +63,8 @@ class Compaction:
     """The summaries that the view did not show before."""
     from_cache: int
     """Those of them that took no call."""
+    shortened: int
+    """Rows that the view shows shortened, and did not before."""
     before_tokens: int
     """Size of the request before it, as the provider counts."""
 
@@ -80,6 +82,7 @@ class Compaction:
             segments=self.plan.segments,
             merged=self.plan.merged,
             from_cache=self.from_cache,
+            shortened=self.shortened,
             fallbacks=sum(item.summary.fallback for item in self.view.shown),
             waited=waited,
             rung=self.plan.level,
@@ -243,6 +246,7 @@ class Compactor:
             view=view,
             new=new,
             from_cache=sum(self._tasks.is_from_store(item.node.key) for item in new),
+            shortened=len(view.shortened.keys() - chat.view.shortened.keys()),
             before_tokens=limits.used(plan.tokens_before),
         )
 

@@ -37,14 +37,17 @@ class Window:
 
     context: int
     output: int
+    asked: int | None = None
+    """Tokens of output that a request asks for, where the provider says that."""
 
     def budget(self, safety_margin: int) -> int:
         """Tokens for a request: what output and margin leave; half the window where they leave nothing.
 
-        A larger window never gives less: where it leaves a little, it gives what the largest window that leaves nothing
-        gives.
+        No request asks for all that a model can write: where it is not known, at most a quarter of the window is kept
+        free. A larger window never gives less: where it leaves a little, it gives what the largest window that leaves
+        nothing gives.
         """
-        kept_free = self.output + safety_margin
+        kept_free = (self.asked or min(self.output, self.context // 4)) + safety_margin
         return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
 
 
@@ -135,7 +138,7 @@ class Windows:
         hung = False
         for ask, pick in (("get_model_info", None), ("get_info", "defaults")):
             try:
-                found = _window_in(await _told(known, ask, self._is_cancelled), pick)
+                found = _window_in(provider, await _told(known, ask, self._is_cancelled), pick)
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 if isinstance(error, TimeoutError) and self._is_cancelled():
                     return known.window
@@ -182,10 +185,14 @@ async def _told(known: _Known, ask: str, is_cancelled: Callable[[], bool]) -> An
     return answer
 
 
-def _window_in(answer: Any, pick: str | None) -> Window | None:
+def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
     source = answer if pick is None else getattr(answer, pick, None)
     context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
-    return Window(context, output or 0) if context else None
+    if not context:
+        return None
+    # Amplifier's providers keep under this name what they ask for where the request itself names no figure.
+    asked = guarded(lambda: _read(provider, "max_tokens"))
+    return Window(context, output or 0, asked)
 
 
 def is_cancelled(coordinator: Any | None) -> bool:

@@ -168,8 +168,11 @@ class Requests:
 
     def _usage(self, chat: Conversation, limits: RequestLimits) -> float:
         """Size of the view as a share of that at which the next compaction is due."""
-        view = self._server.view(chat)
-        return view.tokens() / max(1, limits.own.again_above(view.left()))
+        return self._server.view(chat).tokens() / max(1, limits.own.again_above(self._left(chat)))
+
+    def _left(self, chat: Conversation) -> int:
+        """Tokens of the view that the last compaction left; or of the one that the user has gone back to."""
+        return max(self._server.view(chat).left(), chat.steered.held_at or 0)
 
     def _prefetched(self, chat: Conversation, limits: RequestLimits) -> Prefetched:
         """Whether the texts of a compaction are being made already, and there is room to go on without them."""
@@ -179,7 +182,7 @@ class Requests:
 
     def defer_up_to(self, limits: RequestLimits) -> int:
         """Tokens of a request up to which a compaction may wait for its summaries, as the provider counts."""
-        return limits.used(limits.own.defer_up_to(self._server.view(self.chat).left()))
+        return limits.used(limits.own.defer_up_to(self._left(self.chat)))
 
     def _look_ahead(self, chat: Conversation, limits: RequestLimits) -> None:
         """Near the next compaction: have its summaries made in the background."""

@@ -40,13 +40,14 @@ def taken_back(
     view = replace(earlier, rows_at_compaction=len(chat.history))
     before = View(chat.history, chat.view, chat.groups, count)
     back = with_view(chat, view, count, limits.system_prompt is not None)
-    told = _told(limits, before, View(chat.history, view, back.groups, count), len(chat.history))
+    back_view = View(chat.history, view, back.groups, count)
+    told = _told(limits, before, back_view, len(chat.history))
     if told.after_tokens > limits.budget:
         raise SteeringError(
             f"the request before the last compaction takes {told.after_tokens:,} tokens now, the budget is "
             f"{limits.budget:,}; nothing is taken back. A larger window makes room for it"
         )
-    steered = replace(chat.steered, undone=undone, held_at=told.after_tokens)
+    steered = replace(chat.steered, undone=undone, held_at=back_view.tokens())
     return replace(back, earlier=None, steered=steered), told
 
 
@@ -98,6 +99,7 @@ def _told(limits: RequestLimits, before: View, after: View, history_rows: int) -
         segments=0,
         merged=0,
         from_cache=0,
+        shortened=0,
         fallbacks=sum(item.summary.fallback for item in after.state.shown),
         waited=0.0,
         rung=0,

@@ -74,7 +74,7 @@ class TestEvents:
         assert post["wait_ms"] >= 0
         assert (made["before_messages"], made["after_messages"]) == (32, len(view))
         assert (made["before_tokens"], made["after_tokens"]) == (pre["tokens"], size(view))
-        assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 180, 1)
+        assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 195, 1)
 
     async def test_each_new_node_is_told_once(self) -> None:
         """context:include: its content, also over later boundaries."""
@@ -136,7 +136,7 @@ class TestEvents:
 class TestWithdrawn:
     async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
         """A boundary that frees too little is not made: it saved nothing, and says so."""
-        made = manager(recorder := Recorder(), min_fold=0.3, segment_tokens=256, keep_recent=2, summary_share=1.0)
+        made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=2, summary_share=1.0)
         await made.set_messages(tool_session(4, size=900))
         budget = int(await made.get_token_count() / 0.8)
         provider = ScriptedProvider(then=wordy)
@@ -154,7 +154,7 @@ class TestWithdrawn:
 
     async def test_what_cannot_be_worth_it_is_not_announced(self) -> None:
         """Nothing is asked for either."""
-        made = manager(recorder := Recorder(), min_fold=1.0)
+        made = manager(recorder := Recorder(), keep_recent=100)
         await made.set_messages(tool_session(8))
         provider = ScriptedProvider(then=answer)
         await made.get_messages_for_request(int(await made.get_token_count() / 0.8), provider)

@@ -97,7 +97,7 @@ class TestClear:
         assert not set(last) & set(first)
         await made.clear()
         await fed(made, tool_session(6))
-        assert set(await asked(6, 500)) & set(first), (
+        assert set(await asked(6, 400)) & set(first), (
             "the boundary that was adopted does not fit, and yet nobody is asked"
         )
 
@@ -221,10 +221,10 @@ class TestWhen:
         assert digests(view) == len(nodes(view)) > 0
         assert provider.calls == 0
 
-    async def test_no_boundary_that_frees_less_than_min_fold(self) -> None:
+    async def test_no_compaction_that_frees_too_little_for_what_it_leaves(self) -> None:
         """The prompt cache is not thrown away for little, unless the view does not fit."""
-        rows = [user("question " * 900), *tool_session(4, size=100)]
-        made, provider = await fed(manager(rec := Recorder(), min_fold=0.5), rows), scripted()
+        rows = [*tool_session(2, size=100), user("question " * 900)]
+        made, provider = await fed(manager(rec := Recorder(), keep_recent=1), rows), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(int(tokens / 0.8), provider)) == []
         assert (rec.boundaries, provider.calls) == (0, 0)
@@ -242,8 +242,8 @@ class TestWhen:
 
 class TestCompact:
     async def test_it_folds_down_to_keep_recent_and_says_what_it_saved(self) -> None:
-        """Whatever min_fold and the threshold; the newest part as a rest node."""
-        made = await fed(manager(min_fold=1.0, segment_tokens=512, summary_tokens=64), tool_session(12))
+        """Whatever the threshold; the newest part as a rest node."""
+        made = await fed(manager(segment_tokens=512, summary_tokens=64), tool_session(12))
         provider = scripted()
         await made.get_messages_for_request(LARGE, provider)
         before = await made.get_token_count()

@@ -10,6 +10,7 @@ import pytest
 from amplifier_core.llm_errors import ProviderUnavailableError
 
 from context_summarize import Config, SummarizingContextManager
+from context_summarize.session.limits import PREFETCH
 from context_summarize.testing import ScriptedProvider, broken_pairs
 from tests.support.gated import Shortening
 from tests.support.recorder import Recorder, recording
@@ -72,7 +73,7 @@ def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> 
     rows = recording()[:800]
     plain = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch=False))
     ahead = run_virtually(session(Slow(20 * TURN, 40_000), rows))
-    assert sum(plain.waits) > 100
+    assert sum(plain.waits) > 60
     assert sum(ahead.waits) <= 0.05 * sum(plain.waits)
     assert len(ahead.provider.asked) <= len(plain.provider.asked) + 6
     assert len(set(ahead.provider.asked)) == len(ahead.provider.asked)
@@ -96,19 +97,19 @@ def test_merges_are_made_ahead_as_well() -> None:
 
 
 def test_nothing_is_made_below_the_threshold_or_when_told_not_to() -> None:
-    """No call before `prefetch_threshold`; none at all without it, without automatic boundaries, or without a model."""
+    """No call long before the threshold; none at all without prefetch, automatic compactions, or a model."""
     rows = recording()[:180]
     quiet = (
         {"prefetch": False},
-        {"prefetch_threshold": 0.85},
+        {"compact_threshold": 1.0},
         {"auto_compact": False},
         {"compaction_strategy": "truncate"},
     )
-    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.9))
+    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.7))
     assert busy.provider.asked
     assert busy.recorder.count("context:compaction") == 0
     for settings in quiet:
-        run = run_virtually(session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.9, **settings}))
+        run = run_virtually(session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.7, **settings}))
         assert run.provider.asked == [], settings
 
 
@@ -147,10 +148,10 @@ async def test_a_request_answered_after_the_end_begins_nothing() -> None:
     manager = SummarizingContextManager()
     await manager.set_messages(recording()[:150])
     await manager.close()
-    budget = 45_000
+    budget = 30_000
     view = await manager.get_messages_for_request(budget, provider)
     used = await manager.get_token_count() / budget
-    assert (Config().prefetch_threshold or 1) < used < Config().compact_threshold
+    assert PREFETCH * Config().threshold_share < used < Config().threshold_share
     assert len(view) == 150
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert provider.calls == 0
@@ -164,7 +165,7 @@ def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> Non
         provider = Slow(seconds, 40_000)
         manager = SummarizingContextManager(clock=loop.time)
         await manager.set_messages(recording()[:150])
-        await manager.get_messages_for_request(45_000, provider)
+        await manager.get_messages_for_request(30_000, provider)
         waits = []
         for _ in range(2):
             before = loop.time()

@@ -17,15 +17,16 @@ from context_summarize.config import (
     Profile,
 )
 from context_summarize.errors import ConfigError
+from context_summarize.session.limits import own_limits
 
 DEFAULTS = {
     "profile": "balanced",
     "summary_provider": None,
     "summary_model": None,
     "keep_recent": 10,
-    "compact_threshold": 0.45,
-    "target_usage": 0.2,
-    "prefetch_threshold": 0.3,
+    "compact_threshold": (0.65, 100_000),
+    "target_usage": None,
+    "prefetch": True,
     "max_tokens": None,
     "safety_margin": 1000,
     "auto_compact": True,
@@ -37,7 +38,6 @@ DEFAULTS = {
     "fan_in": 6,
     "notes_share": 0.1,
     "action_tools": None,
-    "min_fold": 0.1,
     "summary_role": "system",
     "prompts": "default",
     "redact": True,
@@ -59,9 +59,9 @@ GOOD: dict[str, list[Any]] = {
     "summary_provider": ["openai", None],
     "summary_model": ["small", None],
     "keep_recent": [0, 1, 1_000],
-    "compact_threshold": [1, 1.0, 0.31],
-    "target_usage": [0.01, 0.44],
-    "prefetch_threshold": [None, 1, 0.01],
+    "compact_threshold": [1, 1.0, 0.31, 1_000, 150_000, (0.65, 150_000)],
+    "target_usage": [None, 0.01, 0.44],
+    "prefetch": [False],
     "max_tokens": [None, 1, 10**9],
     "safety_margin": [0, 5],
     "auto_compact": [False],
@@ -73,7 +73,6 @@ GOOD: dict[str, list[Any]] = {
     "fan_in": [2, 9],
     "notes_share": [0, 0.06, 0.5],
     "action_tools": [None, {}, {"deploy": "command"}],
-    "min_fold": [0, 0.0, 1],
     "summary_role": ["user"],
     "prompts": ["mine", "/a/folder"],
     "elide_tool_results": [None, 1, 4_000],
@@ -95,9 +94,24 @@ BAD: dict[str, list[Any]] = {
     "summary_provider": ["", "  ", 5, ["openai"]],
     "summary_model": ["", 5, True],
     "keep_recent": [-1, 1.5, "10", True, None],
-    "compact_threshold": [0, -0.1, 1.01, 70, "0.7", None, True, NAN, INF],
-    "target_usage": [0, 0.45, 0.9, "0.3", None, NAN],
-    "prefetch_threshold": [0, -1, 1.1, "0.5", True, NAN],
+    "compact_threshold": [
+        0,
+        -0.1,
+        1.01,
+        70,
+        "0.7",
+        None,
+        True,
+        NAN,
+        INF,
+        1.5e5,
+        [],
+        (0.65,),
+        (150_000, 0.65),
+        (1, 2, 3),
+    ],
+    "target_usage": [0, 0.65, 0.9, "0.3", NAN],
+    "prefetch": [0, "yes", None],
     "max_tokens": [0, -1, 1.5, "200000", True],
     "safety_margin": [-1, 0.5, None, "0"],
     "auto_compact": [0, 1, "true", None],
@@ -109,7 +123,6 @@ BAD: dict[str, list[Any]] = {
     "fan_in": [1, 0, 2.5, None],
     "notes_share": [-0.01, 0.51, None, "0.1", NAN],
     "action_tools": ["deploy", {"deploy": "run"}, {1: "command"}, ["deploy"]],
-    "min_fold": [-0.1, 1.1, None, NAN, "0.1"],
     "summary_role": ["assistant", "System", None, 5],
     "prompts": ["", " ", None, 5],
     "elide_tool_results": [0, -1, -2, 0.5, "4000", True],
@@ -203,7 +216,7 @@ def test_a_profile_is_the_settings_that_it_stands_for(name: Profile) -> None:
     ("key", "value"),
     [
         ("compact_threshold", 0.95),
-        ("prefetch_threshold", None),
+        ("prefetch", False),
         ("summary_tokens", None),
         ("keep_recent", 10),
         ("elide_tool_results", "auto"),
@@ -223,13 +236,11 @@ def test_a_target_above_the_threshold_of_a_profile_names_the_profile() -> None:
 
 
 def test_profiles_go_from_the_smallest_requests_to_the_most_verbatim() -> None:
-    """Each has a larger trigger and target than the one before, and background work starts between the two."""
+    """Each has a larger trigger and target than the one before."""
     made = [Config(profile=name) for name in ("frugal", "lean", "balanced", "verbatim")]
     for smaller, larger in itertools.pairwise(made):
-        assert smaller.compact_threshold < larger.compact_threshold
-        assert smaller.target_usage < larger.target_usage
-    for config in made:
-        assert config.target_usage < (config.prefetch_threshold or 0) < config.compact_threshold
+        assert smaller.threshold_share < larger.threshold_share
+        assert own_limits(smaller, 40_000, 0).target < own_limits(larger, 40_000, 0).target
 
 
 @pytest.mark.parametrize(
@@ -276,11 +287,14 @@ def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_a
     assert "docs/migration.md" in record.getMessage()
 
 
-def test_nothing_is_too_little_to_be_freed() -> None:
-    """0 is a share here, and the message says so."""
-    assert Config.from_mapping({"min_fold": 0}).min_fold == 0
-    with pytest.raises(ConfigError, match="from 0 to 1, got -1"):
-        Config.from_mapping({"min_fold": -1})
+@pytest.mark.parametrize(
+    ("given", "share", "tokens"),
+    [(0.7, 0.7, None), (150_000, 0.9, 150_000), ([0.65, 150_000], 0.65, 150_000), (1, 1, None)],
+)
+def test_a_threshold_is_a_share_or_tokens_or_the_smaller_of_both(given: Any, share: float, tokens: int | None) -> None:
+    """Tokens alone leave a tenth of a window that is smaller."""
+    made = Config.from_mapping({"compact_threshold": given})
+    assert (made.threshold_share, made.threshold_tokens) == (share, tokens)
 
 
 def test_settings_of_our_own_cause_no_warning(caplog: pytest.LogCaptureFixture) -> None:
@@ -297,7 +311,7 @@ def test_a_config_does_not_change() -> None:
 
 
 @pytest.mark.parametrize(
-    "key", ["prefetch_threshold", "cache_ttl_seconds", "max_tokens", "segment_tokens", "elide_tool_results"]
+    "key", ["target_usage", "cache_ttl_seconds", "max_tokens", "segment_tokens", "elide_tool_results"]
 )
 @pytest.mark.parametrize("word", ["none", "None", None])
 def test_none_may_be_written_as_a_word(key: str, word: str | None) -> None:
