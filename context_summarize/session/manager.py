@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from context_summarize.background import advance, in_thread
+from context_summarize.background import in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.events import MESSAGE_ADDED
@@ -153,7 +153,7 @@ class SummarizingContextManager(HostFace):
 
     async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
         """Go on with these rows and those that came since the host's call; a later call of the host wins."""
-        await advance(history)
+        await in_thread(history.backlog(), history.advance)
         fresh = replace(self._parts.new_conversation(), before=self._requests.records.left_by(self.conversation))
         kept = list(zip(history.rows[:same], history.tokens[:same], strict=True))
         await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], self._config)

@@ -7,7 +7,7 @@ import hashlib
 import time
 from dataclasses import replace
 
-from context_summarize.background import advance, in_thread
+from context_summarize.background import in_thread
 from context_summarize.config import Config
 from context_summarize.core.carrying import span_after, spans_of
 from context_summarize.core.history import History
@@ -121,7 +121,7 @@ class Records:
         groups = len(history.rendered)
         if groups < 2 or await self._store.is_empty():
             return []
-        await advance(history)
+        await in_thread(history.backlog(), history.advance)
         hashes = await in_thread(100 * groups, history.running_hashes, self._seed, groups)
         return await self._store.find_records(hashes[::-1])
 

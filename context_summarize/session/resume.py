@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from context_summarize.background import advance
+from context_summarize.background import in_thread
 from context_summarize.config import Config
 from context_summarize.core.carrying import carry
 from context_summarize.core.finding import pins_in
@@ -50,7 +50,7 @@ class Resumption:
         before = chat.before or await self._records.of_session(chat.history)
         marks = None if before is None else before.session
         if before is not None and marks is not None:
-            await advance(chat.history)
+            await in_thread(chat.history.backlog(), chat.history.advance)
         exact = before if chat.before is None and self._is_of(before, chat.history) else None
         steered = _steered(chat.history, marks)
         for record, carried in await self._candidates(chat, before, exact):
