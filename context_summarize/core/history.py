@@ -10,7 +10,6 @@ from itertools import accumulate
 
 from context_summarize.background import LONG, copied
 from context_summarize.core.groups import Group, Grouper
-from context_summarize.core.nodes import Span
 from context_summarize.core.rendering import group_hash, render_group
 from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import rough_size
@@ -19,8 +18,6 @@ from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rows import RenderedRow
 
 _HASH_BYTES = 32
-SPAN_BYTES = 12
-"""Bytes of a hash that tell one run of groups from the others of a session."""
 
 
 class History:
@@ -219,13 +216,10 @@ class History:
         """The hash of one rendered group."""
         return self._hash_of(ordinal).hex()
 
-    def span(self, first: int, end: int) -> Span:
-        """The rendered groups [first, end) by what they hold; an empty run where they are not all there."""
-        if not 0 <= first < end <= len(self.rendered):
-            return Span(0, "", "")
-        self._hash_of(end - 1)
-        part = self._hashes[first * _HASH_BYTES : end * _HASH_BYTES]
-        return Span(end - first, part[:SPAN_BYTES].hex(), hashlib.sha256(part).digest()[:SPAN_BYTES].hex())
+    def find_group(self, number: int, hash_: str) -> int | None:
+        """The rendered group of this hash, the nearest to this number; None without one."""
+        same = (at for at in range(len(self.rendered)) if self.hash_of(at) == hash_)
+        return min(same, key=lambda at: abs(at - number), default=None)
 
     def running_hash(self, seed: str, until: int) -> str:
         """The running hash after the rendered groups [0, until), uncut and unredacted."""

@@ -72,7 +72,7 @@ class OnDemand(Requests):
                     break
             undone = self.resumption.undone(chat, earlier)
             back, told = taken_back(limits, chat, earlier, self._services.count, undone)
-            cut_again(chat, back.view, self._config.fan_in)
+            cut_again(back, self._config.fan_in)
             self._tasks.compacted(back.view.shown)
             self._compactor.announcer.made(told)
             await self._steered(back)

@@ -147,8 +147,6 @@ class Requests:
                     self.resumption.cut(self.chat, found.record)
                     self._tasks.compacted(view.shown)
                     self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
-                if found.is_carried:
-                    await self.records.write(self.chat)
         self._chat = with_prompt(self.chat, self._services.count, hides_system)
         await self.chat.convert()
 
@@ -203,7 +201,7 @@ class Requests:
         before = self.chat
         rows_before = len(self._server.view(before))
         self._prefetch.stop()
-        self._chat = compacted(before, made.view, self.records.hash_at(before.history, made.view.frontier))
+        self._chat = compacted(before, made.view, self.records.hash_of(before.history, made.view))
         before.groups.forget_before(made.view.frontier_row)
         self._tasks.compacted(made.view.shown)
         self._compactor.committed()
