@@ -220,7 +220,6 @@ class TestWhatItTells:
         ends = [line for line in lines if line.startswith(("[End of the notes", "system:"))]
         assert ends == [lines[-1]]
 
-
     async def test_a_fault_in_it_costs_the_row_alone(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
