@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from context_summarize.background import advance
-from context_summarize.core.plan import Ask, Prefetched, Reason
+from context_summarize.core.plan import CompactionRequest, Prefetched, Reason
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Shown
 from context_summarize.session.compaction import Compaction, Compactor
@@ -82,12 +81,12 @@ class Requests:
                 early = cold and self._is_near(chat, limits)
                 if early and (chat.steered.held_at is None or self._usage(chat, limits) >= 1):
                     cold = False
-                    await self._compacted(chat, limits, Ask("cold_cache"), wait)
+                    await self._compacted(chat, limits, CompactionRequest("cold_cache"), wait)
                     continue
                 reason = self._reason(chat, limits)
                 if reason is None or self._is_decided(chat, limits):
                     break
-                ask = Ask(reason, prefetched=self._prefetched(chat, limits))
+                ask = CompactionRequest(reason, prefetched=self._prefetched(chat, limits))
                 if await self._compacted(chat, limits, ask, wait):
                     if is_last or not self._retention.update(self.chat, wanted.retained):
                         break
@@ -148,7 +147,7 @@ class Requests:
                     self._tasks.compacted(view.shown)
                     self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
         self._chat = with_prompt(self.chat, self._services.count, hides_system)
-        await advance(self.chat.groups)
+        await self.chat.convert()
 
     def _is_waiting_for_a_record(self, chat: Conversation) -> bool:
         return self.chat.history is chat.history and not self.chat.adopted
@@ -193,7 +192,9 @@ class Requests:
         """Whether the next compaction's summaries may be made before it is due."""
         return self._config.prefetch and self._is_automatic and self._usage(chat, limits) >= PREFETCH
 
-    async def _compacted(self, chat: Conversation, limits: RequestLimits, ask: Ask, wait: Deadline) -> bool:
+    async def _compacted(
+        self, chat: Conversation, limits: RequestLimits, ask: CompactionRequest, wait: Deadline
+    ) -> bool:
         """Make a compaction if one is worth making; False if the history was replaced meanwhile: begin anew."""
         self._under_way += 1
         try:

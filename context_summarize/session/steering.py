@@ -38,16 +38,16 @@ def taken_back(
     """
     # A provider that refers to earlier answers by id has begun a new chain with the compaction.
     view = replace(earlier, rows_at_compaction=len(chat.history))
-    before = View(chat.history, chat.view, chat.groups, count)
+    before = View(chat.view, chat.groups)
     back = with_view(chat, view, count, limits.system_prompt is not None)
-    back_view = View(chat.history, view, back.groups, count)
-    told = _told(limits, before, back_view, len(chat.history))
+    restored = View(view, back.groups)
+    told = _told(limits, before, restored, len(chat.history))
     if told.after_tokens > limits.budget:
         raise SteeringError(
             f"the request before the last compaction takes {told.after_tokens:,} tokens now, the budget is "
             f"{limits.budget:,}; nothing is taken back. A larger window makes room for it"
         )
-    steered = replace(chat.steered, undone=undone, held_at=back_view.tokens())
+    steered = replace(chat.steered, undone=undone, held_at=restored.tokens())
     return replace(back, earlier=None, steered=steered), told
 
 
@@ -58,7 +58,7 @@ def pinned(chat: Conversation, messages: int | Iterable[int], base: int) -> Conv
         SteeringError: a number names no message, or all that are pinned take more than a tenth of the budget.
     """
     pins = chat.steered.pins | {_group_of(chat.history, number) for number in _numbers(messages)}
-    tokens = sum(chat.groups.pinned(chat.history.rendered_group(at)).tokens for at in pins)
+    tokens = sum(chat.groups.shown(chat.history.rendered_group(at)).tokens for at in pins)
     most = int(_MOST_PINNED * base)
     if tokens > most:
         raise SteeringError(

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from context_summarize.core.draft import Scene as Planned
 from context_summarize.core.frames import show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.notes_log import NotesAsk, NotesLog
-from context_summarize.core.plan import Ask, Plan, Prefetched, Reason, is_worthwhile, make_plan, next_compaction
+from context_summarize.core.plan import CompactionRequest, Plan, Prefetched, Reason, is_worthwhile, make_plan, next_plan
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
+from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -93,10 +93,10 @@ class Scene:
         prefetched: Prefetched = None,
         **changes: Any,
     ) -> Plan:
-        return make_plan(self.planned(**changes), Ask(reason, focus, prefetched))
+        return make_plan(self.planned(**changes), CompactionRequest(reason, focus, prefetched))
 
-    def planned(self, **changes: Any) -> Planned:
-        return Planned(
+    def planned(self, **changes: Any) -> PlanInput:
+        return PlanInput(
             history=self.history,
             builder=self.builder,
             groups=self.groups,
@@ -140,10 +140,10 @@ class Scene:
         )
 
     def view(self, state: ViewState | None = None) -> View:
-        return View(self.history, state or self.state, self.groups, count)
+        return View(state or self.state, self.groups)
 
     def ends(self) -> list[int]:
-        return [segment.end_group for segment in self.builder.segments]
+        return [leaf.end_group for leaf in self.builder.leaves]
 
 
 class TestFolding:
@@ -316,7 +316,7 @@ class TestMerging:
         """Neighbours of one level and one parent."""
         scene = Scene(talk(9), target=0.01, fan_in=6, share=0.03)
         plan = scene.settled()
-        assert len(scene.builder.segments) == 4
+        assert len(scene.builder.leaves) == 4
         [node] = plan.view.nodes[:1]
         assert (node.is_rest, node.level, len(node.children), len(plan.view.nodes)) == (True, 1, 3, 1)
 
@@ -569,7 +569,7 @@ def test_a_compaction_of_what_is_ready_goes_no_further_though_it_does_not_fit() 
 
 def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -> None:
     scene = Scene(talk(13), share=1.0)
-    ahead = next_compaction(scene.planned()).missing
+    ahead = next_plan(scene.planned()).missing
     assert scene.plan().tokens_before < scene.limits().threshold_room
     scene.add(*talk(1))
     assert scene.plan().tokens_before >= scene.limits().threshold_room
