@@ -122,7 +122,9 @@ class Config:
         "must be a share (0.65), tokens (150000) or both ([0.65, 150000]: the smaller one counts), got {!r}",
     ] = (0.65, 100_000)
     """Where a compaction is made: a share of the budget (0.65), tokens (150000), or the smaller of both."""
-    target_usage: _Share | None = None
+    target_usage: Annotated[
+        int | float | None, Field(gt=0, le=1), "must be a share of the budget above 0 and at most 1, or none, got {!r}"
+    ] = None
     """Share of the budget in use after a compaction (above 0, below compact_threshold); none = a third of that."""
     prefetch: _Flag = True
     """False: no summary is made in the background, before a compaction is due."""

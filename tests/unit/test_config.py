@@ -17,7 +17,6 @@ from context_summarize.config import (
     Profile,
 )
 from context_summarize.errors import ConfigError
-from context_summarize.session.limits import own_limits
 
 DEFAULTS = {
     "profile": "balanced",
@@ -236,11 +235,10 @@ def test_a_target_above_the_threshold_of_a_profile_names_the_profile() -> None:
 
 
 def test_profiles_go_from_the_smallest_requests_to_the_most_verbatim() -> None:
-    """Each has a larger trigger and target than the one before."""
+    """Each has a larger trigger than the one before."""
     made = [Config(profile=name) for name in ("frugal", "lean", "balanced", "verbatim")]
     for smaller, larger in itertools.pairwise(made):
         assert smaller.threshold_share < larger.threshold_share
-        assert own_limits(smaller, 40_000, 0).target < own_limits(larger, 40_000, 0).target
 
 
 @pytest.mark.parametrize(

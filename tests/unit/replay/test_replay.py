@@ -75,7 +75,7 @@ async def test_a_token_budget_takes_the_place_of_the_window() -> None:
     """The window is then not known."""
     told = await replay(tool_session(3), scripted(), token_budget=5_000)
 
-    assert (told.window, told.budget, told.threshold) == (None, 5_000, 2_250)
+    assert (told.window, told.budget, told.threshold) == (None, 5_000, 3_250)
 
 
 async def test_a_summary_provider_is_found_under_its_name_and_another_name_is_told(
