@@ -27,11 +27,11 @@ from tests.support.recorder import EXAMPLE
 
 DATA = ROOT / "tests" / "data"
 AIRLINE, OTHER, CODING = EXAMPLE, DATA / "airline-desk-1.jsonl", DATA / "marshmallow-fix.jsonl"
-BUDGETS = {AIRLINE: 8_000, OTHER: 8_000, CODING: 3_500}
+BUDGETS = {AIRLINE: 8_000, OTHER: 8_000, CODING: 4_000}
 POINTS = [
     *((AIRLINE, at) for at in (131, 477)),
     *((OTHER, at) for at in (168, 520)),
-    *((CODING, at) for at in (19, 28)),
+    *((CODING, at) for at in (24, 28)),
 ]
 if LONG:
     POINTS += [(AIRLINE, at) for at in (302, 640, 823, 1_001, 1_335)]
