@@ -19,8 +19,7 @@ from context_summarize.replay.chart import chart
 from context_summarize.replay.html import element
 from context_summarize.replay.result import Compaction, ReplayResult, figures
 from context_summarize.replay.rows import message_numbers, row_text
-from context_summarize.transcript.rows import RenderedRow
-from context_summarize.transcript.wording import counted
+from context_summarize.transcript.rows import RenderedRow, counted
 
 _COMPACTIONS = 300
 """The newest so many are shown, so that a browser opens the page of any session."""

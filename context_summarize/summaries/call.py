@@ -36,7 +36,7 @@ from context_summarize.summaries.request import (
     summary_request,
 )
 from context_summarize.summaries.services import Services
-from context_summarize.transcript.fences import fence_of
+from context_summarize.transcript.escaping import fence_of
 
 logger = logging.getLogger(__name__)
 

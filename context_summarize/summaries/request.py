@@ -12,7 +12,7 @@ from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize.summaries.foreign import error_text
 from context_summarize.summaries.jobs import Job, Target
-from context_summarize.transcript.fences import enclosed, escape_fence, fence_of
+from context_summarize.transcript.escaping import enclosed, escape_fence, fence_of
 
 PURPOSE = "context-summarize"
 LITTLE_REASONING = "low"

@@ -9,8 +9,7 @@ import pytest
 
 from context_summarize.config import ToolKind
 from context_summarize.notes.actions import Actions
-from context_summarize.transcript.calls import call_line
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rows import RenderedRow, call_line
 
 FAILED, TESTS, EDITED, RUNNING = "Failed commands", "Tests, last result", "Edited files", "Still running"
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_summarize.notes.requests import Requests
-from context_summarize.transcript.calls import call_line
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rows import RenderedRow, call_line
 
 CALL = call_line("bash", '{"command": "make"}')
 DONE = "Fixed. The login works again, and all tests pass."

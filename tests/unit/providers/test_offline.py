@@ -18,7 +18,7 @@ from context_summarize.summaries.answer import answer_text
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.jobs import Job, Target
 from context_summarize.testing import tool_session
-from context_summarize.transcript.fences import numbered
+from context_summarize.transcript.escaping import numbered
 from context_summarize.transcript.rows import render_rows
 from tests.support.rendered import render_groups
 from tests.support.services import services

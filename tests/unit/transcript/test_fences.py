@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from context_summarize.transcript.escaping import escape_marks
-from context_summarize.transcript.fences import (
+from context_summarize.transcript.escaping import (
     RECALL_FENCE,
     enclosed,
     enclosed_in,
+    escape_marks,
     fence_of,
     numbered,
     split_numbered,
