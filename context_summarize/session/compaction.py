@@ -228,7 +228,7 @@ class Compactor:
     async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
         history, count = chat.history, self._services.count
         shown, rows = self._tasks.rows(plan.nodes), len(history)
-        texts, operations = self._tasks.texts(with_children(plan.nodes)), self._operations()
+        texts, operations = self._texts(plan.nodes), self._operations()
         write = partial(self._notes, chat, limits, plan, shown, texts, operations)
         is_quick = plan.tokens_before <= _QUICK_TOKENS and rows <= _QUICK_ROWS
         notes = write() if is_quick else await asyncio.to_thread(write)
@@ -253,6 +253,10 @@ class Compactor:
             from_cache=sum(self._tasks.is_from_store(item.node.key) for item in new),
             before_tokens=limits.used(plan.tokens_before),
         )
+
+    def _texts(self, nodes: Sequence[Node]) -> list[tuple[Node, Summary]]:
+        """The summaries of these nodes and of those below them, fallbacks aside."""
+        return [(node, text) for node in with_children(nodes) if (text := self._tasks.summary(node)) is not None]
 
     def _notes(
         self,

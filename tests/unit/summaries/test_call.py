@@ -25,7 +25,7 @@ from context_summarize.errors import SummaryUnavailable
 from context_summarize.summaries.breaker import FAILURES
 from context_summarize.summaries.call import MOST_LINGERING, TOTAL_DEADLINE, Summarizer, own_call
 from context_summarize.summaries.checks import REASONS
-from context_summarize.summaries.jobs import Job, Target
+from context_summarize.summaries.request import Job, Target
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import ScriptedProvider
 from context_summarize.transcript.fences import fence_of, numbered

@@ -27,7 +27,7 @@ from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.entry import MAX_REFUSALS, Status
-from context_summarize.summaries.jobs import Job, Target
+from context_summarize.summaries.request import Job, Target
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.testing import ScriptedProvider, tool_session
