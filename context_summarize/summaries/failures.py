@@ -27,7 +27,8 @@ from context_summarize.summaries.checks import AnswerRefusedError
 
 _TOO_LARGE = re.compile(
     r"context[ _](?:window|length|size)|maximum (?:context|number of tokens)|exceeds the context|request_too_large"
-    r"|too (?:long|large|many tokens)|reduce the length|input length"
+    r"|(?:input|prompt|messages|content|request).{0,40}too (?:long|large)|too many tokens|reduce the length"
+    r"|input length"
 )
 _PERMANENT = (AuthenticationError, QuotaExceededError, NotFoundError, ConfigurationError)
 _KINDS_BY_NAME = {

@@ -160,16 +160,15 @@ def call_options(target: Target, left_out: Sequence[str]) -> dict[str, Any]:
 
 
 def refused_part(error: Exception, left_out: Sequence[str]) -> str | None:
-    """What the request goes without in the next try, beside what is left out; None if the error is about its text.
+    """What the request goes without in the next try, beside what is left out; None if no hint can be the cause.
 
-    Which hint a provider does not take, it says in its own words: they are left out one after the other. What keeps an
-    answer off the server is left out only where the error names it.
+    Providers say in many words which hint they do not take, so one after the other is left out, the named one first.
+    What keeps an answer off the server is left out only where the error names it.
     """
-    text = error_text(error)
-    if isinstance(error, TypeError):
-        parts = ["options"] if "keyword argument" in text else []
-    elif isinstance(error, InvalidRequestError):
-        parts = [*(["options"] if "store" in text else []), "reasoning", "length"]
-    else:
-        parts = []
+    text, parts = error_text(error), list[str]()
+    if isinstance(error, InvalidRequestError):
+        named = [part for part, word in (("options", "store"), ("length", "tokens")) if word in text]
+        parts = [*named, "reasoning", "length"]
+    elif isinstance(error, TypeError) and "keyword argument" in text:
+        parts = ["options"]
     return next((part for part in parts if part not in left_out), None)
