@@ -10,13 +10,14 @@ from enum import Enum
 from functools import partial
 from typing import Literal
 
-from context_summarize.core.draft import Scene, as_it_is
 from context_summarize.core.frames import show_one_line
 from context_summarize.core.nodes import Node, Summary, to_make, with_children
 from context_summarize.core.notes_log import NotesAsk
-from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
-from context_summarize.core.short_rows import short_length
+from context_summarize.core.plan import CompactionRequest, Plan, Reason, is_worthwhile, make_plan, next_plan
+from context_summarize.core.shown_groups import short_length
+from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
+from context_summarize.redaction import traceback_of
 from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import CompactionThrottle, Deadline, RequestLimits
@@ -79,9 +80,9 @@ class Compaction:
             segments=self.plan.segments,
             merged=self.plan.merged,
             from_cache=self.from_cache,
-            fallbacks=sum(item.summary.fallback for item in self.view.nodes),
+            fallbacks=sum(item.summary.fallback for item in self.view.shown),
             waited=waited,
-            rung=self.plan.rung,
+            rung=self.plan.level,
             new=[item.row["content"] for item in self.new],
         )
 
@@ -128,9 +129,9 @@ class Compactor:
         """A compaction has become the view."""
         self._throttle.fired()
 
-    def scene(self, chat: Conversation, limits: RequestLimits) -> Scene:
+    def scene(self, chat: Conversation, limits: RequestLimits) -> PlanInput:
         """What plans are made from."""
-        return Scene(
+        return PlanInput(
             history=chat.history,
             builder=chat.builder,
             groups=chat.groups,
@@ -142,7 +143,12 @@ class Compactor:
         )
 
     async def run(
-        self, chat: Conversation, limits: RequestLimits, ask: Ask, wait: Deadline, is_current: Callable[[], bool]
+        self,
+        chat: Conversation,
+        limits: RequestLimits,
+        ask: CompactionRequest,
+        wait: Deadline,
+        is_current: Callable[[], bool],
     ) -> Outcome:
         """Plan, fetch what is missing, and plan again, until nothing is missing.
 
@@ -182,31 +188,21 @@ class Compactor:
         self._withdraw(chat, limits, plan, wait)
         return False
 
-    async def _plan(self, chat: Conversation, limits: RequestLimits, ask: Ask) -> Plan:
+    async def _plan(self, chat: Conversation, limits: RequestLimits, ask: CompactionRequest) -> Plan:
         """A plan. Where a view must be made to fit, any row may be shortened, which takes long."""
-        chat.groups.advance()
         scene = self.scene(chat, limits)
-        if ask.reason == "threshold" or chat.groups.tokens_from(chat.view.frontier_row) <= _AT_ONCE:
+        if ask.reason == "threshold":
             return make_plan(scene, ask)
-        still = as_it_is(scene)
-        plan = await asyncio.to_thread(make_plan, still, ask)
-        chat.groups.take(still.groups)
-        return plan
+        return await asyncio.to_thread(make_plan, scene.as_it_is(), ask)
 
     async def prepare(self, chat: Conversation, limits: RequestLimits) -> None:
         """Shorten the results that any plan shortens; in a thread where they are many."""
         groups, own = chat.groups, limits.own
-        groups.advance()
-        if own.shorten_above is None:
-            return
-        end, keep = len(chat.history) - own.keep_recent, short_length(own.shorten_above)
-        results = groups.new_results(chat.view.frontier_row, end, own.shorten_above)
-        if len(results) * keep <= _AT_ONCE:
-            groups.shorten(results, keep)
-            return
-        ahead = groups.copy()
-        await asyncio.to_thread(ahead.shorten, results, keep)
-        groups.take(ahead)
+        if own.shorten_above is not None:
+            keep = short_length(own.shorten_above)
+            results = groups.to_shorten(chat.view.frontier_row, len(chat.history) - own.keep_recent, own.shorten_above)
+            if len(results) * keep > _AT_ONCE:
+                await asyncio.to_thread(groups.shorten, results, keep)
 
     async def _fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> _Fetched:
         """Get a plan's missing summaries; fallbacks take the place of late ones where the view cannot stay as it is."""
@@ -227,24 +223,15 @@ class Compactor:
 
     async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
         history, count = chat.history, self._services.count
-        shown, rows = self._tasks.rows(plan.nodes), len(history)
-        texts, operations = self._texts(plan.nodes), self._operations()
-        write = partial(self._notes, chat, limits, plan, shown, texts, operations)
+        nodes = plan.view.nodes
+        shown, rows = self._tasks.rows(nodes), len(history)
+        texts, operations = self._texts(nodes), self._operations()
+        write = partial(self._or_none, partial(self._notes, chat, limits, plan, shown, texts, operations))
         is_quick = plan.tokens_before <= _QUICK_TOKENS and rows <= _QUICK_ROWS
         notes = write() if is_quick else await asyncio.to_thread(write)
-        lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
-        view = ViewState(
-            nodes=(*lines, *shown[plan.lines :]),
-            frontier=plan.frontier,
-            frontier_row=plan.frontier_row,
-            shortened=plan.shortened,
-            newest_user=plan.newest_user,
-            notes=notes,
-            pinned=plan.pinned,
-            rows_at_compaction=rows,
-            compactions=chat.view.compactions + 1,
-        )
-        old = {item.node.place for item in chat.view.nodes}
+        lines = [show_one_line(history, item, count) for item in shown[: plan.view.lines]]
+        view = replace(plan.view, shown=(*lines, *shown[plan.view.lines :]), notes=notes, rows_at_compaction=rows)
+        old = {node.place for node in chat.view.nodes}
         new = tuple(item for item in shown if item.node.place not in old)
         return Compaction(
             plan=plan,
@@ -257,6 +244,15 @@ class Compactor:
     def _texts(self, nodes: Sequence[Node]) -> list[tuple[Node, Summary]]:
         """The summaries of these nodes and of those below them, fallbacks aside."""
         return [(node, text) for node in with_children(nodes) if (text := self._tasks.summary(node)) is not None]
+
+    def _or_none(self, write: Callable[[], ShownNotes | None]) -> ShownNotes | None:
+        """The row of notes; none where writing it fails: they are written from any text, and a request needs none."""
+        try:
+            return write()
+        except Exception as error:  # noqa: BLE001 - whatever a text brings it to raise
+            told = traceback_of(error, self._services.config.redact)
+            logger.error("the notes cannot be written; the view goes on without them: %s", told)
+            return None
 
     def _notes(
         self,
@@ -275,20 +271,21 @@ class Compactor:
         own, view = limits.own, chat.view
         if not own.notes_room:
             return None
-        found = chat.notes.take_in(texts, plan.frontier)
+        found = chat.notes.take_in(texts, plan.view.frontier)
         if not plan.notes_room:
             return None
-        if view.notes is not None and not found and view.keeps_notes(plan.nodes, own.notes_room):
+        if view.notes is not None and not found and view.keeps_notes(plan.view.nodes, own.notes_room):
             return replace(view.notes, age=view.notes.age + 1)
-        asked = NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, own.role, own.own_budget, operations)
+        frontier, row = plan.view.frontier, plan.view.frontier_row
+        asked = NotesAsk(frontier, row, plan.notes_room, own.role, own.own_budget, operations)
         return chat.notes.write(shown, asked)
 
     async def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:
         """What the next compaction does, without making it or asking anybody."""
         scene = self.scene(chat, limits)
-        plan = await self._plan(chat, limits, Ask(reason)) if reason else next_compaction(scene)
+        plan = await self._plan(chat, limits, CompactionRequest(reason)) if reason else next_plan(scene)
         due = reason is not None and is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
-        summarises = plan.frontier > chat.view.frontier
+        summarises = plan.view.frontier > chat.view.frontier
         return Preview(
             reason=reason if due else None,
             before_tokens=limits.used(plan.tokens_before),
@@ -296,6 +293,6 @@ class Compactor:
             budget=limits.budget,
             segments=plan.segments,
             merged=plan.merged,
-            messages=chat.history.message_range(chat.view.frontier, plan.frontier) if summarises else None,
+            messages=chat.history.message_range(chat.view.frontier, plan.view.frontier) if summarises else None,
             calls=len({node.key for node in to_make(plan.missing, self._tasks.is_known)}),
         )
