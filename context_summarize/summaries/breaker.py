@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 
 FAILURES = 5
 """Failed calls in a row that open the breaker."""
@@ -11,22 +13,26 @@ FIRST_PAUSE, LONGEST_PAUSE = 60.0, 600.0
 
 
 class Breaker:
-    """Five failures of a provider in a row stop its calls for a time; then one call probes it."""
+    """Five failures of a provider in a row stop its calls for a time; then one call at a time probes it."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._failures, self._pause, self._until = 0, 0.0, 0.0
+        self._probing = asyncio.Lock()
 
     @property
     def retry_in_s(self) -> float | None:
         """Seconds until a call is allowed; None while one is."""
         return left if (left := self._until - self._clock()) > 0 else None
 
-    def begin(self) -> bool:
-        """A call begins. True if it is a probe, after a pause: the next pause begins with it, unless it succeeds."""
-        if self._pause:
-            self._open()
-        return self._pause > 0
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[bool]:
+        """A turn to call; True for a probe. After a pause the others wait for the probe: its outcome is theirs."""
+        if not self._pause:
+            yield False
+            return
+        async with self._probing:
+            yield self._pause > 0
 
     def succeeded(self) -> None:
         """The provider has answered."""
@@ -35,14 +41,11 @@ class Breaker:
     def failed(self, *, permanent: bool = False) -> bool:
         """A call has failed; `permanent` opens the breaker at once. True if it has opened now."""
         self._failures += 1
-        opens = not self._pause and (permanent or self._failures >= FAILURES)
-        if opens:
-            self._open()
-        return opens
-
-    def _open(self) -> None:
+        if self.retry_in_s is not None or not (self._pause or permanent or self._failures >= FAILURES):
+            return False  # a call that began before the breaker opened is no probe
         self._pause = min(LONGEST_PAUSE, 2 * self._pause or FIRST_PAUSE)
         self._until = self._clock() + self._pause
+        return True
 
     def end_pause(self) -> None:
         """The provider has answered somebody else: the next call is a probe."""

@@ -117,21 +117,27 @@ class Summarizer:
         Raises:
             SummaryUnavailable: every attempt failed, or the answers were refused.
         """
-        endpoint, started = self._endpoint(target), self._services.clock()
-        breaker = endpoint.breaker
-        if self.is_paused(target):
-            raise SummaryUnavailable("no calls for now", kind="breaker_open", retry_in_s=breaker.retry_in_s)
-        run = _Run(target, endpoint, breaker.begin(), endpoint.left_out)
-        try:
-            summary = self._summary(job, run, await self._text(job, run))
-        except Exception as error:
-            if isinstance(error, AnswerRefusedError) or is_too_large(error):
-                breaker.failed()  # a provider that answers nothing usable, time after time, is as good as down
-            told = unavailable(error, run.attempts, breaker.retry_in_s, self._clean)
-            self._teller.failed(job, told)
-            raise told from error
+        endpoint = self._endpoint(target)
+        async with endpoint.breaker.turn() as is_probe:
+            if self.is_paused(target):
+                wait = endpoint.breaker.retry_in_s
+                raise SummaryUnavailable("no calls for now", kind="breaker_open", retry_in_s=wait)
+            run, started = _Run(target, endpoint, is_probe, endpoint.left_out), self._services.clock()
+            try:
+                summary = self._summary(job, run, await self._text(job, run))
+            except Exception as error:
+                told = self._unavailable(error, run)
+                self._teller.failed(job, told)
+                raise told from error
         self._teller.made(summary, self._services.clock() - started)
         return summary
+
+    def _unavailable(self, error: Exception, run: _Run) -> SummaryUnavailable:
+        """The error as this package reports it; what it means for the breaker is noted."""
+        breaker = run.endpoint.breaker
+        if isinstance(error, AnswerRefusedError) or is_too_large(error):
+            breaker.failed()  # a provider that answers nothing usable, time after time, is as good as down
+        return unavailable(error, run.attempts, breaker.retry_in_s, self._clean)
 
     def _summary(self, job: Job, run: _Run, text: str) -> Summary:
         costs = [answer.cost for answer in run.answers if answer.cost is not None]

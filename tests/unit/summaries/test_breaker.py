@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,6 @@ def opened(*, failures: int = 5) -> tuple[Breaker, Clock]:
     clock = Clock()
     made = Breaker(clock)
     for _ in range(failures):
-        made.begin()
         made.failed()
     return made, clock
 
@@ -51,21 +51,50 @@ def test_what_no_retry_mends_opens_it_at_once() -> None:
 
 
 def test_the_pause_doubles_with_every_failed_probe_up_to_ten_minutes() -> None:
-    """While a probe is under way the others keep out; its success closes the breaker, and the next outage is new."""
+    """Until one succeeds: the next outage is new."""
     made, clock = opened()
     pauses = []
     for _ in range(6):
         pauses.append(made.retry_in_s)
         clock.time += made.retry_in_s or 0
         assert made.retry_in_s is None
-        assert made.begin()
-        assert made.retry_in_s
-        assert not made.failed()
+        assert made.failed()
     assert pauses == [60, 120, 240, 480, 600, 600]
     made.succeeded()
-    assert not made.begin()
+    assert made.retry_in_s is None
     made.failed(permanent=True)
     assert made.retry_in_s == 60
+
+
+@pytest.mark.parametrize("success", [True, False])
+async def test_one_probe_at_a_time_and_the_others_wait_for_its_outcome(success: bool) -> None:
+    """When it succeeds none of them is a probe; when it fails none may call."""
+    made, clock = opened()
+    clock.time += 60
+    found: list[tuple[bool, float | None]] = []
+
+    async def other() -> None:
+        async with made.turn() as is_probe:
+            found.append((is_probe, made.retry_in_s))
+
+    async with made.turn() as is_probe:
+        assert is_probe
+        others = [asyncio.create_task(other()) for _ in range(2)]
+        await asyncio.sleep(0)
+        assert found == []
+        if success:
+            made.succeeded()
+        else:
+            made.failed()
+    await asyncio.gather(*others)
+    assert found == [(False, None) if success else (True, 120)] * 2
+
+
+async def test_a_closed_one_lets_calls_run_side_by_side() -> None:
+    """Nobody waits for anybody."""
+    made = Breaker(Clock())
+    async with made.turn() as first, made.turn() as second:
+        assert (first, second) == (False, False)
 
 
 def test_a_call_that_was_under_way_when_it_opened_is_no_probe() -> None:
@@ -80,7 +109,7 @@ def test_an_answer_to_somebody_else_ends_the_pause() -> None:
     made, _ = opened()
     made.end_pause()
     assert made.retry_in_s is None
-    assert made.begin()
+    made.failed()
     assert made.retry_in_s == 120
 
 
