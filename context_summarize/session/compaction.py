@@ -225,7 +225,7 @@ class Compactor:
         history, count = chat.history, self._services.count
         nodes = plan.view.nodes
         shown, rows = self._tasks.rows(nodes), len(history)
-        texts, operations = self._texts(nodes), self._operations()
+        texts, operations = self._tasks.texts(with_children(nodes)), self._operations()
         write = partial(self._or_none, partial(self._notes, chat, limits, plan, shown, texts, operations))
         is_quick = plan.tokens_before <= _QUICK_TOKENS and rows <= _QUICK_ROWS
         notes = write() if is_quick else await asyncio.to_thread(write)
@@ -240,10 +240,6 @@ class Compactor:
             from_cache=sum(self._tasks.is_from_store(item.node.key) for item in new),
             before_tokens=limits.used(plan.tokens_before),
         )
-
-    def _texts(self, nodes: Sequence[Node]) -> list[tuple[Node, Summary]]:
-        """The summaries of these nodes and of those below them, fallbacks aside."""
-        return [(node, text) for node in with_children(nodes) if (text := self._tasks.summary(node)) is not None]
 
     def _or_none(self, write: Callable[[], ShownNotes | None]) -> ShownNotes | None:
         """The row of notes; none where writing it fails: they are written from any text, and a request needs none."""

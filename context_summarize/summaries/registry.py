@@ -88,6 +88,10 @@ class SummaryRegistry:
         """The rows that stand for these nodes, those that are not known aside."""
         return [shown for node in nodes if (shown := self.shown(node)) is not None]
 
+    def texts(self, nodes: Iterable[Node]) -> list[tuple[Node, Summary]]:
+        """The summaries of these nodes that are known, fallbacks aside."""
+        return [(node, text) for node in nodes if (text := self.summary(node)) is not None]
+
     def size_of(self, node: Node) -> int | None:
         """Tokens of that row."""
         shown = self.shown(node)
@@ -150,7 +154,7 @@ class SummaryRegistry:
             self.start(child, builder, target)
         await self.settled(child.key for child in node.children)
         await self._find(node.children)  # a compaction may have let go of some
-        children = [text for child in node.children if (text := self.summary(child)) is not None]
+        children = [text for _, text in self.texts(node.children)]
         if len(children) < len(node.children):
             return
         async with self._turns:  # what waits for a provider is not read before its turn
