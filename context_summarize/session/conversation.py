@@ -106,7 +106,7 @@ def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:
     if sizes is not None and (given is not None or sizes[0] <= budget / 4 or sizes[0] <= _LEAST_SEGMENT):
         return
     segment = given or derive_segment_tokens(budget)
-    start_segments(chat, segment, config.summary_tokens or derive_summary_tokens(segment), config.fan_in)
+    start_segments(chat, segment, derive_summary_tokens(segment), config.fan_in)
 
 
 def start_segments(
@@ -161,9 +161,9 @@ def common_prefix(ours: Sequence[Row], rows: Sequence[JsonRow]) -> int:
     return next((at for at, (row, raw) in pairs if row.raw != raw), min(len(ours), len(rows)))
 
 
-def fill(fresh: Conversation, same: Sequence[tuple[Row, int]], others: Iterable[JsonRow], config: Config) -> None:
+def fill(fresh: Conversation, same: Sequence[tuple[Row, int]], others: Iterable[JsonRow]) -> None:
     """Give a fresh conversation rows that are known already, with their sizes, and others after them."""
     for row, tokens in same:
         fresh.history.add(row, tokens)
     for raw in others:
-        fresh.history.add(analyse(raw, preserve_system=config.preserve_system))
+        fresh.history.add(analyse(raw))

@@ -41,9 +41,11 @@ from context_summarize.transcript.fences import fence_of
 logger = logging.getLogger(__name__)
 
 TOTAL_DEADLINE = 240.0
-"""Seconds that all attempts for one key may take together; two calls may always take their `request_timeout`."""
+"""Seconds that all attempts for one key may take together; two calls may always take their whole time."""
 MOST_LINGERING = 8
 """Calls that ignore their cancellation; while so many go on, no further one is made."""
+_ATTEMPTS = 3
+"""Calls for one summary, where the provider's errors may pass."""
 _MOST_CUTS = 3
 """Times that an input is cut to half after the provider has refused its size."""
 
@@ -187,10 +189,10 @@ class Summarizer:
             return True
         if _is_part(_raised(state)):
             return False
-        return state.attempt_number >= self._config.retry_attempts or wait_seconds(state) >= self._seconds_left(run)
+        return state.attempt_number >= _ATTEMPTS or wait_seconds(state) >= self._seconds_left(run)
 
     def _seconds_left(self, run: _Run) -> float:
-        most = max(TOTAL_DEADLINE, 2 * self._config.request_timeout)
+        most = max(TOTAL_DEADLINE, 2 * self._config.call_seconds)
         return most - (self._clock() - run.started)
 
     async def _call(self, job: Job, run: _Run) -> str:
@@ -203,7 +205,7 @@ class Summarizer:
         """
         endpoint, left_out = run.endpoint, run.endpoint.left_out
         async with endpoint.breaker.turn():
-            seconds = min(self._seconds_left(run), self._config.request_timeout)
+            seconds = min(self._seconds_left(run), self._config.call_seconds)
             if seconds <= 0:
                 raise SummaryUnavailable("no time left", kind="timeout", attempts=run.attempts)
             if len(endpoint.lingering) >= MOST_LINGERING:

@@ -135,8 +135,7 @@ class SummaryRegistry:
         Raises:
             SummaryUnavailable: there is none.
         """
-        by_code = self._services.config.compaction_strategy == "truncate"
-        if target is None or by_code or self._summarizer.is_paused(target):
+        if target is None or self._summarizer.is_paused(target):
             raise SummaryUnavailable("no provider is to be asked", kind="nobody")
         if entry.refusals >= MAX_REFUSALS:
             raise SummaryUnavailable("refused too often; a fallback takes its place", kind="refused")

@@ -104,7 +104,7 @@ async def test_a_refused_hint_is_left_out_at_once_and_from_then_on(
     error: str, effort: str | None, options: dict[str, Any]
 ) -> None:
     """The summary is not lost for it, even where nothing is retried, and the next request does not try again."""
-    provider, played = ScriptedProvider([InvalidRequestError(error)], then=ANSWER), Played(retry_attempts=1)
+    provider, played = ScriptedProvider([InvalidRequestError(error)], then=ANSWER), Played()
     await played.request(provider)
     assert played.failures() == []
     assert [request.reasoning_effort for request in provider.requests[:3]] == ["low", effort, effort]
@@ -149,11 +149,11 @@ async def test_any_other_error_is_the_providers(error: Exception) -> None:
     ("settings", "seconds", "failures"),
     [
         ({}, 300, [("unavailable", 1)]),
-        ({"request_timeout": 600}, 700, []),
-        ({"request_timeout": 600}, 1_300, [("unavailable", 1)]),
+        ({"wait_seconds": 300}, 700, []),
+        ({"wait_seconds": 300}, 1_300, [("unavailable", 1)]),
     ],
 )
-async def test_the_time_for_one_summary_follows_request_timeout(
+async def test_the_time_for_one_summary_follows_wait_seconds(
     settings: dict[str, Any], seconds: float, failures: list[tuple[str, int]]
 ) -> None:
     """Two calls may always take their time; else a model that is that slow could never answer a second try."""

@@ -17,7 +17,7 @@ from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch_threshold": None}
 LARGE = 10**6
 COUNT = TokenCounter().count
 
@@ -31,11 +31,11 @@ def manager(recorder: Recorder | None, **settings: Any) -> SummarizingContextMan
     return SummarizingContextManager(recorder, config=Config.from_mapping({**SMALL, "keep_recent": 4, **settings}))
 
 
-async def crossed(recorder: Recorder, budget: int = 900, **settings: Any) -> list[JsonRow]:
+async def crossed(recorder: Recorder, budget: int = 900, says: Any = answer) -> list[JsonRow]:
     """The view after one boundary."""
-    made = manager(recorder, **settings)
+    made = manager(recorder)
     await made.set_messages(tool_session(8))
-    return await made.get_messages_for_request(budget, ScriptedProvider(then=answer))
+    return await made.get_messages_for_request(budget, ScriptedProvider(then=says))
 
 
 async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
@@ -112,7 +112,7 @@ class TestEvents:
         await made.get_messages_for_request(900, provider)
         cached = recorder.of(POST_COMPACT)[1:]
         digests = Recorder()
-        view = await crossed(digests, compaction_strategy="truncate")
+        view = await crossed(digests, says=RuntimeError("down"))
         assert digests.of(POST_COMPACT)[0]["digests"] == len(nodes(view)) > 0
         assert all(data["from_cache"] > 0 for data in cached)
 
@@ -136,7 +136,7 @@ class TestEvents:
 class TestWithdrawn:
     async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
         """A boundary that frees too little is not made: it saved nothing, and says so."""
-        made = manager(recorder := Recorder(), min_fold=0.3, segment_tokens=256, keep_recent=2, summary_share=1.0)
+        made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=2, summary_share=1.0)
         await made.set_messages(tool_session(4, size=900))
         budget = int(await made.get_token_count() / 0.8)
         provider = ScriptedProvider(then=wordy)
@@ -154,7 +154,7 @@ class TestWithdrawn:
 
     async def test_what_cannot_be_worth_it_is_not_announced(self) -> None:
         """Nothing is asked for either."""
-        made = manager(recorder := Recorder(), min_fold=1.0)
+        made = manager(recorder := Recorder())
         await made.set_messages(tool_session(8))
         provider = ScriptedProvider(then=answer)
         await made.get_messages_for_request(int(await made.get_token_count() / 0.8), provider)

@@ -46,7 +46,7 @@ def wordy(request: Any) -> str:
 async def test_compaction_made_it_bigger(answer: Any) -> None:
     """734k → 707k tokens elsewhere: here no boundary leaves a larger view than it found."""
     recorder = Recorder()
-    manager = await fed([], recorder, retry_attempts=1)
+    manager = await fed([], recorder)
     for row in tool_session(25, size=500):
         await manager.add_message(row)
         await manager.get_messages_for_request(provider=provider(answer))

@@ -20,8 +20,8 @@ from tests.support.recorder import Recorder
 from tests.support.views import nodes
 
 SETTINGS: dict[str, Any] = {
-    "segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None,
-    "compact_threshold": 0.7, "target_usage": 0.2,
+    "segment_tokens": 512, "keep_recent": 4, "prefetch_threshold": None,
+    "compact_threshold": 0.7,
 }  # fmt: skip
 BUDGET = 8_000
 
@@ -123,7 +123,7 @@ async def test_a_receipt_replaced_in_place_keeps_every_other_summary(restarted: 
 @pytest.mark.parametrize("restarted", [False, True])
 async def test_below_a_merge_the_segment_and_the_merges_above_it_are_made_anew(restarted: bool) -> None:
     """Their neighbours in the merge are found in the store."""
-    session = await Session(settings={"summary_share": 0.05, "fan_in": 3}).live(40, compactions=2)
+    session = await Session(settings={"summary_share": 0.05}).live(40, compactions=2)
     tops = session.manager.conversation.view.nodes
     assert tops[0].node.children
     keys, calls = session.keys, session.provider.calls

@@ -23,7 +23,7 @@ from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch_threshold": None}
 LARGE = 10**6
 
 
@@ -55,10 +55,10 @@ class TestContract:
 
     async def test_it_works_without_a_host_and_without_a_provider(self) -> None:
         """Settings as keywords; digests stand in."""
-        made = SummarizingContextManager(max_tokens=900, keep_recent=4, **SMALL)
+        made = SummarizingContextManager(max_tokens=1_000, keep_recent=4, **SMALL)
         await fed(made, tool_session(12))
         view = await made.get_messages_for_request()
-        assert size(view) <= 900
+        assert size(view) <= 1_000
         assert digests(view) == len(nodes(view)) > 0
 
     async def test_config_and_settings_together_are_refused(self) -> None:
@@ -190,13 +190,13 @@ class TestSystemPrompt:
         assert nodes(view)
         assert size(view) <= budget
 
-    async def test_stored_rows_are_hidden_whatever_preserve_system_says(self) -> None:
+    async def test_stored_system_rows_are_hidden_by_a_prompt_factory(self) -> None:
         """Stored system rows are then hidden, except hook rows."""
 
         async def factory() -> str:
             return "PROMPT"
 
-        made = await fed(manager(preserve_system=False), [{"role": "system", "content": "stored"}, user("hi")])
+        made = await fed(manager(), [{"role": "system", "content": "stored"}, user("hi")])
         await made.set_system_prompt_factory(factory)
         assert [row["content"] for row in await made.get_messages_for_request(LARGE)] == ["PROMPT", "hi"]
 
@@ -204,7 +204,7 @@ class TestSystemPrompt:
 class TestBudget:
     async def test_segments_are_derived_from_the_first_budget_and_fixed(self) -> None:
         """A power of two near an eighth of it; anew only when that exceeds a quarter of a later budget."""
-        made = manager(segment_tokens=None, summary_tokens=None)
+        made = manager(segment_tokens=None)
         await fed(made, tool_session(2))
         for budget, sizes in (
             (40_000, (4_096, 256)),
@@ -220,7 +220,7 @@ class TestBudget:
 
     async def test_new_sizes_go_on_behind_what_is_folded(self) -> None:
         """The frontier never moves back, and no segment is cut twice."""
-        made, provider = manager(segment_tokens=None, summary_tokens=None), scripted()
+        made, provider = manager(segment_tokens=None), scripted()
         await fed(made, tool_session(60, size=1_200))
         first = await made.get_messages_for_request(8_000, provider)
         frontier = made.conversation.view.frontier
@@ -234,7 +234,7 @@ class TestBudget:
 
     async def test_a_session_resumed_with_a_smaller_window_gets_shorter_segments(self) -> None:
         """Derived anew when a segment exceeds a quarter of a later budget: also of the first one after a restart."""
-        store, settings = MemoryStore(), {"segment_tokens": None, "summary_tokens": None}
+        store, settings = MemoryStore(), {"segment_tokens": None}
         before = await fed(manager(store=store, **settings), tool_session(60, size=4_000))
         await before.get_messages_for_request(40_000, scripted())
         after = await fed(manager(store=store, **settings), tool_session(60, size=4_000))
@@ -288,7 +288,7 @@ class TestProviders:
 class TestWhen:
     async def test_nothing_happens_below_the_threshold(self) -> None:
         """Usage of seven tenths makes a boundary, less does not, where that is what is set."""
-        made, provider = await fed(manager(compact_threshold=0.7, target_usage=0.3), tool_session(12)), scripted()
+        made, provider = await fed(manager(compact_threshold=0.7), tool_session(12)), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(int(tokens / 0.69), provider)) == []
         assert provider.calls == 0
@@ -303,17 +303,10 @@ class TestWhen:
         assert nodes(await made.get_messages_for_request(tokens, provider)) == []
         assert nodes(await made.get_messages_for_request(tokens - 1, provider))
 
-    async def test_truncate_makes_no_provider_call(self) -> None:
-        """compaction_strategy: digests only."""
-        made, provider = await fed(manager(compaction_strategy="truncate"), tool_session(12)), scripted()
-        view = await made.get_messages_for_request(900, provider)
-        assert digests(view) == len(nodes(view)) > 0
-        assert provider.calls == 0
-
-    async def test_no_boundary_that_frees_less_than_min_fold(self) -> None:
+    async def test_no_compaction_that_frees_little(self) -> None:
         """The prompt cache is not thrown away for little, unless the view does not fit."""
         rows = [user("question " * 900), *tool_session(4, size=100)]
-        made, provider = await fed(manager(rec := Recorder(), min_fold=0.5), rows), scripted()
+        made, provider = await fed(manager(rec := Recorder()), rows), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(int(tokens / 0.8), provider)) == []
         assert (rec.boundaries, provider.calls) == (0, 0)
@@ -323,7 +316,7 @@ class TestWhen:
 
     async def test_a_compaction_is_weighed_once_for_a_history_and_a_budget(self) -> None:
         """With nothing added, what has become cheaper meanwhile changes no view: only a row or a budget does."""
-        made, provider = await fed(manager(min_fold=1.0), tool_session(8)), scripted()
+        made, provider = await fed(manager(), tool_session(8)), scripted()
         budget = int(await made.get_token_count() / 0.8)
         before = await made.get_messages_for_request(budget, provider)
         await made.observe_response("llm:response", {"usage": {"input_tokens": budget}})
@@ -352,7 +345,7 @@ class TestWhen:
 
     async def test_a_window_that_grows_again_shows_summaries_again(self) -> None:
         """One-line nodes are for what does not fit otherwise; the text is in the store."""
-        made, provider = await fed(manager(keep_recent=0, fan_in=50, summary_share=1.0), tool_session(3)), scripted()
+        made, provider = await fed(manager(keep_recent=0, summary_share=1.0), tool_session(3)), scripted()
         assert "no room for a summary" in str(await made.get_messages_for_request(110, provider))
         await fed(made, tool_session(18, start=3))
         assert "no room for a summary" not in str(await made.get_messages_for_request(2_500, provider))
@@ -360,8 +353,8 @@ class TestWhen:
 
 class TestCompact:
     async def test_it_folds_down_to_keep_recent_and_says_what_it_saved(self) -> None:
-        """Whatever min_fold and the threshold; the newest part as a rest node."""
-        made = await fed(manager(min_fold=1.0, segment_tokens=512, summary_tokens=64), tool_session(12))
+        """Whatever it frees, and below the threshold; the newest part as a rest node."""
+        made = await fed(manager(segment_tokens=512), tool_session(12))
         provider = scripted()
         await made.get_messages_for_request(LARGE, provider)
         before = await made.get_token_count()
@@ -376,7 +369,7 @@ class TestCompact:
 
     async def test_focus_reaches_only_the_user_row_of_the_rest(self) -> None:
         """Never the instructions, and no other summary."""
-        made, provider = await fed(manager(segment_tokens=512, summary_tokens=64), tool_session(14)), scripted()
+        made, provider = await fed(manager(segment_tokens=512), tool_session(14)), scripted()
         await made.get_messages_for_request(LARGE, provider)
         await made.compact("the SHIPPING dates")
         told = [request for request in provider.requests if "SHIPPING" in str(request.messages)]
@@ -490,8 +483,8 @@ class TestAdoption:
         store = MemoryStore()
         rows = [*tool_session(10), call("r"), result("r", "word " * 600), *tool_session(2, start=50)]
         settings: dict[str, Any] = {
-            "elide_tool_results": 200, "keep_recent": 8, "store": store,
-            "compact_threshold": 0.7, "target_usage": 0.5, "summary_share": 0.25,
+            "shorten_tool_results": 200, "keep_recent": 8, "store": store,
+            "compact_threshold": 0.7, "summary_share": 0.25,
         }  # fmt: skip
         first = await fed(manager(**settings), rows)
         before = await first.get_messages_for_request(2_300, scripted())

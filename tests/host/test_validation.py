@@ -29,7 +29,6 @@ DESIGNED_EVENTS = {
     "context-summarize:summary",
     "context-summarize:failure",
     "context-summarize:over_budget",
-    "context:message_added:debug",
 }
 
 

@@ -48,10 +48,10 @@ def system(text: str) -> JsonRow:
     return {"role": "system", "content": text}
 
 
-def history_of(rows: list[JsonRow], *, preserve_system: bool = True) -> History:
+def history_of(rows: list[JsonRow]) -> History:
     history = History()
     for raw in rows:
-        history.add(analyse(normalise(raw), preserve_system=preserve_system))
+        history.add(analyse(normalise(raw)))
     return history
 
 
@@ -198,11 +198,6 @@ class TestPins:
         rows[3:3] = [{"role": "developer", "content": "kind"}]
         history = history_of(rows)
         assert said(view(history, folded(history, 2)).rows(None)) == ["kind", "a", "kind", "brief", "node 1-2", "c"]
-
-    def test_without_preserve_system_they_are_folded(self) -> None:
-        """They leave the view with their range."""
-        history = history_of([system("kind"), user("a"), assistant("b"), user("c")], preserve_system=False)
-        assert said(view(history, folded(history, 2)).rows(None)) == ["a", "node 1-2", "c"]
 
 
 class TestNodeRow:

@@ -16,7 +16,7 @@ from context_summarize.replay import ReplayResult, replay, row_text
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 
-LATE: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.3, "prefetch_threshold": 0.5}
+LATE: dict[str, Any] = {"compact_threshold": 0.7, "prefetch_threshold": 0.5}
 """Compactions that are so rare that the last one has summaries of its own."""
 
 
@@ -80,13 +80,12 @@ async def test_a_token_budget_takes_the_place_of_the_window() -> None:
 
 
 async def test_the_settings_reach_the_manager() -> None:
-    """A replay asks no provider for a truncation, and a wrong prompt set is an error before the first row."""
+    """A replay compacts when they say so, and a wrong prompt set is an error before the first row."""
     rows = tool_session(60, size=800)
 
-    told = await replay(rows, scripted(), config=Config(**LATE, compaction_strategy="truncate"))
+    told = await replay(rows, scripted(), config=Config(auto_compact=False, prefetch_threshold=None))
 
-    assert told.provider_calls == 0
-    assert told.compactions[-1].fallbacks > 0
+    assert {made.reason for made in told.compactions} == {"must_fit"}
     with pytest.raises(TemplateError):
         await replay(rows, scripted(), config=Config(prompts="no-such-set"))
 
