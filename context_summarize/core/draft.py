@@ -42,7 +42,7 @@ class Draft:
     """False where the row of notes had to go."""
     lines: int = 0
     """How many of the oldest nodes are shown as one line only."""
-    rung: int = 1
+    level: int = 1
     """How far it had to go: 1 summarise, 2 rest, 3 keep_recent halved, 4 rows shortened, 5 one-line nodes."""
 
 
@@ -90,14 +90,13 @@ class Scale:
         standing = self.standing()
         self.now = self._size_of_others(standing, after=False) - self.nodes_size(standing)
         # What is shown has a size, known or not: a fallback is to be made anew, and counts as unknown.
-        self.now += sum(shown.tokens for shown in scene.view.nodes)
+        self.now += sum(shown.tokens for shown in scene.view.shown)
         self.now += scene.view.notes.tokens if scene.view.notes is not None else 0
 
     def standing(self) -> Draft:
         """The view as it stands."""
         view = self.scene.view
-        nodes = tuple(shown.node for shown in view.nodes)
-        return Draft(nodes, view.frontier, view.newest_user, view.shortened, view.pinned)
+        return Draft(view.nodes, view.frontier, view.newest_user, view.shortened, view.pinned)
 
     def unshortened(self, draft: Draft) -> Draft:
         """The draft with the rows whole that the user has pinned."""

@@ -25,8 +25,8 @@ def fitted(scale: Scale, draft: Draft) -> Draft:
         if keep == 0:
             break
         keep //= 2
-        draft = shorten_results(scale, replace(draft, rung=3), keep, limits.shorten_above)
-    draft = shorten_longest(scale, replace(draft, rung=4))
+        draft = shorten_results(scale, replace(draft, level=3), keep, limits.shorten_above)
+    draft = shorten_longest(scale, replace(draft, level=4))
     while scale.size(draft) > limits.view_room and draft.lines < len(draft.nodes):
-        draft = replace(draft, rung=5, lines=draft.lines + 1)
+        draft = replace(draft, level=5, lines=draft.lines + 1)
     return draft

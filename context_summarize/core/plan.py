@@ -16,6 +16,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node
 from context_summarize.core.shortening import shorten_results
 from context_summarize.core.summarising import summarised, with_rest
+from context_summarize.core.view_state import ViewState
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
 """Why a compaction is made; one for a cold cache is made of what is known already, or not at all."""
@@ -40,20 +41,13 @@ class Ask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What the next view state is to be."""
+    """What a compaction does: the next view, and what it frees."""
 
     reason: Reason
-    nodes: tuple[Node, ...]
-    frontier: int
-    frontier_row: int
-    shortened: Mapping[int, int]
-    newest_user: int | None
+    view: ViewState
+    """The next view: its nodes without their rows, and without the row of notes."""
     notes_room: int
     """Tokens that the row of notes may take; 0 where it had to go."""
-    pinned: tuple[int, ...]
-    """Rendered groups that stay verbatim because the user has pinned them."""
-    lines: int
-    """How many of the oldest nodes are shown as one line only."""
     tokens_before: int
     tokens_after: int
     """Sizes without the system prompt; the second is exact once `missing` is empty."""
@@ -62,8 +56,9 @@ class Plan:
     segments: int
     """Segments and rests that are summarised."""
     merged: int
-    rung: int
-    """How far it had to go; see `Draft.rung`."""
+    level: int
+    """Reduction level, how far it had to go: 1 summarise, 2 the remainder too, 3 halve `keep_recent`, 4 shorten any
+    row, 5 one line for a summary."""
     fits: bool
     reached: bool
     """True when the size that the compaction aims at is reached."""
@@ -146,23 +141,28 @@ def _finished(scale: Scale, draft: Draft, reason: Reason, goal: int, *, known_on
 def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
     scene = scale.scene
     after, row = scale.size(draft), scale.frontier_row(draft)
-    old = {shown.node.place for shown in scene.view.nodes}
-    return Plan(
-        reason=reason,
+    old = {node.place for node in scene.view.nodes}
+    view = ViewState(
         nodes=draft.nodes,
+        lines=draft.lines,
         frontier=draft.frontier,
         frontier_row=row,
         shortened=_still_shown(scale, draft, row),
         newest_user=draft.newest_user,
-        notes_room=scale.notes_room(draft),
         pinned=tuple(ordinal for ordinal in draft.pinned if ordinal < draft.frontier),
-        lines=draft.lines,
+        rows_at_compaction=len(scene.history),
+        compactions=scene.view.compactions + 1,
+    )
+    return Plan(
+        reason=reason,
+        view=view,
+        notes_room=scale.notes_room(draft),
         tokens_before=scale.now,
         tokens_after=after,
         missing=tuple(node for node in draft.nodes if scene.size_of(node) is None),
         segments=draft.segments,
         merged=sum(1 for node in draft.nodes if node.children and node.place not in old),
-        rung=draft.rung,
+        level=draft.level,
         fits=after <= scene.limits.view_room,
         reached=after <= goal,
     )

@@ -62,7 +62,7 @@ def with_rest(scale: Scale, draft: Draft, keep_recent: int, focus: str | None = 
     node = scale.scene.builder.rest(regular, limit, focus) if limit > reach else None
     if node is None:
         return draft
-    return replace(draft, nodes=(*nodes, node), frontier=limit, segments=draft.segments + 1, rung=max(draft.rung, 2))
+    return replace(draft, nodes=(*nodes, node), frontier=limit, segments=draft.segments + 1, level=max(draft.level, 2))
 
 
 def _base(draft: Draft) -> tuple[tuple[Node, ...], int, int]:

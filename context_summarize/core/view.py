@@ -46,7 +46,7 @@ class View:
         """Nodes in order, each with the pins of its range before it."""
         state, history = self.state, self._history
         pins = self.groups.pins(state.frontier_row, state.frontier, state.newest_user, state.pinned)
-        for at, shown in enumerate(state.nodes):
+        for at, shown in enumerate(state.shown):
             if state.notes is not None and state.notes.after == at:
                 yield Entry(None, state.notes.row, state.notes.tokens)
             end = history.rendered_group(shown.node.end_group - 1).end

@@ -30,7 +30,7 @@ class Made:
     waited: float
     """Seconds."""
     rung: int
-    """How far the plan had to go; see `Draft.rung`."""
+    """How far the plan had to go; see `Plan.level`."""
     new: Sequence[str]
     """Contents of the nodes that the view did not show before."""
     undo: bool = False

@@ -79,9 +79,9 @@ class Compaction:
             segments=self.plan.segments,
             merged=self.plan.merged,
             from_cache=self.from_cache,
-            fallbacks=sum(item.summary.fallback for item in self.view.nodes),
+            fallbacks=sum(item.summary.fallback for item in self.view.shown),
             waited=waited,
-            rung=self.plan.rung,
+            rung=self.plan.level,
             new=[item.row["content"] for item in self.new],
         )
 
@@ -227,24 +227,15 @@ class Compactor:
 
     async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
         history, count = chat.history, self._services.count
-        shown, rows = self._tasks.rows(plan.nodes), len(history)
-        texts, operations = self._tasks.texts(with_children(plan.nodes)), self._operations()
+        nodes = plan.view.nodes
+        shown, rows = self._tasks.rows(nodes), len(history)
+        texts, operations = self._tasks.texts(with_children(nodes)), self._operations()
         write = partial(self._notes, chat, limits, plan, shown, texts, operations)
         is_quick = plan.tokens_before <= _QUICK_TOKENS and rows <= _QUICK_ROWS
         notes = write() if is_quick else await asyncio.to_thread(write)
-        lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
-        view = ViewState(
-            nodes=(*lines, *shown[plan.lines :]),
-            frontier=plan.frontier,
-            frontier_row=plan.frontier_row,
-            shortened=plan.shortened,
-            newest_user=plan.newest_user,
-            notes=notes,
-            pinned=plan.pinned,
-            rows_at_compaction=rows,
-            compactions=chat.view.compactions + 1,
-        )
-        old = {item.node.place for item in chat.view.nodes}
+        lines = [show_one_line(history, item, count) for item in shown[: plan.view.lines]]
+        view = replace(plan.view, shown=(*lines, *shown[plan.view.lines :]), notes=notes, rows_at_compaction=rows)
+        old = {node.place for node in chat.view.nodes}
         new = tuple(item for item in shown if item.node.place not in old)
         return Compaction(
             plan=plan,
@@ -271,12 +262,13 @@ class Compactor:
         own, view = limits.own, chat.view
         if not own.notes_room:
             return None
-        found = chat.notes.take_in(texts, plan.frontier)
+        found = chat.notes.take_in(texts, plan.view.frontier)
         if not plan.notes_room:
             return None
-        if view.notes is not None and not found and view.keeps_notes(plan.nodes, own.notes_room):
+        if view.notes is not None and not found and view.keeps_notes(plan.view.nodes, own.notes_room):
             return replace(view.notes, age=view.notes.age + 1)
-        asked = NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, own.role, own.own_budget, operations)
+        frontier, row = plan.view.frontier, plan.view.frontier_row
+        asked = NotesAsk(frontier, row, plan.notes_room, own.role, own.own_budget, operations)
         return chat.notes.write(shown, asked)
 
     async def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:
@@ -284,7 +276,7 @@ class Compactor:
         scene = self.scene(chat, limits)
         plan = await self._plan(chat, limits, Ask(reason)) if reason else next_compaction(scene)
         due = reason is not None and is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
-        summarises = plan.frontier > chat.view.frontier
+        summarises = plan.view.frontier > chat.view.frontier
         return Preview(
             reason=reason if due else None,
             before_tokens=limits.used(plan.tokens_before),
@@ -292,6 +284,6 @@ class Compactor:
             budget=limits.budget,
             segments=plan.segments,
             merged=plan.merged,
-            messages=chat.history.message_range(chat.view.frontier, plan.frontier) if summarises else None,
+            messages=chat.history.message_range(chat.view.frontier, plan.view.frontier) if summarises else None,
             calls=len({node.key for node in to_make(plan.missing, self._tasks.is_known)}),
         )

@@ -113,7 +113,7 @@ def start_segments(
     chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int, cut: Sequence[Node] = ()
 ) -> None:
     """Cut what is not summarised yet with these sizes; segments of `cut` stay as they are if they begin there."""
-    nodes = [shown.node for shown in chat.view.nodes]
+    nodes = chat.view.nodes
     regular = regular_frontier(nodes, chat.view.frontier)
     chat.builder.start(
         segment_tokens,

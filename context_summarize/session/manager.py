@@ -228,7 +228,7 @@ class SummarizingContextManager(HostFace):
         used, chat = await self.get_token_count(), self.conversation
         budget = self._parts.host.limits.served_budget or DEFAULT_BUDGET
         bound = int(budget * patience(self._config)) if self._config.auto_compact else budget
-        limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), [one.node for one in chat.view.nodes]
+        limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), chat.view.nodes
         return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:

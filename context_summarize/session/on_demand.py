@@ -73,7 +73,7 @@ class OnDemand(Requests):
             undone = self.resumption.undone(chat, earlier)
             back, told = taken_back(limits, chat, earlier, self._services.count, undone)
             cut_again(chat, back.view, self._config.fan_in)
-            self._tasks.compacted(back.view.nodes)
+            self._tasks.compacted(back.view.shown)
             self._compactor.announcer.made(told)
             await self._steered(back)
             return told.after_tokens - told.before_tokens

@@ -67,14 +67,13 @@ class Records:
 
     def _record(self, chat: Conversation) -> CompactionRecord:
         history, view, sizes = chat.history, chat.view, chat.builder.segment_sizes or (0, 0)
-        nodes = tuple(shown.node for shown in view.nodes)
         return CompactionRecord(
             hash=self.hash_at(history, view.frontier),
             frontier_group=view.frontier,
             rendered_groups=len(history.rendered),
             segment_tokens=sizes[0],
             summary_tokens=sizes[1],
-            nodes=nodes,
+            nodes=view.nodes,
             shortened=tuple(history.portable(index, keep) for index, keep in sorted(view.shortened.items())),
             newest_user=view.newest_user,
             created=time.time(),
@@ -83,7 +82,7 @@ class Records:
             notes_after=view.notes.after if view.notes else 0,
             notes_age=view.notes.age if view.notes else 0,
             instructions=chat.notes.instructions(),
-            ahead=tuple(chat.builder.carried_ahead(regular_frontier(nodes, view.frontier))),
+            ahead=tuple(chat.builder.carried_ahead(regular_frontier(view.nodes, view.frontier))),
         )
 
     def trace(self, chat: Conversation, *, ahead: bool = False) -> CompactionRecord:

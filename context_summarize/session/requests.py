@@ -146,8 +146,8 @@ class Requests:
                 self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=found.steered)
                 if found.record is not None:
                     self.resumption.cut(self.chat, found.record)
-                    self._tasks.compacted(view.nodes)
-                    self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.nodes)
+                    self._tasks.compacted(view.shown)
+                    self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
                 if found.is_carried:
                     await self.records.write(self.chat)
         self._chat = with_prompt(self.chat, self._services.count, hides_system)
@@ -204,7 +204,7 @@ class Requests:
         self._prefetch.stop()
         self._chat = compacted(before, made.view, self.records.hash_at(before.history, made.view.frontier))
         before.groups.forget_before(made.view.frontier_row)
-        self._tasks.compacted(made.view.nodes)
+        self._tasks.compacted(made.view.shown)
         self._compactor.committed()
         self._services.totals.compactions += 1
         self._services.totals.from_cache += made.from_cache

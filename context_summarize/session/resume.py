@@ -132,7 +132,8 @@ class Resumption:
         newest = record.newest_user
         shortened = history.from_portable(record.shortened)
         return ViewState(
-            nodes=tuple(shown),
+            nodes=record.nodes,
+            shown=tuple(shown),
             frontier=record.frontier_group,
             frontier_row=frontier_row,
             shortened=shortened,

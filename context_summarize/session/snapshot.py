@@ -57,10 +57,10 @@ class Snapshot:
 
 async def take_snapshot(chat: Conversation, store: SummaryStore, view: Sequence[JsonRow], count: Count) -> Snapshot:
     """The tree behind `view`, the rows served last; texts of merged summaries are looked up in the store."""
-    shown = [item.node for item in chat.view.nodes]
+    shown = chat.view.nodes
     below = [child.key for node in shown for child in with_children(node.children)]
     texts = await store.get(list(dict.fromkeys(below)))
-    texts |= {item.node.key: item.summary for item in chat.view.nodes}
+    texts |= {item.node.key: item.summary for item in chat.view.shown}
     return Snapshot(
         nodes=tuple(_tree(chat.history, node, texts) for node in shown),
         messages=chat.history.messages(chat.view.frontier),

@@ -42,7 +42,7 @@ class Statistics:
 
 def take_statistics(messages: int, view_tokens: int, budget: int | None, view: ViewState, totals: Totals) -> Statistics:
     """The statistics of a session: rows of its history, size of its view, the last budget, its view, running totals."""
-    shown = [item.summary for item in view.nodes]
+    shown = [item.summary for item in view.shown]
     return Statistics(
         messages=messages,
         view_tokens=view_tokens,

@@ -109,7 +109,7 @@ def _told(limits: RequestLimits, before: View, after: View, history_rows: int) -
         segments=0,
         merged=0,
         from_cache=0,
-        fallbacks=sum(item.summary.fallback for item in after.state.nodes),
+        fallbacks=sum(item.summary.fallback for item in after.state.shown),
         waited=0.0,
         rung=0,
         new=[],
@@ -119,14 +119,13 @@ def _told(limits: RequestLimits, before: View, after: View, history_rows: int) -
 
 def cut_again(chat: Conversation, view: ViewState, fan_in: int) -> None:
     """Have segments again for what the earlier view shows verbatim, with the cuts of what was taken back."""
-    nodes = [item.node for item in view.nodes]
-    regular, builder = regular_frontier(nodes, view.frontier), chat.builder
+    regular, builder = regular_frontier(view.nodes, view.frontier), chat.builder
     if builder.segment_sizes is None or builder.first_group <= regular:
         return
-    shown = [item.node for item in chat.view.nodes]
+    shown = chat.view.nodes
     cut = [leaf for leaf in leaves_of(shown) if leaf.first_group >= regular and not leaf.is_rest]
     cut += builder.ahead(regular_frontier(shown, chat.view.frontier))
-    first_index = next_index(nodes, fan_in)
+    first_index = next_index(view.nodes, fan_in)
     builder.start(*builder.segment_sizes, first_group=regular, first_index=first_index, cut=cut)
 
 

@@ -72,7 +72,7 @@ class Session:
     @property
     def keys(self) -> list[str]:
         """Keys of the segments that are summarised, in order, those below merges too."""
-        return [leaf.key for leaf in leaves_of(shown.node for shown in self.manager.conversation.view.nodes)]
+        return [leaf.key for leaf in leaves_of(self.manager.conversation.view.nodes)]
 
 
 def replaced(rows: list[JsonRow], at: int, text: str) -> list[JsonRow]:
@@ -86,7 +86,7 @@ def replaced(rows: list[JsonRow], at: int, text: str) -> list[JsonRow]:
 def row_of(session: Session, segment: int) -> int:
     """A tool result in this summarised segment."""
     history = session.manager.conversation.history
-    leaf = list(leaves_of(shown.node for shown in session.manager.conversation.view.nodes))[segment]
+    leaf = list(leaves_of(session.manager.conversation.view.nodes))[segment]
     group = next(
         found
         for at in range(leaf.first_group, leaf.end_group)
@@ -110,11 +110,11 @@ async def test_a_receipt_replaced_in_place_keeps_every_other_summary(restarted: 
     assert session.keys[3] != keys[3]
     found = nodes(view)
     assert found[:3] + found[4:] == shown[:3] + shown[4:]
-    assert [item.summary.fallback for item in session.manager.conversation.view.nodes].index(True) == 3
+    assert [item.summary.fallback for item in session.manager.conversation.view.shown].index(True) == 3
     assert broken_pairs(view) == []
     await session.manager.compact()
     assert session.keys[: len(keys)] == [*keys[:3], session.keys[3], *keys[4:]]
-    assert not any(item.summary.fallback for item in session.manager.conversation.view.nodes)
+    assert not any(item.summary.fallback for item in session.manager.conversation.view.shown)
     asked_below = [node for node in session.keys if node not in keys]
     assert session.provider.calls - calls == len(asked_below)
     await session.manager.close()
@@ -124,14 +124,14 @@ async def test_a_receipt_replaced_in_place_keeps_every_other_summary(restarted: 
 async def test_below_a_merge_the_segment_and_the_merges_above_it_are_made_anew(restarted: bool) -> None:
     """Their neighbours in the merge are found in the store."""
     session = await Session(settings={"summary_share": 0.05}).live(40, compactions=2)
-    tops = session.manager.conversation.view.nodes
+    tops = session.manager.conversation.view.shown
     assert tops[0].node.children
     keys, calls = session.keys, session.provider.calls
     rows = replaced(session.rows, row_of(session, 1), "[receipt kept elsewhere]")
     await (session.restart(rows) if restarted else session.manager.set_messages(rows))
     await session.view()
     assert session.provider.calls == calls
-    now = session.manager.conversation.view.nodes
+    now = session.manager.conversation.view.shown
     assert [item.summary.fallback for item in now] == [True, *([False] * (len(now) - 1))]
     assert [item.node.key for item in now[1:]] == [item.node.key for item in tops[1:]]
     assert session.keys[:1] + session.keys[2:] == keys[:1] + keys[2:]
@@ -205,7 +205,7 @@ async def test_a_history_that_is_cut_back_or_another_one_takes_nothing_over() ->
     calls = session.provider.calls
     await session.manager.set_messages(session.rows[: row_of(session, 2)])
     await session.view()
-    assert not any(item.summary.fallback for item in session.manager.conversation.view.nodes)
+    assert not any(item.summary.fallback for item in session.manager.conversation.view.shown)
     await session.manager.set_messages(tool_session(3, size=600, start=7_000))
     assert nodes(await session.view()) == []
     assert session.provider.calls == calls

@@ -17,7 +17,7 @@ from context_summarize.core.nodes import CompactionRecord
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
-from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
+from context_summarize.testing import ScriptedProvider, call, hook, result, tool_session, user
 from tests.support.gated import answer
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
@@ -68,19 +68,6 @@ class TestContract:
 
 
 class TestSetMessages:
-    async def test_a_longer_history_goes_on_where_it_was(self) -> None:
-        """Nothing is counted, cut or summarised again."""
-        made, provider, rows = manager(), scripted(), tool_session(8)
-        await fed(made, rows)
-        before = await made.get_messages_for_request(900, provider)
-        calls = provider.calls
-        await made.set_messages([*rows, user("more")])
-        after = await made.get_messages_for_request(900, provider)
-        assert after == [*before, user("more")]
-        assert provider.calls == calls
-        await made.set_messages([*rows, user("more")])
-        assert await made.get_messages_for_request(900, provider) == after
-
     async def test_a_transcript_without_hook_rows_is_still_the_same_conversation(self) -> None:
         """Filtered by the host: the record of the last boundary is found, no call, no event."""
         rows = [row for made_row in tool_session(12) for row in (made_row, hook("note"))]
@@ -93,29 +80,8 @@ class TestSetMessages:
         assert nodes(after) == nodes(before)
         assert (provider.calls, rec.boundaries) == (calls, boundaries)
 
-    async def test_a_shorter_history_replaces_the_longer_one(self) -> None:
-        """A rewound session."""
-        made = await fed(manager(), tool_session(8))
-        await made.set_messages(tool_session(2))
-        assert await made.get_messages() == tool_session(2)
-        assert await made.get_messages_for_request(LARGE) == tool_session(2)
-
 
 class TestClear:
-    async def test_the_conversation_is_forgotten(self) -> None:
-        """History and view; summaries stay stored, under keys that nobody asks for."""
-        made, provider = manager(), scripted()
-        await fed(made, tool_session(12))
-        first = await made.get_messages_for_request(900, provider)
-        await made.clear()
-        assert await made.get_messages() == []
-        assert await made.get_messages_for_request(900, provider) == []
-        assert await made.get_token_count() == 0
-        calls = provider.calls
-        await fed(made, tool_session(12))
-        assert nodes(await made.get_messages_for_request(900, provider)) == nodes(first)
-        assert provider.calls == calls
-
     async def test_keys_that_were_given_up_are_asked_for_again(self) -> None:
         """Refused three times: a digest until clear()."""
         made, provider = manager(), scripted(then="")
@@ -173,33 +139,6 @@ class TestSystemPrompt:
         assert seen == [["stored", "hi"], ["PROMPT", "hi"], ["PROMPT", "hi"], ["stored", "hi"]]
         assert sum("system prompt factory failed" in record.message for record in caplog.records) == 2
 
-    async def test_the_prompt_counts_against_the_budget(self) -> None:
-        """A longer one makes a boundary of what fitted before."""
-        prompts = ["short", "rule " * 300]
-
-        async def factory() -> str:
-            return prompts[0]
-
-        made, provider = await fed(manager(), tool_session(4)), scripted()
-        await made.set_system_prompt_factory(factory)
-        budget = await made.get_token_count() + 100
-        auto = await made.get_messages_for_request(budget * 3, provider)
-        assert nodes(auto) == []
-        prompts.pop(0)
-        view = await made.get_messages_for_request(budget, provider)
-        assert nodes(view)
-        assert size(view) <= budget
-
-    async def test_stored_system_rows_are_hidden_by_a_prompt_factory(self) -> None:
-        """Stored system rows are then hidden, except hook rows."""
-
-        async def factory() -> str:
-            return "PROMPT"
-
-        made = await fed(manager(), [{"role": "system", "content": "stored"}, user("hi")])
-        await made.set_system_prompt_factory(factory)
-        assert [row["content"] for row in await made.get_messages_for_request(LARGE)] == ["PROMPT", "hi"]
-
 
 class TestBudget:
     async def test_segments_are_derived_from_the_first_budget_and_fixed(self) -> None:
@@ -217,20 +156,6 @@ class TestBudget:
         ):
             await made.get_messages_for_request(budget)
             assert made.conversation.builder.segment_sizes == sizes
-
-    async def test_new_sizes_go_on_behind_what_is_folded(self) -> None:
-        """The frontier never moves back, and no segment is cut twice."""
-        made, provider = manager(segment_tokens=None), scripted()
-        await fed(made, tool_session(60, size=1_200))
-        first = await made.get_messages_for_request(8_000, provider)
-        frontier = made.conversation.view.frontier
-        assert frontier
-        await fed(made, tool_session(20, size=1_200, start=60))
-        await made.get_messages_for_request(3_000, provider)
-        assert made.conversation.view.frontier > frontier
-        edges = [(node.node.first_group, node.node.end_group) for node in made.conversation.view.nodes]
-        assert [first for first, _ in edges] == [0, *(end for _, end in edges[:-1])]
-        assert nodes(first)
 
     async def test_a_session_resumed_with_a_smaller_window_gets_shorter_segments(self) -> None:
         """Derived anew when a segment exceeds a quarter of a later budget: also of the first one after a restart."""
@@ -256,19 +181,6 @@ class TestProviders:
         await fed(made, tool_session(12))
         await made.get_messages_for_request(900, passed)
         return [provider.calls for provider in providers]
-
-    async def test_summary_provider_and_summary_model(self) -> None:
-        """By the name under which it is mounted; the model is named in the request and to complete()."""
-        main, small = scripted(), scripted()
-        recorder = Recorder({"main": main, "small": small})
-        made = manager(recorder, summary_provider="small", summary_model="tiny-1")
-        calls = await self.asked(made, main, small, passed=main)
-        assert calls[0] == 0
-        assert calls[1] > 0
-        assert {request.model for request in small.requests} == {"tiny-1"}
-        assert {options["model"] for options in small.options} == {"tiny-1"}
-        told = recorder.of("context-summarize:summary")
-        assert {(data["provider"], data["model"]) for data in told} == {("small", "tiny-1")}
 
     async def test_a_fallback_provider_is_not_asked_for_the_model_of_another(
         self, caplog: pytest.LogCaptureFixture
@@ -314,35 +226,6 @@ class TestWhen:
         assert size(view) < tokens
         assert rec.boundaries == 1
 
-    async def test_a_compaction_is_weighed_once_for_a_history_and_a_budget(self) -> None:
-        """With nothing added, what has become cheaper meanwhile changes no view: only a row or a budget does."""
-        made, provider = await fed(manager(), tool_session(8)), scripted()
-        budget = int(await made.get_token_count() / 0.8)
-        before = await made.get_messages_for_request(budget, provider)
-        await made.observe_response("llm:response", {"usage": {"input_tokens": budget}})
-        assert await made.get_messages_for_request(budget, provider) == before
-        assert (await made.statistics()).requests == 1
-
-    async def test_a_window_that_shrinks_in_mid_session_is_obeyed_at_once(self) -> None:
-        """Another provider, a smaller model."""
-        made = await fed(manager(), tool_session(20))
-        assert size(await made.get_messages_for_request(provider=scripted(context_window=40_000))) > 3_000
-        small = scripted(context_window=2_000, max_output_tokens=200)
-        for row in tool_session(2, start=20):
-            await made.add_message(row)
-            assert size(await made.get_messages_for_request(provider=small)) <= 800
-
-    async def test_a_conversation_that_repeats_itself_keeps_its_ranges(self) -> None:
-        """Nodes stand side by side from the first row to the frontier: none twice, none missing."""
-        made, provider = manager(), scripted()
-        for _ in range(40):
-            await fed(
-                made, [user("Is the build done? " * 8), call("c", "poll"), result("c", "no " * 60), assistant("No.")]
-            )
-            view = await made.get_messages_for_request(1_500, provider)
-            ranges = [row["metadata"]["messages"] for row in nodes(view)]
-            assert [first for first, _ in ranges] == [last + 1 for _, last in [(0, 0), *ranges][: len(ranges)]]
-
     async def test_a_window_that_grows_again_shows_summaries_again(self) -> None:
         """One-line nodes are for what does not fit otherwise; the text is in the store."""
         made, provider = await fed(manager(keep_recent=0, summary_share=1.0), tool_session(3)), scripted()
@@ -363,7 +246,7 @@ class TestCompact:
         assert saved == before - after > 0
         view = await made.get_messages_for_request(LARGE, provider)
         assert size(view) == after
-        assert made.conversation.view.nodes[-1].node.is_rest
+        assert made.conversation.view.nodes[-1].is_rest
         assert nodes(view)[-1]["metadata"]["messages"][1] == 44
         assert [row["content"] for row in view[-3:]] == [row["content"] for row in tool_session(12)[-3:]]
 
@@ -393,28 +276,6 @@ class TestCompact:
         made = await fed(manager(), rows)
         assert await made.compact() == 0
         assert await made.get_messages_for_request(LARGE) == rows
-
-
-async def test_a_floor_compacts_at_most_twice_in_ten_requests_though_the_host_repairs_and_asks_again() -> None:
-    """The system prompt exceeds the budget; each turn replaces the transcript, and asks three times."""
-    made, provider = manager(rec := Recorder(), keep_recent=2), scripted()
-
-    async def factory() -> str:
-        return "rule word " * 500
-
-    await made.set_system_prompt_factory(factory)
-    rows: list[JsonRow] = []
-    seen = [0]
-    for turn in range(30):
-        rows += [user(f"q {turn}"), assistant(f"a {turn} " + "w " * 80)]
-        await made.add_message(hook("x"))
-        await made.set_messages(rows)
-        for _ in range(3):
-            await made.get_messages_for_request(600, provider)
-        seen.append(rec.boundaries)
-    assert seen[-1] > 0
-    assert max(after - before for before, after in zip(seen, seen[10:], strict=False)) <= 2
-    assert len(rec.of("context-summarize:over_budget")) == 1
 
 
 def saved(rows: list[JsonRow]) -> list[JsonRow]:

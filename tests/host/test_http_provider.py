@@ -29,9 +29,26 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.providers.openai_compatible import OpenAICompatibleProvider, make_provider
 from context_summarize.testing import tool_session
-from tests.support.chat_completions import BASE_URL, answer, failure
 from tests.support.recorder import Clock, Recorder
 from tests.support.views import nodes
+
+BASE_URL = "http://127.0.0.1:9/v1"
+"""Loopback, and a port where nobody listens: a request that is not mocked fails and goes nowhere."""
+
+
+def answer(text: str | None, *, finish_reason: str = "stop", cost: int = 50, **message: object) -> httpx.Response:
+    """A good answer; `cost` tokens were written, 900 read."""
+    said = {"role": "assistant", "content": text, **message}
+    usage = {"prompt_tokens": 900, "completion_tokens": cost, "total_tokens": 900 + cost}
+    choice = {"index": 0, "message": said, "finish_reason": finish_reason}
+    return httpx.Response(200, json={"model": "chat-1-2026", "choices": [choice], "usage": usage})
+
+
+def failure(status: int, message: str, code: str | None = None, **headers: str) -> httpx.Response:
+    """An error, as servers of this protocol send it; `Retry_After="7"` becomes the header of that name."""
+    body = {"error": {"message": message, "type": "error", "param": None, "code": code}}
+    return httpx.Response(status, json=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
 
 SUMMARY = "Goal: the user asked for the state of several orders. State: every one of them was found and shipped."
 ROWS = tool_session(9, size=2_400)
@@ -108,7 +125,7 @@ class TestSummaries:
         assert SUMMARY in await session.summary()
         [body] = bodies(chat)
         system, user = body.pop("messages")
-        assert body == {"model": "chat-1", "max_tokens": 2 * SUMMARY_TOKENS + 2_000}
+        assert body == {"model": "chat-1", "max_tokens": 2 * 125 + 2_000}
         assert (system["role"], user["role"]) == ("system", "user")
         assert "quoted data" in system["content"]
         assert "#1 user\nPlease look up order ORD00000" in user["content"]

@@ -159,27 +159,6 @@ async def test_the_factory_is_read_back_as_it_was_set_and_may_be_assigned() -> N
     assert (await made.get_messages_for_request())[0] == {"role": "system", "content": "two"}
 
 
-async def test_the_blocks_of_other_hooks_stay_where_they_are() -> None:
-    """Only the block that changes leaves the prompt, and its tokens still count."""
-    count = itertools.count()
-
-    async def prompt() -> str:
-        still = '<system-reminder source="skills">\nskills\n</system-reminder>'
-        return f'{PROMPT}\n\n<system-reminder source="status">\n{next(count)}\n</system-reminder>\n\n{still}'
-
-    made = SummarizingContextManager()
-    await made.set_system_prompt_factory(prompt)
-    await made.add_message(user("Good morning."))
-    await made.get_messages_for_request()
-    rows = await made.get_messages_for_request()
-
-    assert [row["role"] for row in rows] == ["system", "user", "user"]
-    assert "skills" in rows[0]["content"]
-    assert "status" not in rows[0]["content"]
-    assert rows[2]["content"] == '<system-reminder source="status">\n1\n</system-reminder>'
-    Message(**rows[2])
-
-
 async def test_a_changing_block_never_stands_between_a_call_and_its_result() -> None:
     count = itertools.count()
 
@@ -241,29 +220,20 @@ class StoringLoop:
         return sum(len(str(row)) for row in rows) // 3
 
 
-async def test_a_stored_reminder_stands_whole_in_every_request() -> None:
-    """It is stored once, summarised like any other row, and still there afterwards; the prefix breaks no more often."""
+async def test_a_stored_reminder_stands_whole_in_every_request_in_its_newest_form() -> None:
+    """Each form is stored once, summarised like any other row, and still there afterwards; no prefix breaks for it."""
     async with Desk() as desk:
         loop = StoringLoop(desk)
         for number in range(60):
-            await loop.remind("<system-reminder>RULE-7: answer in French.</system-reminder>")
+            await loop.remind(f"<system-reminder>RULE-{number // 25}: answer in French.</system-reminder>")
             await desk.turn(number, loop.request)
+            for view in desk.views[-2:]:
+                assert [row["content"] for row in view].count(loop.wanted[0]) == 1
 
         assert desk.compactions >= 2
         assert sum(row == reminder(loop.wanted[0]) for row in await desk.context.get_messages()) == 1
-        for view in desk.views:
-            assert [row["content"] for row in view].count(loop.wanted[0]) == 1
         pairs = itertools.pairwise(desk.views)
         assert sum(later[: len(earlier)] != earlier for earlier, later in pairs) == desk.compactions
-
-
-async def test_a_reminder_that_changes_is_wanted_in_its_newest_form() -> None:
-    async with Desk() as desk:
-        loop = StoringLoop(desk)
-        for number in range(40):
-            await loop.remind(f"<system-reminder>MODE {number // 15}</system-reminder>")
-            await desk.turn(number, loop.request)
-            assert loop.wanted[0] in [row["content"] for row in desk.views[-1]]
 
 
 async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_once() -> None:

@@ -86,28 +86,6 @@ def test_every_view_of_every_history_keeps_the_rules(
     asyncio.run(run())
 
 
-@given(rows=histories(), budget=st.sampled_from([300, 1_000]))
-@slow_ok
-def test_a_summary_is_asked_for_once_per_key(rows: list[dict[str, Any]], budget: int) -> None:
-    """Rule 10: whatever boundaries come and go, and however many ask at once, a key is summarised once."""
-
-    async def run() -> None:
-        provider = Shortening()
-        recorder = Recorder()
-        manager = SummarizingContextManager(recorder, keep_recent=2, **SMALL)
-        for row in rows:
-            await manager.add_message(row)
-            await asyncio.gather(*(manager.get_messages_for_request(budget, provider) for _ in range(3)))
-        made = [data["key"] for name, data in recorder.events if name == "context-summarize:summary"]
-        assert len(made) == len(set(made))
-        failed = [data["key"] for name, data in recorder.events if name == "context-summarize:failure"]
-        assert all(failed.count(key) <= 3 for key in failed)  # a key refused three times is given up
-        assert provider.calls <= len(made) * 2 + len(failed) * 2
-        await manager.close()
-
-    asyncio.run(run())
-
-
 def leaves(nodes: Sequence[Any]) -> list[Any]:
     """The summaries of segments below these, oldest first."""
     return [leaf for node in nodes for leaf in (leaves(node.children) if node.children else [node])]

@@ -116,7 +116,7 @@ def test_a_wrong_value_is_refused_with_key_value_and_remedy(key: str) -> None:
         assert key in str(refused.value)
         assert f"got {'none' if shown is None else repr(shown)}" in str(refused.value)
         with pytest.raises(ConfigError, match=key):
-            replace(Config(), **{key: shown})
+            Config(**dict[str, Any]({key: shown}))
 
 
 @pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])

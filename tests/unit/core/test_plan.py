@@ -123,28 +123,20 @@ class Scene:
         return plan
 
     def after(self, plan: Plan) -> ViewState:
-        shown = [self.known[node] for node in plan.nodes]
-        lines = [show_one_line(self.history, item, count) for item in shown[: plan.lines]]
-        return ViewState(
-            nodes=(*lines, *shown[plan.lines :]),
-            frontier=plan.frontier,
-            frontier_row=plan.frontier_row,
-            shortened=plan.shortened,
-            newest_user=plan.newest_user,
-            notes=self.notes(plan, shown),
-            pinned=plan.pinned,
-            rows_at_compaction=len(self.history),
-            compactions=self.state.compactions + 1,
-        )
+        shown = [self.known[node] for node in plan.view.nodes]
+        lines = [show_one_line(self.history, item, count) for item in shown[: plan.view.lines]]
+        return replace(plan.view, shown=(*lines, *shown[plan.view.lines :]), notes=self.notes(plan, shown))
 
     def notes(self, plan: Plan, shown: list[ShownNode]) -> ShownNotes | None:
         """As a compaction does."""
         kept, room = self.state.notes, self.given.get("notes_room", 0)
         if not plan.notes_room:
             return None
-        if kept is not None and self.state.keeps_notes(plan.nodes, room):
+        if kept is not None and self.state.keeps_notes(plan.view.nodes, room):
             return replace(kept, age=kept.age + 1)
-        return self.log.write(shown, NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, "system", 4_000))
+        return self.log.write(
+            shown, NotesAsk(plan.view.frontier, plan.view.frontier_row, plan.notes_room, "system", 4_000)
+        )
 
     def view(self, state: ViewState | None = None) -> View:
         return View(self.history, state or self.state, self.groups, count)
@@ -159,21 +151,21 @@ class TestFolding:
         scene = Scene(talk(20))
         plan = scene.settled(share=1.0)
         assert plan.tokens_after <= 1_200 < plan.tokens_before
-        assert plan.frontier in scene.ends()
-        folded = scene.ends().index(plan.frontier)
-        assert plan.segments == folded + 1 == len(plan.nodes)
+        assert plan.view.frontier in scene.ends()
+        folded = scene.ends().index(plan.view.frontier)
+        assert plan.segments == folded + 1 == len(plan.view.nodes)
         one_less = scene.settled(share=1.0, target=(plan.tokens_after + 1) / 4_000)
-        assert one_less.frontier == plan.frontier
-        assert scene.settled(share=1.0, target=0.5).frontier < plan.frontier
-        assert (plan.rung, plan.lines, plan.shortened, plan.fits) == (1, 0, {}, True)
+        assert one_less.view.frontier == plan.view.frontier
+        assert scene.settled(share=1.0, target=0.5).view.frontier < plan.view.frontier
+        assert (plan.level, plan.view.lines, plan.view.shortened, plan.fits) == (1, 0, {}, True)
 
     def test_the_system_prompt_counts_against_the_target(self) -> None:
         """The target is a share of the whole request."""
         scene = Scene(talk(20))
-        without = scene.settled(share=1.0, target=0.35).frontier
+        without = scene.settled(share=1.0, target=0.35).view.frontier
         scene.system_tokens = 400
         plan = scene.settled(share=1.0, target=0.35)
-        assert plan.frontier > without
+        assert plan.view.frontier > without
         assert plan.tokens_after + 400 <= 0.35 * 4_000
 
     @pytest.mark.parametrize("keep", [0, 1, 7, 20, 33, 40])
@@ -181,40 +173,40 @@ class TestFolding:
         """keep_recent rows stand verbatim, whatever the target."""
         scene = Scene(talk(20), keep_recent=keep, target=0.01, own_budget=6_000)
         plan = scene.settled()
-        assert plan.frontier_row <= 40 - max(keep, 1)
-        assert plan.frontier == max([end for end in scene.ends() if end <= 40 - max(keep, 1)], default=0)
+        assert plan.view.frontier_row <= 40 - max(keep, 1)
+        assert plan.view.frontier == max([end for end in scene.ends() if end <= 40 - max(keep, 1)], default=0)
 
     def test_a_tool_group_at_the_edge_of_keep_recent_stays_whole(self) -> None:
         """Snapped outwards to groups."""
         scene = Scene([*talk(6), *looked_up("a", 300), user(words(20))], keep_recent=2)
-        assert scene.settled("manual").frontier_row <= 12
+        assert scene.settled("manual").view.frontier_row <= 12
 
     def test_hook_rows_after_the_last_folded_row_go_with_it(self) -> None:
         """Folding drops them, as far as keep_recent allows."""
         rows = talk(6)
         scene = Scene([*rows[:-2], hook("n1"), hook("n2"), *rows[-2:]], keep_recent=2)
-        assert scene.settled("manual").frontier_row == 12
-        assert scene.settled("manual", keep_recent=3).frontier_row == 11
+        assert scene.settled("manual").view.frontier_row == 12
+        assert scene.settled("manual", keep_recent=3).view.frontier_row == 11
 
     def test_an_empty_history_gives_an_empty_plan(self) -> None:
         """compact() may be called at any time."""
         plan = Scene([]).settled("manual")
-        assert (plan.nodes, plan.frontier, plan.frontier_row, plan.newest_user) == ((), 0, 0, None)
+        assert (plan.view.nodes, plan.view.frontier, plan.view.frontier_row, plan.view.newest_user) == ((), 0, 0, None)
 
     def test_the_estimate_of_an_unknown_summary_is_more_than_it_takes(self) -> None:
         """The first plan is careful, the last exact."""
         scene = Scene(talk(20))
         first = scene.plan(share=1.0)
         assert first.missing
-        assert set(first.missing) <= set(first.nodes)
+        assert set(first.missing) <= set(first.view.nodes)
         assert scene.settled(share=1.0).tokens_after < first.tokens_after
 
     def test_the_newest_user_message_is_chosen_anew(self) -> None:
         """It is pinned when it lies before the frontier."""
         scene = Scene([*talk(3), *(row for at in range(9) for row in looked_up(f"c{at}", 200))])
         plan = scene.settled()
-        assert plan.newest_user == 4
-        assert plan.frontier > 4
+        assert plan.view.newest_user == 4
+        assert plan.view.frontier > 4
 
 
 class TestRest:
@@ -222,31 +214,31 @@ class TestRest:
         """The run after the last closed segment becomes a rest node."""
         scene = Scene(talk(10), keep_recent=2)
         plan = scene.settled("manual", share=1.0)
-        assert plan.frontier == 18
-        *regular, rest = plan.nodes
+        assert plan.view.frontier == 18
+        *regular, rest = plan.view.nodes
         assert (rest.is_rest, rest.children) == (True, ())
         assert (rest.first_group, rest.end_group) == (regular[-1].end_group, 18)
         assert all(not node.is_rest for node in regular)
-        assert (plan.rung, plan.segments) == (2, len(plan.nodes))
+        assert (plan.level, plan.segments) == (2, len(plan.view.nodes))
 
     def test_a_rest_stays_until_regular_segments_cover_it_wholly(self) -> None:
         """The frontier never moves back."""
         scene = Scene(talk(3), keep_recent=1, share=1.0)
         first = scene.cross("manual")
-        rest = first.nodes[-1]
+        rest = first.view.nodes[-1]
         assert rest.is_rest
         assert rest.first_group == 4, "one segment is closed, and cannot reach the end of the rest"
-        frontiers = [first.frontier]
+        frontiers = [first.view.frontier]
         seen = []
         for _ in range(8):
             scene.add(*talk(1))
             plan = scene.cross("threshold", target=0.01)
-            frontiers.append(plan.frontier)
-            seen.append(rest in plan.nodes)
-            covered = [node for node in plan.nodes if node.first_group >= 4 and node != rest]
-            assert (rest in plan.nodes) == (not covered)
-            edges = [0, *(node.end_group for node in plan.nodes)]
-            assert [node.first_group for node in plan.nodes] == edges[:-1]
+            frontiers.append(plan.view.frontier)
+            seen.append(rest in plan.view.nodes)
+            covered = [node for node in plan.view.nodes if node.first_group >= 4 and node != rest]
+            assert (rest in plan.view.nodes) == (not covered)
+            edges = [0, *(node.end_group for node in plan.view.nodes)]
+            assert [node.first_group for node in plan.view.nodes] == edges[:-1]
         assert frontiers == sorted(frontiers)
         assert seen[0]
         assert not seen[-1]
@@ -254,9 +246,9 @@ class TestRest:
     def test_a_second_compact_lets_the_rest_grow(self) -> None:
         """From where regular segments end."""
         scene = Scene(talk(3), keep_recent=1, share=1.0)
-        first = scene.cross("manual").nodes[-1]
+        first = scene.cross("manual").view.nodes[-1]
         scene.add(*talk(1, 50))
-        second = scene.cross("manual").nodes[-1]
+        second = scene.cross("manual").view.nodes[-1]
         assert (second.is_rest, second.first_group) == (True, first.first_group)
         assert second.end_group == first.end_group + 2
 
@@ -269,21 +261,21 @@ class TestEliding:
         """Short ones are not, nor is anything but a tool result."""
         scene = Scene([user(words(700)), *self.rows()], shorten_above=200, keep_recent=4)
         plan = scene.settled()
-        assert plan.shortened == {3: 50, 7: 50}
-        assert plan.nodes == ()
+        assert plan.view.shortened == {3: 50, 7: 50}
+        assert plan.view.nodes == ()
 
     @pytest.mark.parametrize("mark", [{"critical": True}, {"metadata": {"critical": True}}])
     def test_critical_results_are_never_cut_to_save_room(self, mark: JsonRow) -> None:
         """Rows marked critical are verbatim pins."""
         rows = self.rows()
         rows[2] = {**rows[2], **mark}
-        assert set(Scene(rows, shorten_above=200).settled().shortened) == {6}
+        assert set(Scene(rows, shorten_above=200).settled().view.shortened) == {6}
 
     def test_eliding_comes_before_folding(self) -> None:
         """The cheapest tokens to save: when that is enough, nothing is folded."""
         scene = Scene([*talk(4), *looked_up("a", 2_500), *talk(3, 20)], shorten_above=200)
         plan = scene.settled()
-        assert (set(plan.shortened), plan.nodes) == ({9}, ())
+        assert (set(plan.view.shortened), plan.view.nodes) == ({9}, ())
         assert plan.freed > 2_000
 
     def test_where_folding_does_not_bring_it_under_the_threshold_the_limit_is_a_quarter(self) -> None:
@@ -291,22 +283,22 @@ class TestEliding:
         rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
         scene = Scene([*rows, *talk(2, 20)], segment_tokens=16_000, shorten_above=1_600, keep_recent=2)
         plan = scene.settled()
-        assert len(plan.shortened) == 0, "under the limit, and folding is not possible"
+        assert len(plan.view.shortened) == 0, "under the limit, and folding is not possible"
         plan = scene.settled(shorten_above=1_200)
-        assert set(plan.shortened.values()) == {75}
-        assert len(plan.shortened) == 8
+        assert set(plan.view.shortened.values()) == {75}
+        assert len(plan.view.shortened) == 8
 
     def test_what_is_cut_is_not_cut_again(self) -> None:
         """The prefix may not change at the next boundary for nothing."""
         scene = Scene(self.rows(), shorten_above=200)
         first = scene.cross()
         again = scene.settled()
-        assert (again.shortened, again.freed) == (first.shortened, 0)
+        assert (again.view.shortened, again.freed) == (first.view.shortened, 0)
 
 
 class TestMerging:
     def levels(self, plan: Plan) -> list[tuple[int, int]]:
-        return [(node.level, node.index) for node in plan.nodes]
+        return [(node.level, node.index) for node in plan.view.nodes]
 
     def test_the_oldest_complete_aligned_run_of_the_lowest_level_is_merged(self) -> None:
         """Three neighbours whose first index is a multiple of fan_in."""
@@ -316,7 +308,7 @@ class TestMerging:
         assert plan.merged > 0
         levels = self.levels(plan)
         assert levels == sorted(levels, key=lambda at: -at[0]), "old above new"
-        for node in plan.nodes:
+        for node in plan.view.nodes:
             if node.children and not node.is_rest:
                 assert len(node.children) == 3
                 assert [child.index for child in node.children] == [node.index * 3 + at for at in range(3)]
@@ -326,7 +318,7 @@ class TestMerging:
         """And no further: one merge less would not do."""
         scene = Scene(talk(40), target=0.01, fan_in=2, own_budget=2_000)
         plan = scene.settled()
-        size = sum(scene.known[node].tokens for node in plan.nodes)
+        size = sum(scene.known[node].tokens for node in plan.view.nodes)
         assert size <= 0.9 * 500
 
     def test_where_no_run_is_complete_the_oldest_incomplete_one_becomes_a_rest(self) -> None:
@@ -334,25 +326,25 @@ class TestMerging:
         scene = Scene(talk(9), target=0.01, fan_in=6, share=0.03)
         plan = scene.settled()
         assert len(scene.builder.segments) == 4
-        [node] = plan.nodes[:1]
-        assert (node.is_rest, node.level, len(node.children), len(plan.nodes)) == (True, 1, 3, 1)
+        [node] = plan.view.nodes[:1]
+        assert (node.is_rest, node.level, len(node.children), len(plan.view.nodes)) == (True, 1, 3, 1)
 
     def test_the_lowest_level_is_joined_before_older_and_higher_ones(self) -> None:
         """Merged summaries are pressed into one last of all: each merge may lose what the one before it kept."""
         scene = Scene(talk(24), target=0.01, fan_in=4, own_budget=2_000, share=0.28)
         plan = scene.plan()
-        levels = [(node.level, node.is_rest) for node in plan.nodes]
+        levels = [(node.level, node.is_rest) for node in plan.view.nodes]
         assert levels == [(1, False), (1, False), (1, True)]
 
     def test_a_rest_over_nodes_gives_way_to_the_complete_run_that_covers_it(self) -> None:
         """A merge of the rest's own children and their neighbours, not of the rest."""
         scene = Scene(talk(7), target=0.01, fan_in=6, share=0.03)
         plan = scene.cross()
-        assert [node.is_rest for node in plan.nodes if node.children] == [True]
+        assert [node.is_rest for node in plan.view.nodes if node.children] == [True]
         for _ in range(14):
             scene.add(*talk(1))
             plan = scene.cross()
-        regular = [node for node in plan.nodes if node.level == 1 and not node.is_rest]
+        regular = [node for node in plan.view.nodes if node.level == 1 and not node.is_rest]
         assert regular[0].index == 0
         assert [child.index for child in regular[0].children] == list(range(6))
         assert all(not child.children for child in regular[0].children)
@@ -361,7 +353,7 @@ class TestMerging:
         """When nothing can be merged any more, the summaries may take more than their share."""
         scene = Scene(talk(12), target=0.01, share=0.001)
         plan = scene.settled()
-        assert len(plan.nodes) >= 1
+        assert len(plan.view.nodes) >= 1
         assert plan.fits
 
 
@@ -371,43 +363,43 @@ class TestMustFit:
     def test_folding_regular_segments_is_the_first_rung(self) -> None:
         """Level 1, down to the target."""
         plan = Scene(talk(20)).settled("must_fit")
-        assert (plan.rung, plan.fits) == (1, True)
+        assert (plan.level, plan.fits) == (1, True)
 
     def test_then_the_remainder_becomes_a_rest(self) -> None:
         """Level 2: a segment so long that none is closed."""
         scene = Scene(talk(20), segment_tokens=16_000, own_budget=2_000)
         plan = scene.settled("must_fit")
-        assert (plan.rung, plan.fits, plan.lines, plan.shortened) == (
+        assert (plan.level, plan.fits, plan.view.lines, plan.view.shortened) == (
             2,
             True,
             0,
-            {0: 200} if 0 in plan.shortened else {},
+            {0: 200} if 0 in plan.view.shortened else {},
         )
-        assert [node.is_rest for node in plan.nodes] == [True]
-        assert plan.frontier == 36
+        assert [node.is_rest for node in plan.view.nodes] == [True]
+        assert plan.view.frontier == 36
 
     def test_then_keep_recent_is_halved(self) -> None:
         """Level 3, and no more often than it takes."""
         scene = Scene(talk(20), keep_recent=20, own_budget=1_400)
         plan = scene.settled("must_fit")
-        assert (plan.rung, plan.fits, plan.lines) == (3, True, 0)
-        assert 30 <= plan.frontier <= 35
-        assert all(keep >= 24 for keep in plan.shortened.values())
+        assert (plan.level, plan.fits, plan.view.lines) == (3, True, 0)
+        assert 30 <= plan.view.frontier <= 35
+        assert all(keep >= 24 for keep in plan.view.shortened.values())
 
     def test_down_to_the_newest_group(self) -> None:
         """keep_recent 0 keeps that."""
         scene = Scene([*talk(10), *looked_up("a", 100)], keep_recent=8, own_budget=420)
         plan = scene.settled("must_fit")
-        assert (plan.rung, plan.fits) == (3, True)
-        assert plan.frontier_row == 20
+        assert (plan.level, plan.fits) == (3, True)
+        assert plan.view.frontier_row == 20
 
     def test_then_rows_are_shortened_longest_first(self) -> None:
         """Level 4: all rows above one level are cut to it; shorter ones stay."""
         rows = [user(words(20)), *talk(8), call("a", text=words(60)), result("a", words(3_000))]
         scene = Scene(rows, keep_recent=4, own_budget=600)
         plan = scene.settled("must_fit")
-        assert (plan.rung, plan.fits, plan.lines) == (4, True, 0)
-        assert set(plan.shortened) == {18}, "the one long row is enough"
+        assert (plan.level, plan.fits, plan.view.lines) == (4, True, 0)
+        assert set(plan.view.shortened) == {18}, "the one long row is enough"
         assert plan.tokens_after <= 600
 
     def test_a_cut_to_fit_leaves_room_for_the_next_row(self) -> None:
@@ -419,21 +411,21 @@ class TestMustFit:
         """Level 5: range and counts."""
         scene = Scene([*talk(20), user(words(40))], keep_recent=4, own_budget=200, share=10.0, fan_in=20)
         plan = scene.settled("must_fit")
-        assert plan.rung == 5
-        assert 0 < plan.lines <= len(plan.nodes)
+        assert plan.level == 5
+        assert 0 < plan.view.lines <= len(plan.view.nodes)
 
     def test_what_cannot_fit_says_so(self) -> None:
         """As small as the rules allow: everything shortened."""
         scene = Scene([*talk(10), user(words(90))], own_budget=20)
         plan = scene.settled("must_fit")
-        assert (plan.fits, plan.rung, plan.lines) == (False, 5, len(plan.nodes))
+        assert (plan.fits, plan.level, plan.view.lines) == (False, 5, len(plan.view.nodes))
 
     @pytest.mark.parametrize("role", ["system", "developer"])
     def test_the_hosts_system_rows_are_never_shortened(self, role: str) -> None:
         """Half an instruction is worse than none."""
         scene = Scene([{"role": role, "content": words(900)}, *talk(8), user(words(500))], own_budget=500)
         plan = scene.settled("must_fit")
-        assert 0 not in plan.shortened
+        assert 0 not in plan.view.shortened
         assert not plan.fits
         assert any(row["content"] == words(900) for row in scene.view(scene.after(plan)).rows(None))
 
@@ -441,30 +433,30 @@ class TestMustFit:
         """Elide any row, where nothing else is left."""
         rows = [*talk(6), {**user(words(2_000)), "critical": True}, *talk(2)]
         scene = Scene(rows, shorten_above=100, own_budget=6_000)
-        assert 12 not in scene.settled("threshold", target=0.1, threshold=0.2).shortened
-        assert 12 in scene.settled("must_fit", own_budget=700).shortened
+        assert 12 not in scene.settled("threshold", target=0.1, threshold=0.2).view.shortened
+        assert 12 in scene.settled("must_fit", own_budget=700).view.shortened
 
     def test_open_calls_are_never_folded(self) -> None:
         """They stand at the end, shortened where they must be."""
         scene = Scene([*talk(10), call("a", text=words(400))], keep_recent=0, own_budget=300)
         plan = scene.settled("must_fit")
-        assert plan.frontier == 20
-        assert plan.frontier_row == 20
+        assert plan.view.frontier == 20
+        assert plan.view.frontier_row == 20
         assert plan.fits
 
     def test_a_long_first_user_message_is_pinned_at_a_tenth(self) -> None:
         """Once it is folded; while it stands verbatim it is whole."""
         scene = Scene([user(words(1_000)), *talk(20)], own_budget=4_000)
         plan = scene.settled()
-        assert plan.shortened == {0: 400}
-        assert Scene([user(words(1_000)), *talk(4)], keep_recent=99).settled().shortened == {}
+        assert plan.view.shortened == {0: 400}
+        assert Scene([user(words(1_000)), *talk(4)], keep_recent=99).settled().view.shortened == {}
 
     def test_a_long_first_user_message_stays_at_a_tenth_where_other_rows_are_shortened(self) -> None:
         """A first user message larger than a tenth of the budget is pinned as head and tail."""
         scene = Scene([user(words(3_000)), *talk(4, 20), user(words(2_000))], own_budget=1_000, keep_recent=0)
         plan = scene.settled("must_fit")
-        assert plan.frontier > 0
-        assert plan.shortened[0] <= 100
+        assert plan.view.frontier > 0
+        assert plan.view.shortened[0] <= 100
 
 
 def scenes() -> list[Any]:
@@ -499,7 +491,7 @@ class TestExactness:
     def test_a_plan_is_as_large_as_the_view_that_is_built_from_it(self, scene: Scene, reason: Reason) -> None:
         """`tokens_after` is exact once nothing is missing: budgets are kept by it, and events tell it."""
         plan = scene.settled(reason)
-        assert plan.frontier > 0
+        assert plan.view.frontier > 0
         assert plan.tokens_after == scene.view(scene.after(plan)).tokens()
 
     @pytest.mark.parametrize("turns", [4, 12])
@@ -530,7 +522,7 @@ def test_a_compaction_for_a_cold_cache_is_made_of_what_is_ready() -> None:
     """As far as it goes; nothing is asked for."""
     scene = ready_scene(2)
     plan = scene.plan("cold_cache")
-    assert (plan.reason, len(plan.nodes), plan.missing) == ("cold_cache", 2, ())
+    assert (plan.reason, len(plan.view.nodes), plan.missing) == ("cold_cache", 2, ())
     assert 0 < plan.freed < scene.plan().freed
 
 
@@ -565,7 +557,7 @@ def test_with_room_left_a_compaction_asks_for_no_more_than_one_at_the_threshold(
     whole = scene.plan()
     assert scene.plan(prefetched="no room") == whole
     waits = scene.plan(prefetched="room")
-    assert waits.nodes == whole.nodes[: len(waits.nodes)] != whole.nodes
+    assert waits.view.nodes == whole.view.nodes[: len(waits.view.nodes)] != whole.view.nodes
     assert waits.reached
     assert waits.tokens_after > scene.limits().target_room
 
@@ -577,7 +569,7 @@ def test_what_is_ready_stands_for_the_whole_from_three_quarters_of_it_on() -> No
         scene = ready_scene(ready, segment_tokens=190, share=1.0, threshold=0.79)
         whole, known = scene.plan(), scene.plan("cold_cache")
         plan = scene.plan(prefetched="room")
-        assert plan.nodes in (whole.nodes, known.nodes)
+        assert plan.view.nodes in (whole.view.nodes, known.view.nodes)
         (left if plan.missing else taken).append(known.freed / whole.freed)
     assert max(left) < 0.75 <= min(taken) < 0.9
 
@@ -586,7 +578,7 @@ def test_a_compaction_of_what_is_ready_goes_no_further_though_it_does_not_fit() 
     """What must fit waits for summaries instead."""
     scene = ready_scene(2, own_budget=2_400, share=1.0)
     plan = scene.plan("cold_cache")
-    assert (plan.fits, plan.missing, plan.rung, len(plan.nodes)) == (False, (), 1, 2)
+    assert (plan.fits, plan.missing, plan.level, len(plan.view.nodes)) == (False, (), 1, 2)
     assert plan.tokens_after > 2_400
     assert scene.settled("must_fit").fits
 
@@ -598,7 +590,7 @@ def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -
     scene.add(*talk(1))
     assert scene.plan().tokens_before >= scene.limits().threshold_room
     assert ahead
-    assert scene.plan().nodes == ahead
+    assert scene.plan().view.nodes == ahead
 
 
 # --- edges ----------------------------------------------------------------------------------------------------------
@@ -633,8 +625,8 @@ def test_a_plan_of_exactly_what_it_aims_at_has_reached_it() -> None:
 def test_a_view_of_exactly_its_budget_fits_and_keeps_everything() -> None:
     scene = Scene(talk(20), keep_recent=40, own_budget=4_000)
     plan = scene.settled()
-    assert (plan.tokens_after, plan.fits, plan.rung) == (4_000, True, 1)
-    assert scene.settled(own_budget=3_999, threshold=1.0).nodes
+    assert (plan.tokens_after, plan.fits, plan.level) == (4_000, True, 1)
+    assert scene.settled(own_budget=3_999, threshold=1.0).view.nodes
 
 
 @pytest.mark.parametrize("more", [0, 1])
@@ -642,7 +634,7 @@ def test_results_are_shortened_harder_above_the_threshold_and_not_at_it(more: in
     rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390)), *talk(2, 20)]
     scene = Scene(rows, segment_tokens=16_000, shorten_above=1_200, keep_recent=2)
     threshold = (scene.view().tokens() - more + 0.5) / 4_000
-    assert bool(scene.settled(threshold=threshold).shortened) is bool(more)
+    assert bool(scene.settled(threshold=threshold).view.shortened) is bool(more)
 
 
 def test_no_result_of_256_tokens_or_fewer_is_shortened_harder() -> None:
@@ -651,27 +643,27 @@ def test_no_result_of_256_tokens_or_fewer_is_shortened_harder() -> None:
             [user("hi"), *looked_up("a", tokens), *talk(2, 20)], segment_tokens=16_000, shorten_above=400, keep_recent=2
         )
         [(_, measured)] = scene.groups.results(0, len(scene.history))
-        assert bool(scene.settled(threshold=0.01).shortened) is (measured > 256)
+        assert bool(scene.settled(threshold=0.01).view.shortened) is (measured > 256)
 
 
 def test_only_merges_that_no_view_has_shown_are_counted() -> None:
     scene = Scene(talk(40), own_budget=2_000, fan_in=3)
     first = scene.cross()
-    merges = sum(1 for node in first.nodes if node.children)
+    merges = sum(1 for node in first.view.nodes if node.children)
     assert first.merged == merges > 1
-    assert len(first.nodes) > merges
+    assert len(first.view.nodes) > merges
     assert scene.settled().merged == 0
 
 
 def test_what_the_user_pins_is_named_where_it_lies_before_the_frontier() -> None:
     scene = Scene(talk(20))
-    frontier = scene.settled().frontier
+    frontier = scene.settled().view.frontier
     scene.pins = (frontier - 1, frontier, frontier + 1)
     plan = scene.settled()
-    assert plan.pinned == tuple(at for at in scene.pins if at < plan.frontier)
-    scene.pins = (plan.frontier,)
-    assert scene.settled().frontier == plan.frontier
-    assert scene.settled().pinned == ()
+    assert plan.view.pinned == tuple(at for at in scene.pins if at < plan.view.frontier)
+    scene.pins = (plan.view.frontier,)
+    assert scene.settled().view.frontier == plan.view.frontier
+    assert scene.settled().view.pinned == ()
 
 
 # --- the row of notes -----------------------------------------------------------------------------------------------
@@ -697,7 +689,7 @@ def test_a_plan_reserves_all_that_the_row_of_notes_may_take() -> None:
     assert "src/file_0.py" in scene.state.notes.text
     assert 0 < scene.state.notes.tokens <= 200
     assert plan.tokens_after - scene.view().tokens() == 200 - scene.state.notes.tokens
-    assert plan.frontier == Scene(written(20), notes_room=0, share=1.0).settled().frontier
+    assert plan.view.frontier == Scene(written(20), notes_room=0, share=1.0).settled().view.frontier
 
 
 def test_the_row_of_notes_stays_while_summaries_are_appended_and_at_most_twice() -> None:
@@ -711,7 +703,7 @@ def test_the_row_of_notes_stays_while_summaries_are_appended_and_at_most_twice()
         before = scene.state
         scene.add(*written(12))
         plan = scene.cross()
-        assert plan.frontier > before.frontier
+        assert plan.view.frontier > before.frontier
         assert (plan.merged, scene.state.nodes[: len(before.nodes)]) == (0, before.nodes)
         assert scene.state.notes is not None
         rows.append(scene.state.notes.row)
@@ -726,4 +718,4 @@ def test_the_row_of_notes_goes_first_where_the_view_does_not_fit(less: int) -> N
     assert plan.notes_room
     again = scene.settled("manual", view_room=plan.tokens_after - less)
     assert (again.notes_room == 0) is bool(less)
-    assert (again.nodes, again.fits) == (plan.nodes, True)
+    assert (again.view.nodes, again.fits) == (plan.view.nodes, True)

@@ -67,12 +67,13 @@ def shown(history: History, first: int, end: int, *, role: str = "system", text:
 
 def folded(history: History, *ends: int, role: str = "system", **changes: Any) -> ViewState:
     """A state with a node for each run of rendered groups that ends at one of these."""
-    nodes = tuple(
+    items = tuple(
         shown(history, first, end, role=role, text=f"part {end}")
         for first, end in zip((0, *ends[:-1]), ends, strict=True)
     )
     given: dict[str, Any] = {
-        "nodes": nodes,
+        "nodes": tuple(item.node for item in items),
+        "shown": items,
         "frontier": ends[-1],
         "frontier_row": history.row_after(ends[-1], len(history)),
         "rows_at_compaction": len(history),
