@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from context_summarize.background import advance, in_thread
+from context_summarize.background import in_thread
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.core.history import History
 from context_summarize.messages.checking import normalise
@@ -17,7 +17,7 @@ from context_summarize.messages.reading import analyse, rough_size
 from context_summarize.messages.rows import JsonRow
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, fill
+from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, fill, named
 from context_summarize.session.host_face import HostFace
 from context_summarize.session.limits import Wanted, patience
 from context_summarize.session.parts import Parts, build_parts
@@ -147,10 +147,10 @@ class SummarizingContextManager(HostFace):
 
     async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
         """Go on with these rows and those that came since the host's call; a later call of the host wins."""
-        await advance(history)
-        fresh = replace(self._parts.new_conversation(), before=self._requests.records.left_by(self.conversation))
-        kept = list(zip(history.rows[:same], history.tokens[:same], strict=True))
-        await in_thread(500 * len(rows), fill, fresh, kept, rows[same:])
+        steered = self.conversation.steered
+        kept, pins = list(zip(history.rows[:same], history.tokens[:same], strict=True)), named(steered.pins, history)
+        fresh = replace(self._parts.new_conversation(), steered=steered)
+        fresh = await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], pins)
         if self.conversation.history is not history:
             return
         added = [row.raw for row in history.rows[known:]]

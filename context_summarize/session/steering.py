@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from context_summarize.config import Config
 from context_summarize.core.history import History
-from context_summarize.core.nodes import leaves_of, next_index, regular_frontier
+from context_summarize.core.nodes import regular_frontier
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
 from context_summarize.session.announcing import Made
-from context_summarize.session.conversation import Conversation, with_view
+from context_summarize.session.conversation import Conversation, start_segments, with_view
 from context_summarize.session.limits import RequestLimits
 from context_summarize.tokens.measure import Count
 
@@ -31,7 +31,7 @@ def is_held(chat: Conversation, config: Config, budget: int, used: int) -> bool:
     return chat.steered.held_at is not None and used < compact_from(chat, config, budget)
 
 
-def compacted(chat: Conversation, view: ViewState, record_hash: str) -> Conversation:
+def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> Conversation:
     """The conversation with the view of a compaction, whose record has this hash."""
     undone = tuple(hash_ for hash_ in chat.steered.undone if hash_ != record_hash)
     return replace(chat, view=view, earlier=chat.view, steered=replace(chat.steered, undone=undone, held_at=None))
@@ -50,9 +50,9 @@ def taken_back(
     """
     # A provider that refers to earlier answers by id has begun a new chain with the compaction.
     view = replace(earlier, rows_at_compaction=len(chat.history))
-    before = View(chat.history, chat.view, chat.groups, count)
+    before = View(chat.view, chat.groups)
     back = with_view(chat, view, count, limits.system_prompt is not None)
-    told = _told(limits, before, View(chat.history, view, back.groups, count), len(chat.history))
+    told = _told(limits, before, View(view, back.groups), len(chat.history))
     if told.after_tokens > limits.budget:
         raise SteeringError(
             f"the request before the last compaction takes {told.after_tokens:,} tokens now, the budget is "
@@ -69,7 +69,7 @@ def pinned(chat: Conversation, messages: int | Iterable[int], own_budget: int) -
         SteeringError: a number names no message, or all that are pinned take more than a tenth of the budget.
     """
     pins = chat.steered.pins | {_group_of(chat.history, number) for number in _numbers(messages)}
-    tokens = sum(chat.groups.pinned(chat.history.rendered_group(at)).tokens for at in pins)
+    tokens = sum(chat.groups.shown(chat.history.rendered_group(at)).tokens for at in pins)
     most = int(_MOST_PINNED * own_budget)
     if tokens > most:
         raise SteeringError(
@@ -117,16 +117,11 @@ def _told(limits: RequestLimits, before: View, after: View, history_rows: int) -
     )
 
 
-def cut_again(chat: Conversation, view: ViewState, fan_in: int) -> None:
-    """Have segments again for what the earlier view shows verbatim, with the cuts of what was taken back."""
-    regular, builder = regular_frontier(view.nodes, view.frontier), chat.builder
-    if builder.segment_sizes is None or builder.first_group <= regular:
-        return
-    shown = chat.view.nodes
-    cut = [leaf for leaf in leaves_of(shown) if leaf.first_group >= regular and not leaf.is_rest]
-    cut += builder.ahead(regular_frontier(shown, chat.view.frontier))
-    first_index = next_index(view.nodes, fan_in)
-    builder.start(*builder.segment_sizes, first_group=regular, first_index=first_index, cut=cut)
+def cut_again(chat: Conversation, fan_in: int) -> None:
+    """Have segments for what an earlier view shows verbatim."""
+    regular = regular_frontier(chat.view.nodes, chat.view.frontier)
+    if chat.builder.segment_sizes is not None and chat.builder.first_group > regular:
+        start_segments(chat, *chat.builder.segment_sizes, fan_in)
 
 
 def _numbers(messages: int | Iterable[int]) -> list[int]:

@@ -104,7 +104,7 @@ class TestEvents:
     async def test_what_came_from_the_cache_and_what_is_a_digest_is_counted(self) -> None:
         """Per boundary."""
         provider = ScriptedProvider(then=answer)
-        made = manager(recorder := Recorder(), auto_compact=False)
+        made = manager(recorder := Recorder(), auto_compact=False, summary_share=1.0)
         await made.set_messages(tool_session(8))
         await made.get_messages_for_request(900, provider)
         await made.clear()
@@ -136,7 +136,7 @@ class TestEvents:
 class TestWithdrawn:
     async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
         """A boundary that frees too little is not made: it saved nothing, and says so."""
-        made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=2, summary_share=1.0)
+        made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=10, summary_share=1.0)
         await made.set_messages(tool_session(4, size=900))
         budget = int(await made.get_token_count() / 0.8)
         provider = ScriptedProvider(then=wordy)
@@ -155,7 +155,7 @@ class TestWithdrawn:
     async def test_what_cannot_be_worth_it_is_not_announced(self) -> None:
         """Nothing is asked for either."""
         made = manager(recorder := Recorder())
-        await made.set_messages(tool_session(8))
+        await made.set_messages([user("question " * 900), *tool_session(2, size=100)])
         provider = ScriptedProvider(then=answer)
         await made.get_messages_for_request(int(await made.get_token_count() / 0.8), provider)
         assert (recorder.events, provider.calls) == ([], 0)

@@ -106,7 +106,7 @@ class ManagerMachine(RuleBasedStateMachine):
         wait=st.sampled_from([0, 60, 60]),
         share=st.sampled_from([0.1, 0.25]),
         derived=st.booleans(),
-        prefetch=st.sampled_from([None, 0.5]),
+        prefetch=st.sampled_from([None, 0.3]),
     )
     def begin(self, rows: Rows, keep: int, wait: float, share: float, derived: bool, prefetch: float | None) -> None:
         """A new session with some history."""
