@@ -17,6 +17,7 @@ from context_summarize.core.plan import CompactionRequest, Plan, Reason, is_wort
 from context_summarize.core.shown_groups import short_length
 from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
+from context_summarize.redaction import traceback_of
 from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import CompactionThrottle, Deadline, RequestLimits
@@ -225,7 +226,7 @@ class Compactor:
         nodes = plan.view.nodes
         shown, rows = self._tasks.rows(nodes), len(history)
         texts, operations = self._tasks.texts(with_children(nodes)), self._operations()
-        write = partial(self._notes, chat, limits, plan, shown, texts, operations)
+        write = partial(self._or_none, partial(self._notes, chat, limits, plan, shown, texts, operations))
         is_quick = plan.tokens_before <= _QUICK_TOKENS and rows <= _QUICK_ROWS
         notes = write() if is_quick else await asyncio.to_thread(write)
         lines = [show_one_line(history, item, count) for item in shown[: plan.view.lines]]
@@ -239,6 +240,15 @@ class Compactor:
             from_cache=sum(self._tasks.is_from_store(item.node.key) for item in new),
             before_tokens=limits.used(plan.tokens_before),
         )
+
+    def _or_none(self, write: Callable[[], ShownNotes | None]) -> ShownNotes | None:
+        """The row of notes; none where writing it fails: they are written from any text, and a request needs none."""
+        try:
+            return write()
+        except Exception as error:  # noqa: BLE001 - whatever a text brings it to raise
+            told = traceback_of(error, self._services.config.redact)
+            logger.error("the notes cannot be written; the view goes on without them: %s", told)
+            return None
 
     def _notes(
         self,

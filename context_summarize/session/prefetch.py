@@ -47,7 +47,7 @@ class Prefetch:
     def look(self, chat: Conversation, limits: RequestLimits) -> None:
         """Start what can be made now; returns at once."""
         own = limits.own
-        seen = (chat.history, chat.view, own.own_budget, own.view_room, len(chat.builder.segments), self._tasks.version)
+        seen = (chat.history, chat.view, own.own_budget, own.view_room, len(chat.builder.leaves), self._tasks.version)
         if self._closed or limits.target is None or seen == self._seen:
             return
         self._seen = seen

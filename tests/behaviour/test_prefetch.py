@@ -103,11 +103,13 @@ def test_nothing_is_made_below_the_threshold_or_when_told_not_to() -> None:
         {"prefetch_threshold": 0.85},
         {"auto_compact": False},
     )
-    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.9))
+    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.9, prefetch_threshold=0.3))
     assert busy.provider.asked
     assert busy.recorder.count("context:compaction") == 0
     for settings in quiet:
-        run = run_virtually(session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.9, **settings}))
+        run = run_virtually(
+            session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.9, "prefetch_threshold": 0.3, **settings})
+        )
         assert run.provider.asked == [], settings
 
 
