@@ -99,7 +99,7 @@ class TestNumbers:
         ]
         assert [history.rendered_group(at).start for at in range(4)] == [1, 3, 8, 9]
         assert list(history.users) == [0, 3]
-        assert list(history.pins) == [0, 7]
+        assert list(history.pins) == [0, 5]
 
     def test_message_range_counts_rendered_rows_from_one(self) -> None:
         """System, developer and hook rows have no number."""
