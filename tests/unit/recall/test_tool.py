@@ -78,7 +78,12 @@ async def test_what_cannot_be_answered_is_no_success_and_says_why(context, given
 @pytest.mark.parametrize("asked_for", [True, False])
 async def test_a_shortened_result_says_how_to_read_the_whole_of_it(asked_for):
     """What its mark says is what the tool takes, word for word; without the tool it says nothing of it."""
-    settings: dict[str, Any] = {"keep_recent": 2, "elide_tool_results": 200, "segment_tokens": 8_192, "cache": "memory"}
+    settings: dict[str, Any] = {
+        "keep_recent": 2,
+        "shorten_tool_results": 200,
+        "segment_tokens": 8_192,
+        "cache": "memory",
+    }
     manager = SummarizingContextManager(recall_tool=asked_for, **settings)
     secret = "the code of the gate is 7142"
     long = f"{'a line of the log ' * 400}{secret} {'a line of the log ' * 400}"
