@@ -12,14 +12,10 @@ from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.host import Providers, given_budget, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.summaries.jobs import Target
+from context_summarize.summaries.request import Target
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 
-_TARGET = 1 / 3
-"""Share of the threshold that a compaction aims at."""
-PREFETCH = 2 / 3
-"""Share of the size at which the next compaction is due from which on its summaries are made."""
 _WINDOW = 10
 _MOST = 2
 """If the smallest possible request is still too large, at most two compactions run per ten requests."""
@@ -145,20 +141,19 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
     Args:
         own_cap: the tokens of `compact_threshold`, if it has any.
     """
-    given, room, threshold = config.elide_tool_results, own_budget - system_tokens, config.threshold_share
+    given, room = config.shorten_tool_results, own_budget - system_tokens
     base = max(0, scaled(config, room, own_cap))
     return Limits(
         system_tokens=system_tokens,
         view_room=room,
         base=base,
         keep_recent=config.keep_recent,
-        threshold=threshold,
-        target=_TARGET * threshold if config.target_usage is None else config.target_usage,
-        share=config.summary_share,
+        threshold=config.threshold_share,
+        target=config.target_usage,
+        share=config.share_of_summaries,
         fan_in=config.fan_in,
         shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
         notes_room=notes_room(config, base),
-        role=config.summary_role,
     )
 
 
@@ -174,7 +169,7 @@ def scaled(config: Config, tokens: int, cap: int | None = None) -> int:
 
 def notes_room(config: Config, base: int) -> int:
     """Tokens that the row of notes may take."""
-    return int(min(config.notes_share, config.summary_share / 2) * base)
+    return int(min(config.notes_share, config.share_of_summaries / 2) * base)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Shown
 from context_summarize.session.compaction import Compaction, Compactor
 from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
-from context_summarize.session.limits import PREFETCH, Deadline, Host, RequestLimits, Wanted, scaled
+from context_summarize.session.limits import Deadline, Host, RequestLimits, Wanted, scaled
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.prompt_cache import PromptCache
 from context_summarize.session.records import Records
@@ -45,7 +45,7 @@ class Requests:
         """The request that was served last; a correction of the measuring is not in it."""
         self._late_at: int | None = None
         """The registry's version when summaries were late."""
-        self._cache = PromptCache(self._config.cache_ttl_seconds, services.clock)
+        self._cache = PromptCache(services.clock)
 
     # --- the conversation -------------------------------------------------------------------------------------------
 
@@ -125,7 +125,7 @@ class Requests:
                 continue
             if self.chat.history is history:
                 derive_sizes(self.chat, self._config, scaled(self._config, limits.budget))
-                is_near = self._usage(self.chat, limits) >= PREFETCH
+                is_near = self._usage(self.chat, limits) >= (self._config.prefetch_from or 1)
                 if is_due or is_near or self._used(self.chat, limits) > limits.budget:
                     await self.chat.advance()
                     await self._compactor.prepare(self.chat, limits)
@@ -184,13 +184,14 @@ class Requests:
         return limits.used(limits.own.defer_up_to(self._left(self.chat)))
 
     def _look_ahead(self, chat: Conversation, limits: RequestLimits) -> None:
-        """Near the next compaction: have its summaries made in the background."""
+        """Above `prefetch_threshold`: have the next compaction's summaries made in the background."""
         if self._is_near(chat, limits) and not self._host.is_cancelled():
             self._prefetch.look(chat, limits)
 
     def _is_near(self, chat: Conversation, limits: RequestLimits) -> bool:
         """Whether the next compaction's summaries may be made before it is due."""
-        return self._config.prefetch and self._is_automatic and self._usage(chat, limits) >= PREFETCH
+        begins = self._config.prefetch_from
+        return begins is not None and self._is_automatic and self._usage(chat, limits) >= begins
 
     async def _compacted(
         self, chat: Conversation, limits: RequestLimits, ask: CompactionRequest, wait: Deadline
