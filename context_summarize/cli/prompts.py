@@ -12,7 +12,7 @@ from context_summarize.cli.options import Name
 from context_summarize.cli.terminal import guarded, one_line, plain, printing, told
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
-from context_summarize.transcript.wording import counted
+from context_summarize.transcript.rows import counted
 
 _LENGTH = "at most $words words"
 
