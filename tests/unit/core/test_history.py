@@ -20,10 +20,10 @@ def count(text: str) -> int:
     return len(text.split())
 
 
-def history_of(rows: list[JsonRow], *, preserve_system: bool = True) -> History:
+def history_of(rows: list[JsonRow]) -> History:
     history = History()
     for raw in rows:
-        history.add(analyse(normalise(raw), preserve_system=preserve_system))
+        history.add(analyse(normalise(raw)))
     return history
 
 
@@ -83,10 +83,6 @@ class TestNumbers:
         assert [history.rendered_group(at).start for at in range(4)] == [1, 3, 8, 9]
         assert list(history.users) == [0, 3]
         assert list(history.pins) == [0, 5]
-
-    def test_without_preserve_system_host_system_rows_are_no_pins(self) -> None:
-        """They may be folded too."""
-        assert list(history_of(MIXED, preserve_system=False).pins) == []
 
     def test_message_range_counts_rendered_rows_from_one(self) -> None:
         """System, developer and hook rows have no number."""

@@ -157,7 +157,7 @@ async def test_what_a_summary_quotes_outlives_its_merge_and_the_heading_is_the_s
         return f"Asked: parts.\n{heading}: {rule.lower()}\nDone: read." if rule in text else "Asked: parts. Done: read."
 
     provider = ScriptedProvider(then=lambda request: answer(str(request.messages[-1].content)))
-    manager = SummarizingContextManager(prompts="small", summary_share=0.1, fan_in=2)
+    manager = SummarizingContextManager(prompts="small", summary_share=0.1)
     for turn in range(150):
         await manager.add_message(user(f"{rule} Go on." if turn == 3 else f"Part {turn} is next."))
         await manager.add_message(assistant(f"Part {turn} was read. " + "It says little of note. " * 20))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from context_summarize import mount
 from context_summarize.errors import SteeringError
-from context_summarize.recall.tools import ContextTool
+from context_summarize.recall.tools import ContextTool, mount_steering
 from context_summarize.testing import ScriptedProvider, tool_session
 
 
@@ -151,7 +151,8 @@ def test_the_schema_names_every_field_and_no_other():
 async def test_a_user_steers_a_session_through_the_model():
     """Status, a compaction that keeps what was named, its undo, and pins, on a real manager."""
     coordinator = MockCoordinator()
-    cleanup = await mount(coordinator, {"cache": "memory", "context_tool": True, "keep_recent": 4})
+    cleanup = await mount(coordinator, {"cache": "memory", "keep_recent": 4})
+    await mount_steering(coordinator)
     tool, context = coordinator.get("tools")["context"], coordinator.get("context")
     for row in tool_session(12, size=800):
         await context.add_message(row)

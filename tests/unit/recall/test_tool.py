@@ -101,7 +101,12 @@ async def test_mounted_alone_it_finds_the_context_that_is_there_when_it_is_asked
 @pytest.mark.parametrize("asked_for", [True, False])
 async def test_a_shortened_result_says_how_to_read_the_whole_of_it(asked_for):
     """What its mark says is what the tool takes, word for word; without the tool it says nothing of it."""
-    settings: dict[str, Any] = {"keep_recent": 2, "elide_tool_results": 200, "segment_tokens": 8_192, "cache": "memory"}
+    settings: dict[str, Any] = {
+        "keep_recent": 2,
+        "shorten_tool_results": 200,
+        "segment_tokens": 8_192,
+        "cache": "memory",
+    }
     manager = SummarizingContextManager(recall_tool=asked_for, **settings)
     secret = "the code of the gate is 7142"
     long = f"{'a line of the log ' * 400}{secret} {'a line of the log ' * 400}"

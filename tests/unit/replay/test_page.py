@@ -63,7 +63,7 @@ class Markup(HTMLParser):
 def played(rows: list[Any], answer: str = "Goal: it was done.", **given: Any) -> ReplayResult:
     """A replay in a window of 4,000 tokens."""
     provider = ScriptedProvider(context_window=4_000, max_output_tokens=500, then=answer)
-    config = Config.from_mapping({"fan_in": 2, "segment_tokens": 256, **given})
+    config = Config.from_mapping({"segment_tokens": 256, **given})
     return asyncio.run(replay(rows, provider, config=config, name=answer))
 
 
