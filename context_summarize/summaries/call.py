@@ -30,7 +30,7 @@ from context_summarize.summaries.request import (
 )
 from context_summarize.summaries.services import Services
 from context_summarize.summaries.telling import Teller
-from context_summarize.transcript.fences import fence_of
+from context_summarize.transcript.escaping import fence_of
 
 logger = logging.getLogger(__name__)
 

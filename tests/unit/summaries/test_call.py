@@ -28,7 +28,7 @@ from context_summarize.summaries.checks import REASONS
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.request import Job, Target
 from context_summarize.testing import ScriptedProvider
-from context_summarize.transcript.fences import fence_of, numbered
+from context_summarize.transcript.escaping import fence_of, numbered
 from tests.support.recorder import Clock
 from tests.support.services import services
 
