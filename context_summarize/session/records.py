@@ -65,7 +65,7 @@ class Records:
     def hash_of(self, history: History, view: ViewState) -> str | None:
         """The hash of the record of a view: of all rows that it speaks of; None where it shows every row whole."""
         last = max((row for row in view.shortened if history.rows[row].rendered), default=-1)
-        until = view.frontier or history.portable(last, 0)[0] + 1
+        until = max(view.frontier, history.portable(last, 0)[0] + 1 if last >= 0 else 0)
         return history.running_hash(self._seed, until) if until else None
 
     async def matching(self, history: History) -> list[CompactionRecord]:
