@@ -81,6 +81,7 @@ class NodeBuilder:
 
     def take(self, ahead: NodeBuilder) -> None:
         """Take over what a copy has cut, unless cutting has begun anew meanwhile."""
+        self.history.take(ahead.history)
         if ahead.cut_by is self._segmenter:
             self._segmenter, self._newest = ahead._segmenter, ahead._newest
             self.segments, self.leaves = ahead.segments, ahead.leaves
@@ -89,7 +90,7 @@ class NodeBuilder:
         ordinal = segmenter.next_group
         rendered = self._newest[ordinal] = self._render(ordinal, segmenter.segment_tokens)
         user = self.history.rendered_group(ordinal).user
-        for segment in segmenter.feed(cut_length(rendered), user):
+        for segment in segmenter.feed(cut_length(rendered), user, self.history.hash_of(ordinal)):
             self.leaves.append(self._leaf(segment))
             self.segments.append(segment)
             for done in range(segment.first_group, segment.end_group):

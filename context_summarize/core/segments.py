@@ -34,8 +34,9 @@ def derive_summary_tokens(segment_tokens: int) -> int:
 class Segmenter:
     """Cuts rendered groups, fed one at a time, into segments. What is cut stays cut, whatever is fed later.
 
-    A segment closes at the first group boundary at or past `segment_tokens`, or at the first user turn within the
-    next quarter of that length; it is closed only once that turn, or the whole quarter, stands behind it.
+    A segment takes three to five quarters of `segment_tokens`. Among the groups that stand in there, the next segment
+    begins with a user message if there is one, and with that of the lowest hash if there are several: so the cuts
+    behind an edit soon fall where they fell before, and the summaries of those segments are found again.
     """
 
     def __init__(self, segment_tokens: int, summary_tokens: int, *, first_group: int = 0, first_index: int = 0) -> None:
@@ -43,10 +44,10 @@ class Segmenter:
         self.summary_tokens = summary_tokens
         self._start = first_group
         self._index = first_index
-        self._fed: list[tuple[int, bool]] = []
+        self._fed: list[tuple[int, bool, str]] = []
         self._total = 0
-        self._cut: int | None = None
-        self._cut_total = 0
+        self._best: tuple[bool, str, int] | None = None
+        """(is no user message, hash, position) of the group with which the next segment begins."""
 
     @property
     def start(self) -> int:
@@ -58,29 +59,24 @@ class Segmenter:
         """The rendered group that must be fed next."""
         return self._start + len(self._fed)
 
-    def feed(self, length: int, user: bool) -> list[Segment]:
-        """Feed the next group: its `cut_length` in bytes, and whether it is a user message."""
-        self._fed.append((length, user))
-        size = self.segment_tokens * 4
-        if self._cut is None:
-            self._total += length
-            if self._total >= size:
-                self._cut, self._cut_total = len(self._fed), self._total
-            return []
-        if user:
-            return self._close(len(self._fed) - 1)
+    def feed(self, length: int, user: bool, hash_: str) -> list[Segment]:
+        """Feed the next group: its `cut_length` in bytes, whether it is a user message, and its hash."""
+        quarter = self.segment_tokens  # in bytes: four of them make a token
+        if self._total >= 3 * quarter:
+            here = (not user, hash_, len(self._fed))
+            self._best = min(self._best or here, here)
+        self._fed.append((length, user, hash_))
         self._total += length
-        if self._total - self._cut_total >= size // 4:
-            return self._close(self._cut)
-        return []
+        return self._close() if self._total > 5 * quarter else []
 
-    def _close(self, cut: int) -> list[Segment]:
+    def _close(self) -> list[Segment]:
+        cut = self._best[2] if self._best else len(self._fed)
         segment = Segment(self._index, self._start, self._start + cut, self.segment_tokens, self.summary_tokens)
         rest = self._fed[cut:]
         self._index += 1
         self._start += cut
-        self._fed, self._total, self._cut = [], 0, None
+        self._fed, self._total, self._best = [], 0, None
         out = [segment]
-        for length, user in rest:
-            out += self.feed(length, user)
+        for group in rest:
+            out += self.feed(*group)
         return out
