@@ -74,9 +74,9 @@ class NodeBuilder:
             self._feed(self._segmenter)
 
     def copy(self) -> NodeBuilder:
-        """Its segments as they are now, over a copy of the history."""
+        """Its segments as they are now."""
         other = copied(self, "_segmenter")
-        other.history, other.cut_by = self.history.copy(), self._segmenter
+        other.cut_by = self._segmenter
         return other
 
     def take(self, ahead: NodeBuilder) -> None:

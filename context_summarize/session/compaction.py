@@ -10,13 +10,14 @@ from enum import Enum
 from functools import partial
 from typing import Literal
 
-from context_summarize.core.draft import Scene, as_it_is
 from context_summarize.core.frames import show_one_line
 from context_summarize.core.nodes import Node, Summary, to_make, with_children
 from context_summarize.core.notes_log import NotesAsk
-from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
-from context_summarize.core.short_rows import short_length
+from context_summarize.core.plan import CompactionRequest, Plan, Reason, is_worthwhile, make_plan, next_plan
+from context_summarize.core.shown_groups import short_length
+from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
+from context_summarize.redaction import traceback_of
 from context_summarize.session.announcing import Announcer, Made, Shown
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import CompactionThrottle, Deadline, RequestLimits
@@ -128,9 +129,9 @@ class Compactor:
         """A compaction has become the view."""
         self._throttle.fired()
 
-    def scene(self, chat: Conversation, limits: RequestLimits) -> Scene:
+    def scene(self, chat: Conversation, limits: RequestLimits) -> PlanInput:
         """What plans are made from."""
-        return Scene(
+        return PlanInput(
             history=chat.history,
             builder=chat.builder,
             groups=chat.groups,
@@ -142,7 +143,12 @@ class Compactor:
         )
 
     async def run(
-        self, chat: Conversation, limits: RequestLimits, ask: Ask, wait: Deadline, is_current: Callable[[], bool]
+        self,
+        chat: Conversation,
+        limits: RequestLimits,
+        ask: CompactionRequest,
+        wait: Deadline,
+        is_current: Callable[[], bool],
     ) -> Outcome:
         """Plan, fetch what is missing, and plan again, until nothing is missing.
 
@@ -182,31 +188,21 @@ class Compactor:
         self._withdraw(chat, limits, plan, wait)
         return False
 
-    async def _plan(self, chat: Conversation, limits: RequestLimits, ask: Ask) -> Plan:
+    async def _plan(self, chat: Conversation, limits: RequestLimits, ask: CompactionRequest) -> Plan:
         """A plan. Where a view must be made to fit, any row may be shortened, which takes long."""
-        chat.groups.advance()
         scene = self.scene(chat, limits)
-        if ask.reason == "threshold" or chat.groups.tokens_from(chat.view.frontier_row) <= _AT_ONCE:
+        if ask.reason == "threshold":
             return make_plan(scene, ask)
-        still = as_it_is(scene)
-        plan = await asyncio.to_thread(make_plan, still, ask)
-        chat.groups.take(still.groups)
-        return plan
+        return await asyncio.to_thread(make_plan, scene.as_it_is(), ask)
 
     async def prepare(self, chat: Conversation, limits: RequestLimits) -> None:
         """Shorten the results that any plan shortens; in a thread where they are many."""
         groups, own = chat.groups, limits.own
-        groups.advance()
-        if own.shorten_above is None:
-            return
-        end, keep = len(chat.history) - own.keep_recent, short_length(own.shorten_above)
-        results = groups.new_results(chat.view.frontier_row, end, own.shorten_above)
-        if len(results) * keep <= _AT_ONCE:
-            groups.shorten(results, keep)
-            return
-        ahead = groups.copy()
-        await asyncio.to_thread(ahead.shorten, results, keep)
-        groups.take(ahead)
+        if own.shorten_above is not None:
+            keep = short_length(own.shorten_above)
+            results = groups.to_shorten(chat.view.frontier_row, len(chat.history) - own.keep_recent, own.shorten_above)
+            if len(results) * keep > _AT_ONCE:
+                await asyncio.to_thread(groups.shorten, results, keep)
 
     async def _fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> _Fetched:
         """Get a plan's missing summaries; fallbacks take the place of late ones where the view cannot stay as it is."""
@@ -230,7 +226,7 @@ class Compactor:
         nodes = plan.view.nodes
         shown, rows = self._tasks.rows(nodes), len(history)
         texts, operations = self._tasks.texts(with_children(nodes)), self._operations()
-        write = partial(self._notes, chat, limits, plan, shown, texts, operations)
+        write = partial(self._or_none, partial(self._notes, chat, limits, plan, shown, texts, operations))
         is_quick = plan.tokens_before <= _QUICK_TOKENS and rows <= _QUICK_ROWS
         notes = write() if is_quick else await asyncio.to_thread(write)
         lines = [show_one_line(history, item, count) for item in shown[: plan.view.lines]]
@@ -244,6 +240,15 @@ class Compactor:
             from_cache=sum(self._tasks.is_from_store(item.node.key) for item in new),
             before_tokens=limits.used(plan.tokens_before),
         )
+
+    def _or_none(self, write: Callable[[], ShownNotes | None]) -> ShownNotes | None:
+        """The row of notes; none where writing it fails: they are written from any text, and a request needs none."""
+        try:
+            return write()
+        except Exception as error:  # noqa: BLE001 - whatever a text brings it to raise
+            told = traceback_of(error, self._services.config.redact)
+            logger.error("the notes cannot be written; the view goes on without them: %s", told)
+            return None
 
     def _notes(
         self,
@@ -274,7 +279,7 @@ class Compactor:
     async def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:
         """What the next compaction does, without making it or asking anybody."""
         scene = self.scene(chat, limits)
-        plan = await self._plan(chat, limits, Ask(reason)) if reason else next_compaction(scene)
+        plan = await self._plan(chat, limits, CompactionRequest(reason)) if reason else next_plan(scene)
         due = reason is not None and is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
         summarises = plan.view.frontier > chat.view.frontier
         return Preview(

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from context_summarize.background import advance
+from context_summarize.background import LONG, in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
@@ -60,10 +60,19 @@ class Conversation:
     earlier: ViewState | None = None
     """The view before the last compaction; None if there was none, or if it is not known."""
 
+    async def convert(self) -> None:
+        """Convert the groups that have come since the last time; in a thread where that takes long."""
+        await in_thread(self.groups.backlog(), self.groups.advance)
+
     async def advance(self) -> None:
         """Index what has come since the last time."""
-        for index in (self.groups, self.builder, self.history):
-            await advance(index)
+        await self.convert()
+        if self.builder.backlog() > LONG:
+            ahead = self.builder.copy()
+            await asyncio.to_thread(ahead.advance)
+            self.builder.take(ahead)
+        self.builder.advance()
+        await in_thread(self.history.backlog(), self.history.advance)
 
 
 def new_conversation(
@@ -94,7 +103,9 @@ def with_prompt(chat: Conversation, count: Count, hides_system: bool) -> Convers
     """The conversation for a session with or without a system prompt of its host's factory."""
     if chat.groups.hides_system == hides_system:
         return chat
-    groups = ShownGroups(chat.history, count, hides_system=hides_system, first=chat.groups.first)
+    groups = ShownGroups(
+        chat.history, count, hides_system=hides_system, first=chat.history.group_position(chat.view.frontier_row)
+    )
     return replace(chat, groups=groups)
 
 

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable
 from functools import partial
 
-from context_summarize.core.plan import Ask, Plan
+from context_summarize.core.plan import CompactionRequest, Plan
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
 from context_summarize.session.compaction import MOST_ROUNDS, Compaction, Preview
@@ -27,7 +27,7 @@ class OnDemand(Requests):
         The lock is not held while summaries are made: a request that comes meanwhile waits for them no longer than for
         any others. What it or a user changes in the view is what the compaction goes on with.
         """
-        ask, wait, ready = Ask("manual", focus), Deadline(None, self._services.clock), None
+        ask, wait, ready = CompactionRequest("manual", focus), Deadline(None, self._services.clock), None
         self._under_way += 1
         try:
             for _ in range(MOST_ROUNDS):

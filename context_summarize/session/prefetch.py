@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable
 
 from context_summarize.background import end_tasks
-from context_summarize.core.draft import Scene
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, to_make
-from context_summarize.core.plan import Prefetched, next_compaction
+from context_summarize.core.plan import Prefetched, next_plan
+from context_summarize.core.view_size import PlanInput
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits, patience
 from context_summarize.summaries.entry import Status
@@ -23,7 +23,7 @@ class Prefetch:
     """Starts the summaries of the next compaction, and the merges of them once they are there."""
 
     def __init__(
-        self, tasks: SummaryRegistry, services: Services, scene: Callable[[Conversation, RequestLimits], Scene]
+        self, tasks: SummaryRegistry, services: Services, scene: Callable[[Conversation, RequestLimits], PlanInput]
     ) -> None:
         self._tasks = tasks
         self._outbox = services.outbox
@@ -63,8 +63,7 @@ class Prefetch:
     def _start(self, chat: Conversation, limits: RequestLimits) -> None:
         """Start every summary whose children are known, once for each compaction."""
         tasks = self._tasks
-        chat.groups.advance()
-        plan = next_compaction(self._scene(chat, limits))
+        plan = next_plan(self._scene(chat, limits))
         unmade = {node.place: node for node in to_make(plan.missing, tasks.is_known)}
         first = [node for node in unmade.values() if all(map(tasks.is_known, node.children))]
         exact = all(node.children for node in first)

@@ -7,7 +7,7 @@ import hashlib
 import time
 from dataclasses import replace
 
-from context_summarize.background import advance, in_thread
+from context_summarize.background import in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.keys import SCHEMA_VERSION
@@ -74,7 +74,7 @@ class Records:
         groups = len(history.rendered)
         if groups < 2 or await self._store.is_empty():
             return []
-        await advance(history)
+        await in_thread(history.backlog(), history.advance)
         hashes = await in_thread(100 * groups, history.running_hashes, self._seed, groups)
         return await self._store.find_records(hashes[::-1])
 
@@ -86,7 +86,7 @@ class Records:
         marks = found[0].session if found else None
         if marks is None:
             return Steered()
-        await advance(history)
+        await in_thread(history.backlog(), history.advance)
         return Steered(moved(marks.pins, history), marks.undone, marks.held_at)
 
     async def close(self) -> None:

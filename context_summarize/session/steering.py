@@ -50,9 +50,9 @@ def taken_back(
     """
     # A provider that refers to earlier answers by id has begun a new chain with the compaction.
     view = replace(earlier, rows_at_compaction=len(chat.history))
-    before = View(chat.history, chat.view, chat.groups, count)
+    before = View(chat.view, chat.groups)
     back = with_view(chat, view, count, limits.system_prompt is not None)
-    told = _told(limits, before, View(chat.history, view, back.groups, count), len(chat.history))
+    told = _told(limits, before, View(view, back.groups), len(chat.history))
     if told.after_tokens > limits.budget:
         raise SteeringError(
             f"the request before the last compaction takes {told.after_tokens:,} tokens now, the budget is "
@@ -69,7 +69,7 @@ def pinned(chat: Conversation, messages: int | Iterable[int], own_budget: int) -
         SteeringError: a number names no message, or all that are pinned take more than a tenth of the budget.
     """
     pins = chat.steered.pins | {_group_of(chat.history, number) for number in _numbers(messages)}
-    tokens = sum(chat.groups.pinned(chat.history.rendered_group(at)).tokens for at in pins)
+    tokens = sum(chat.groups.shown(chat.history.rendered_group(at)).tokens for at in pins)
     most = int(_MOST_PINNED * own_budget)
     if tokens > most:
         raise SteeringError(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
@@ -23,7 +21,6 @@ from context_summarize import SummarizingContextManager, mount
 from context_summarize.testing import JsonRow, ScriptedProvider, assistant, hook, tool_session, user
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer
-from tests.support.paths import ROOT
 from tests.support.recorder import Recorder
 from tests.support.session import Host
 from tests.support.virtual import Threads, run_virtually
@@ -374,51 +371,6 @@ class TestTheEnd:
         assert await made.get_messages() == [user("a"), user("b")]
         await made.close()
         assert await kept(path) == [user("a")]
-
-
-KILLED = """
-import asyncio, os, signal, sys
-from context_summarize import SummarizingContextManager
-
-async def prompt():
-    await asyncio.sleep(0)
-    return "Be kind."
-
-async def session(path, run, out):
-    made = SummarizingContextManager(persistence={"path": path})
-    if run % 2:
-        await made.get_messages()
-    if run % 3:
-        await made.set_system_prompt_factory(prompt)
-    for number in range(1 + 7 * run):
-        asyncio.create_task(made.add_message({"role": "user", "content": f"{number} " + "word " * 2_000 * (run % 4)}))
-    for _ in range(run):
-        await asyncio.sleep(0)
-    view = await made.get_messages_for_request(10**7)
-    os.write(out, b"%d" % sum(row["role"] == "user" for row in view))
-    os.kill(os.getpid(), signal.SIGKILL)
-
-for run in range(int(sys.argv[2])):
-    back, out = os.pipe()
-    child = os.fork()
-    if child == 0:
-        asyncio.run(session(f"{sys.argv[1]}/{run}.jsonl", run, out))
-    os.waitpid(child, 0)
-    print(os.read(back, 100).decode())
-"""
-
-
-async def test_no_row_of_a_served_view_is_lost_by_a_kill(tmp_path: Path) -> None:
-    """Seven sessions that are killed right after a request, with rows added and not waited for."""
-    command = [sys.executable, "-c", KILLED, str(tmp_path), "7"]
-    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False, cwd=ROOT)
-    served = [int(line) for line in done.stdout.split()]
-    assert len(served) == 7, done.stderr
-    assert max(served) > 1
-    for run, least in enumerate(served):
-        rows = await kept(tmp_path / f"{run}.jsonl")
-        assert len(rows) >= least
-        assert [int(row["content"].split()[0]) for row in rows] == list(range(len(rows)))
 
 
 class TestAHangingDisk:

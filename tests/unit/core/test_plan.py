@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from context_summarize.core.draft import Scene as Planned
 from context_summarize.core.frames import show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.notes_log import NotesAsk, NotesLog
-from context_summarize.core.plan import Ask, Plan, Prefetched, Reason, is_worthwhile, make_plan, next_compaction
+from context_summarize.core.plan import CompactionRequest, Plan, Prefetched, Reason, is_worthwhile, make_plan, next_plan
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
+from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -92,10 +92,10 @@ class Scene:
         prefetched: Prefetched = None,
         **changes: Any,
     ) -> Plan:
-        return make_plan(self.planned(**changes), Ask(reason, focus, prefetched))
+        return make_plan(self.planned(**changes), CompactionRequest(reason, focus, prefetched))
 
-    def planned(self, **changes: Any) -> Planned:
-        return Planned(
+    def planned(self, **changes: Any) -> PlanInput:
+        return PlanInput(
             history=self.history,
             builder=self.builder,
             groups=self.groups,
@@ -139,7 +139,7 @@ class Scene:
         )
 
     def view(self, state: ViewState | None = None) -> View:
-        return View(self.history, state or self.state, self.groups, count)
+        return View(state or self.state, self.groups)
 
     def ends(self) -> list[int]:
         return [segment.end_group for segment in self.builder.segments]
@@ -585,7 +585,7 @@ def test_a_compaction_of_what_is_ready_goes_no_further_though_it_does_not_fit() 
 
 def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -> None:
     scene = Scene(talk(13), share=1.0)
-    ahead = next_compaction(scene.planned()).missing
+    ahead = next_plan(scene.planned()).missing
     assert scene.plan().tokens_before < scene.limits().threshold_room
     scene.add(*talk(1))
     assert scene.plan().tokens_before >= scene.limits().threshold_room
@@ -642,8 +642,8 @@ def test_no_result_of_256_tokens_or_fewer_is_shortened_harder() -> None:
         scene = Scene(
             [user("hi"), *looked_up("a", tokens), *talk(2, 20)], segment_tokens=16_000, shorten_above=400, keep_recent=2
         )
-        [(_, measured)] = scene.groups.results(0, len(scene.history))
-        assert bool(scene.settled(threshold=0.01).view.shortened) is (measured > 256)
+        [entry] = scene.groups.results(0, len(scene.history))
+        assert bool(scene.settled(threshold=0.01).view.shortened) is (entry.tokens > 256)
 
 
 def test_only_merges_that_no_view_has_shown_are_counted() -> None:
