@@ -81,7 +81,6 @@ class NodeBuilder:
 
     def take(self, ahead: NodeBuilder) -> None:
         """Take over what a copy has cut, unless cutting has begun anew meanwhile."""
-        self.history.take(ahead.history)
         if ahead.cut_by is self._segmenter:
             self._segmenter, self._newest = ahead._segmenter, ahead._newest
             self.segments, self.leaves = ahead.segments, ahead.leaves

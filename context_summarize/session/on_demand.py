@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from functools import partial
 
 from context_summarize.core.plan import CompactionRequest, Plan
-from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
 from context_summarize.session.compaction import MOST_ROUNDS, Compaction, Preview
 from context_summarize.session.conversation import Conversation
@@ -67,7 +66,7 @@ class OnDemand(Requests):
                 limits, chat = await self._ready(self._host.limits.last, is_due=True)
                 if not chat.view.compactions:
                     raise SteeringError("there is no compaction to take back; undo works after one has been made")
-                earlier = chat.earlier or await self.resumption.earlier(chat) or ViewState()
+                earlier = chat.earlier or await self.resumption.earlier(chat)
                 if self.chat.history is chat.history:
                     break
             undone = self.resumption.undone(chat, earlier)

@@ -9,7 +9,7 @@ from context_summarize.core.plan import CompactionRequest, Prefetched, Reason
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Shown
 from context_summarize.session.compaction import Compaction, Compactor
-from context_summarize.session.conversation import Conversation, derive_sizes, with_prompt, with_view
+from context_summarize.session.conversation import Conversation, derive_sizes, start_segments, with_prompt, with_view
 from context_summarize.session.limits import Deadline, Host, RequestLimits, Wanted
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.prompt_cache import PromptCache
@@ -33,7 +33,7 @@ class Requests:
         self._compactor = compactor
         self._prefetch = Prefetch(tasks, services, compactor.scene)
         self.records = Records(services.store, services.prompts, services.config, host.session_id)
-        self.resumption = Resumption(self.records, compactor, tasks, services.config)
+        self.resumption = Resumption(self.records, tasks, services.config, services.count)
         self._server = Server(services.outbox, host.meter, services.count)
         self._retention = Retention(services.count)
         self._lock = asyncio.Lock()
@@ -122,7 +122,7 @@ class Requests:
         while True:
             history = self.chat.history
             limits = await self._host.limits.read(wanted, self._retention.tokens)
-            await self._resumed(limits.system_prompt is not None, limits.own.own_budget)
+            await self._resumed(limits.system_prompt is not None)
             if self._retention.update(self.chat, wanted.retained):
                 continue
             if self.chat.history is history:
@@ -133,25 +133,22 @@ class Requests:
             if self.chat.history is history:
                 return limits, self.chat
 
-    async def _resumed(self, hides_system: bool, own_budget: int | None = None) -> None:
+    async def _resumed(self, hides_system: bool) -> None:
         """Once per history: take up the longest recorded compaction that matches it, without a provider call."""
         if not self._host.counter.loaded:
             await self._host.counter.load()
         chat = self.chat
         if not chat.adopted:
-            found = await self.resumption.find(chat, own_budget, lambda: self._is_waiting_for_a_record(chat))
-            if found is not None and self._is_waiting_for_a_record(chat):
+            found = await self.resumption.find(chat)
+            if self.chat.history is chat.history and not self.chat.adopted:
                 view = found.view
                 self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=found.steered)
-                if found.record is not None:
-                    self.resumption.cut(self.chat, found.record)
+                if found.sizes is not None:
+                    start_segments(self.chat, *found.sizes, self._config.fan_in)
                     self._tasks.compacted(view.shown)
                     self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
         self._chat = with_prompt(self.chat, self._services.count, hides_system)
         await self.chat.convert()
-
-    def _is_waiting_for_a_record(self, chat: Conversation) -> bool:
-        return self.chat.history is chat.history and not self.chat.adopted
 
     def _used(self, chat: Conversation, limits: RequestLimits) -> int:
         """Tokens of the request as it would go out now, as the provider counts."""

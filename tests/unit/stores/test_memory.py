@@ -22,7 +22,7 @@ async def test_what_is_longer_than_the_whole_store_is_not_kept() -> None:
     """It is no error, and pushes nothing out."""
     store = MemoryStore(max_bytes=80_000)
     await store.put(summary("a"))
-    await store.put_record(record("a"))
+    await store.put_record("a", record())
     await store.put(summary("b", "x" * 100_000))
     assert (await store.get(["a", "b"])).keys() == {"a"}
-    assert await store.find_records(["a"]) == [record("a")]
+    assert await store.get_records(["a"]) == {"a": record()}
