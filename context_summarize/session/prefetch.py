@@ -12,11 +12,8 @@ from context_summarize.core.plan import Prefetched, next_plan
 from context_summarize.core.view_size import PlanInput
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits, patience
-from context_summarize.summaries.entry import Status
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
-
-_NOT_THERE = (Status.UNASKED, Status.UNDER_WAY)
 
 
 class Prefetch:
@@ -47,7 +44,7 @@ class Prefetch:
     def look(self, chat: Conversation, limits: RequestLimits) -> None:
         """Start what can be made now; returns at once."""
         own = limits.own
-        seen = (chat.history, chat.view, own.own_budget, own.view_room, len(chat.builder.segments), self._tasks.version)
+        seen = (chat.history, chat.view, own.own_budget, own.view_room, len(chat.builder.leaves), self._tasks.version)
         if self._closed or limits.target is None or seen == self._seen:
             return
         self._seen = seen
@@ -70,11 +67,9 @@ class Prefetch:
         for node in first:
             # A rest over nodes is wasted if estimates merge too much, or if more nodes follow.
             wasted = _is_rest_over_nodes(node) and not (exact and plan.reached)
-            status = tasks.status(node.key)
-            if wasted or status not in _NOT_THERE or (status is Status.UNDER_WAY and node.key in self._followed):
+            if wasted or node.key in self._followed:
                 continue
-            if status is Status.UNASKED:
-                tasks.start(node, chat.builder, limits.target)
+            tasks.start(node, chat.builder, limits.target)
             self._keys.append(node.key)
             self._followed.add(node.key)
 

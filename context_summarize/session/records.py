@@ -10,7 +10,7 @@ from typing import Any
 from context_summarize.background import in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
-from context_summarize.core.keys import SCHEMA_VERSION
+from context_summarize.core.nodes import SCHEMA_VERSION
 from context_summarize.core.record import Recorded, from_data, to_data
 from context_summarize.core.view_state import ViewState
 from context_summarize.session.conversation import Conversation, Steered, moved, named

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
-from itertools import pairwise
-from random import Random
 from typing import Any
 
 import pytest
 
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.history import History
-from context_summarize.core.keys import segment_key
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, merge_key, merge_node
-from context_summarize.core.segments import Segment, Segmenter, derive_segment_tokens, derive_summary_tokens
+from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens, next_cut
+from context_summarize.core.nodes import Node, merge_key, merge_node, segment_key
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
@@ -241,66 +236,39 @@ class TestSizes:
         assert [derive_summary_tokens(size) for size in (512, 8_192, 16_384, 65_536)] == [64, 512, 1_024, 1_600]
 
 
-def cuts(groups: str) -> list[tuple[int, int]]:
-    """The segments of 8 tokens of groups, by one letter and its tokens each; 'u' is a user message.
-
-    The letter is the hash too.
-    """
-    segmenter = Segmenter(8, 100)
-    out: list[Segment] = []
-    for sign, tokens in zip(groups[::2], groups[1::2], strict=True):
-        out += segmenter.feed(int(tokens) * 4, sign == "u", sign)
-    assert [segment.index for segment in out] == list(range(len(out)))
-    assert segmenter.next_group == len(groups) // 2
-    assert segmenter.start == (out[-1].end_group if out else 0)
-    return [(segment.first_group, segment.end_group) for segment in out]
+def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
+    """The segments of groups written as 'u' or a digit: a user turn of one token, or a group of that many tokens."""
+    left = [(4 if sign == "u" else int(sign) * 4, sign == "u") for sign in lengths]
+    out: list[tuple[int, int]] = []
+    while (count := next_cut(left, size)) is not None:
+        first = out[-1][1] if out else 0
+        out.append((first, first + count))
+        left = left[count:]
+    return out
 
 
 class TestSegmenter:
-    def test_a_segment_takes_three_to_five_quarters_of_its_size(self) -> None:
-        """It is closed once five quarters, of 8 tokens, have come."""
-        assert cuts("") == cuts("a6b4") == []
-        assert cuts("a6b5") == [(0, 1)]
-        assert cuts("a5b4z2") == cuts("a5b1z5") == [(0, 2)]
+    def test_a_segment_closes_at_its_size_or_the_next_user_turn(self) -> None:
+        """The first boundary at or past the size, or the first user turn within the next quarter (1 of 4)."""
+        assert cuts("") == cuts("3") == []
+        assert cuts("4") == cuts("40") == [], "full, but neither turn nor quarter stands behind it"
+        assert cuts("41") == [(0, 1)], "the whole quarter has come"
+        assert cuts("4u") == [(0, 1)], "the turn has come: cut before it"
+        assert cuts("22u") == cuts("31u") == [(0, 2)]
+        assert cuts("37") == [], "past the size within one group"
+        assert cuts("91") == [(0, 1)]
+        assert cuts("3uu") == [(0, 2)], "a turn before the size cuts nothing, and its length counts"
+        assert cuts("40u") == [(0, 2)], "the turn within the quarter: what stands before it comes along"
+        assert cuts("41u") == [(0, 1)], "the quarter was over before the turn"
+        assert cuts("4141") == cuts("41411") == [(0, 1), (1, 3)]
+        assert cuts("949") == [(0, 1), (1, 2)], "one group is past the size and the quarter of the one before"
+        assert cuts("uuuuu") == [(0, 4)]
+        assert cuts("4u4u4u") == [(0, 1), (1, 3), (3, 5)]
 
-    def test_the_next_one_begins_with_a_user_message_or_else_with_the_lowest_hash(self) -> None:
-        """The first of equal ones."""
-        assert cuts("a6c1b1d3") == [(0, 2)]
-        assert cuts("a6c1b1u3") == [(0, 3)]
-        assert cuts("a6u1u1b3") == [(0, 1)]
-
-    def test_a_group_that_no_segment_can_hold_stands_alone_or_ends_one(self) -> None:
-        """It is not split."""
-        assert cuts("a9") == []
-        assert cuts("a9b9c9") == [(0, 1), (1, 2)]
-        assert cuts("a5b9") == [(0, 2)]
-
-    def test_segments_are_neighbours_and_carry_their_sizes(self) -> None:
-        """No group is in two segments or in none."""
-        segmenter = Segmenter(4, 7, first_group=10, first_index=3)
-        out = [segment for _ in range(12) for segment in segmenter.feed(8, False, "a")]
-        assert out[0] == Segment(3, 10, 12, 4, 7)
-        assert all(before.end_group == after.first_group for before, after in pairwise(out))
-        assert segmenter.start == out[-1].end_group
-        assert segmenter.next_group == 22
-
-    @pytest.mark.parametrize("at", [100, 700])
-    def test_behind_an_edit_the_cuts_fall_as_before(self, at: int) -> None:
-        """Within a few segments, whatever the edit does to the length."""
-        lengths = Random(7)
-        groups = [
-            (lengths.randint(20, 400), at % 3 == 0, hashlib.sha256(bytes([at % 256, at // 256])).hexdigest())
-            for at in range(900)
-        ]
-
-        def ends(fed: list[tuple[int, bool, str]]) -> set[str]:
-            segmenter = Segmenter(512, 100)
-            return {fed[one.end_group][2] for group in fed for one in segmenter.feed(*group)}
-
-        before = ends(groups)
-        assert len(before) > 60
-        for edited in (groups[:at] + groups[at + 2 :], [*groups[:at], (900, False, "0"), *groups[at:]]):
-            assert len(before - ends(edited)) <= 6
+    def test_the_quarter_is_a_quarter_of_the_size(self) -> None:
+        """With 16 tokens, a turn after three more still counts, one after four does not."""
+        assert cuts("88111u", 16) == [(0, 5)]
+        assert cuts("881111u", 16) == [(0, 2)]
 
 
 class TestKeys:
