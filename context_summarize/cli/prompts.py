@@ -11,7 +11,7 @@ from context_summarize.cli.options import Name
 from context_summarize.cli.terminal import guarded, one_line, plain, printing, told
 from context_summarize.summaries.prompt_sets import check_set, copy_set, find_warnings
 from context_summarize.summaries.prompts import find_set
-from context_summarize.transcript.wording import counted
+from context_summarize.transcript.rows import counted
 
 
 @click.group("prompts", short_help="Check and copy prompt sets.")

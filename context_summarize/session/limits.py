@@ -136,25 +136,24 @@ def patience(config: Config) -> float:
 
 def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:
     """The settings as shares of a budget in our own tokens."""
-    given = config.elide_tool_results
+    given = config.shorten_tool_results
     return Limits(
         own_budget=own_budget,
         view_room=own_budget - system_tokens,
         keep_recent=config.keep_recent,
         threshold=config.compact_threshold,
         target=config.target_usage,
-        share=config.summary_share,
+        share=config.share_of_summaries,
         fan_in=config.fan_in,
         shorten_above=min(4_000, max(1, own_budget // 10)) if isinstance(given, str) else given,
-        min_fold=config.min_fold,
+        min_fold=config.least_freed,
         notes_room=notes_room(config, own_budget),
-        role=config.summary_role,
     )
 
 
 def notes_room(config: Config, own_budget: int) -> int:
     """Tokens that the row of notes may take."""
-    return int(min(config.notes_share, config.summary_share / 2) * own_budget)
+    return int(min(config.notes_share, config.share_of_summaries / 2) * own_budget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ class Records:
     def __init__(self, store: SummaryStore, prompts: PromptSet, config: Config, session_id: str | None) -> None:
         self._store, self._keep_recent = store, config.keep_recent
         self._writes: set[asyncio.Future[Any]] = set()
-        sizes = (config.segment_tokens, config.summary_tokens, config.fan_in, config.redact)
+        sizes = (config.segment_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
         self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         """What a record's hash begins with: summaries of other prompts or settings are not adopted."""

@@ -41,13 +41,13 @@ class Requests:
         self.paused = False
         self._under_way = 0
         """Compactions that are being made."""
-        self._indexed_from = min(self._config.compact_threshold, self._config.prefetch_threshold or 1.0)
+        self._indexed_from = min(self._config.compact_threshold, self._config.prefetch_from or 1.0)
         """Share of the budget from which on segments are cut: below it no plan needs them."""
         self._served: tuple[object, ...] | None = None
         """The request that was served last; a correction of the measuring is not in it."""
         self._late_at: int | None = None
         """The registry's version when summaries were late."""
-        self._cache = PromptCache(self._config.cache_ttl_seconds, services.clock)
+        self._cache = PromptCache(services.clock)
 
     # --- the conversation -------------------------------------------------------------------------------------------
 
@@ -173,7 +173,7 @@ class Requests:
 
     def _is_near(self, chat: Conversation, limits: RequestLimits) -> bool:
         """Whether the next compaction's summaries may be made before it is due."""
-        threshold, is_automatic = self._config.prefetch_threshold, self._config.auto_compact and not self.paused
+        threshold, is_automatic = self._config.prefetch_from, self._config.auto_compact and not self.paused
         return threshold is not None and is_automatic and self._used(chat, limits) >= threshold * limits.budget
 
     async def _compacted(

@@ -23,7 +23,7 @@ _MOST_PINNED = 0.1
 def compact_from(chat: Conversation, config: Config, budget: int) -> float:
     """Tokens of the request at which a compaction is due; later once the last one has been taken back."""
     usual, held_at = config.compact_threshold * budget, chat.steered.held_at
-    return usual if held_at is None else max(usual, held_at + config.min_fold * budget)
+    return usual if held_at is None else max(usual, held_at + config.least_freed * budget)
 
 
 def is_held(chat: Conversation, config: Config, budget: int, used: int) -> bool:

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from context_summarize.messages.rows import CALL_BLOCKS
-from context_summarize.transcript.surrogates import without_surrogates
+from context_summarize.transcript.forged import without_surrogates
 
 _MOST_TOKENS = 10**9
 _MOST_DOLLARS = 10**6

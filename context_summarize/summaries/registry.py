@@ -147,8 +147,7 @@ class SummaryRegistry:
         Raises:
             SummaryUnavailable: there is none.
         """
-        by_code = self._services.config.compaction_strategy == "truncate"
-        if by_code or self._summarizer.is_paused(target) or self._refusals[node.key] >= MAX_REFUSALS:
+        if self._summarizer.is_paused(target) or self._refusals[node.key] >= MAX_REFUSALS:
             return
         for child in node.children:
             self.start(child, builder, target)

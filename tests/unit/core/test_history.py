@@ -32,10 +32,10 @@ class Counter:
         return count(text)
 
 
-def history_of(rows: list[JsonRow], *, preserve_system: bool = True) -> History:
+def history_of(rows: list[JsonRow]) -> History:
     history = History()
     for raw in rows:
-        history.add(analyse(normalise(raw), preserve_system=preserve_system))
+        history.add(analyse(normalise(raw)))
     return history
 
 
@@ -99,11 +99,7 @@ class TestNumbers:
         ]
         assert [history.rendered_group(at).start for at in range(4)] == [1, 3, 8, 9]
         assert list(history.users) == [0, 3]
-        assert list(history.pins) == [0, 7]
-
-    def test_without_preserve_system_host_system_rows_are_no_pins(self) -> None:
-        """They may be folded too."""
-        assert list(history_of(MIXED, preserve_system=False).pins) == []
+        assert list(history.pins) == [0, 5]
 
     def test_message_range_counts_rendered_rows_from_one(self) -> None:
         """System, developer and hook rows have no number."""

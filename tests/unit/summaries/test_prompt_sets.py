@@ -106,7 +106,7 @@ class TestReplayed:
         counter = TokenCounter()
         await counter.load()
         provider = ScriptedProvider(then=f"Goal: {name} was asked for. State: done.", context_window=8_000)
-        config = Config(prompts=name, keep_recent=4, summary_share=0.02, fan_in=2)
+        config = Config(prompts=name, keep_recent=4, summary_share=0.02)
 
         result = await replay(tool_session(60, size=900), provider, config=config)
 
