@@ -178,7 +178,7 @@ def test_a_page_is_written_beside_what_is_printed(session: Path, tmp_path: Path)
 
 def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
     """One a time, as often as they are needed."""
-    pairs = ["auto_compact=false", "max_tokens=3000", "prefetch_threshold=none", 'redact=["a=b"]']
+    pairs = ["auto_compact=false", "max_tokens=3000", "prefetch=false", 'redact=["a=b"]']
 
     told = run(session, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
 
