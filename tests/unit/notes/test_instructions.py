@@ -74,18 +74,6 @@ def test_what_the_user_did_not_write_is_dropped() -> None:
     )
 
 
-def test_a_line_with_several_quotations_brings_each_sentence_once() -> None:
-    """Joined by other words or signs; in the order in which the user said them."""
-    rows = [(1, "Never rebase shared branches. Always sign your commits."), (4, "Sign with the new key, please.")]
-
-    found = verified(["always sign your commits; sign with the new key, never rebase shared branches"] * 2, rows)
-    assert [one.text for one in found] == [
-        "Never rebase shared branches.",
-        "Always sign your commits.",
-        "Sign with the new key, please.",
-    ]
-
-
 @pytest.mark.parametrize(
     "summary",
     [

@@ -118,31 +118,11 @@ def test_any_messages_are_numbers_or_refused(messages):
     assert all(1 <= len(numbers) <= 50 for _, (numbers,) in offers.asked)
 
 
-async def test_a_capability_that_is_not_there_is_said_clearly():
-    text = await refused(Offers(), {"action": "undo"})
-
-    assert text == "Error: the context of this session cannot undo; tell the user so and continue without it"
-
-
 async def test_what_the_context_refuses_is_told_and_other_errors_are_not_hidden():
     refusal = SteeringError("there is no compaction to take back; undo works after one has been made")
     assert "no compaction to take back" in await refused(Offers(undo=refusal), {"action": "undo"})
     with pytest.raises(ZeroDivisionError):
         await ContextTool(Offers(undo=ZeroDivisionError())).execute({"action": "undo"})
-
-
-def test_the_schema_names_every_field_and_no_other():
-    tool = ContextTool(Offers())
-    schema = tool.input_schema
-
-    assert list(schema["properties"]) == ["action", "keep", "messages"]
-    assert {field["type"] for field in schema["properties"].values()} == {"string"}
-    assert schema["properties"]["action"]["enum"] == ["status", "compact", "undo", "pin", "unpin"]
-    assert (schema["required"], schema["additionalProperties"]) == (["action"], False)
-    assert all(f"- {action}: " in tool.description for action in schema["properties"]["action"]["enum"])
-    assert not {"oneOf", "anyOf", "allOf"} & schema.keys(), "providers refuse these at the top"
-    schema["properties"].clear()
-    assert tool.input_schema["properties"], "each call gives a schema of its own"
 
 
 # --- in a session -----------------------------------------------------------------------------------------------------

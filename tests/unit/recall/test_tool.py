@@ -6,12 +6,11 @@ import re
 from typing import Any
 
 import pytest
-from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import RecallError
 from context_summarize.recall import RecallAnswer, RecallQuery
-from context_summarize.recall.tools import RecallTool, mount
+from context_summarize.recall.tools import RecallTool
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
 
 
@@ -74,28 +73,6 @@ async def test_what_cannot_be_answered_is_no_success_and_says_why(context, given
     assert says in result.error["message"]
     assert says in result.get_serialized_output(), "the model reads this"
     assert result.get_serialized_output().startswith("Error: ")
-
-
-def test_the_schema_names_every_field_of_a_query_and_no_other():
-    schema = tool(None).input_schema
-
-    assert schema["type"] == "object"
-    assert list(schema["properties"]) == list(RecallQuery.__dataclass_fields__)
-    assert {field["type"] for field in schema["properties"].values()} == {"string"}
-    assert schema["additionalProperties"] is False
-    assert all(name in tool(None).description for name in schema["properties"])
-    assert not {"oneOf", "anyOf", "allOf"} & schema.keys(), "providers refuse these at the top"
-
-
-async def test_mounted_alone_it_finds_the_context_that_is_there_when_it_is_asked():
-    coordinator = MockCoordinator()
-    await mount(coordinator, {})
-    mounted = coordinator.get("tools")["recall"]
-    assert not (await mounted.execute({"messages": "1"})).success
-
-    await coordinator.mount("context", Context(RecallAnswer("[Message 1]", 4, (1,), None)))
-
-    assert (await mounted.execute({"messages": "1"})).output == "[Message 1]"
 
 
 @pytest.mark.parametrize("asked_for", [True, False])
