@@ -170,7 +170,7 @@ class Requests:
         return self._prefetch.readiness(len(chat.history), self._used(chat, limits) / limits.budget)
 
     def _look_ahead(self, chat: Conversation, limits: RequestLimits) -> None:
-        """Above `prefetch_threshold`: have the next compaction's summaries made in the background."""
+        """Near the threshold: have the next compaction's summaries made in the background."""
         if self._is_near(chat, limits) and not self._host.is_cancelled():
             self._prefetch.look(chat, limits)
 
