@@ -12,19 +12,14 @@ from typing import Literal
 
 from context_summarize.core.draft import Draft, Scale, Scene
 from context_summarize.core.fitting import fitted
-from context_summarize.core.limits import Limits
 from context_summarize.core.nodes import Node
 from context_summarize.core.shortening import shorten_results
 from context_summarize.core.summarising import summarised, with_rest
 from context_summarize.core.view_state import ViewState
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
-"""Why a compaction is made; one for a cold cache is made of what is known already, or not at all."""
-Prefetched = Literal["room", "no room"] | None
-"""Whether the texts of a compaction are being made already, and whether there is room to go on without them."""
+"""Why a compaction is made."""
 
-_MOST_OF_IT = 0.75
-"""Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
 _HARDER = 256
 """The second shortening takes results above a quarter of the first bound, but none of this many tokens or fewer."""
 
@@ -36,7 +31,10 @@ class Ask:
     reason: Reason = "threshold"
     focus: str | None = None
     """What the newest summarised part should keep above all; with reason `manual` only."""
-    prefetched: Prefetched = None
+    known_only: bool = False
+    """Only of texts that are known, as far as they go."""
+    easy: bool = False
+    """Only as much as a compaction at the very threshold would summarise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,35 +68,15 @@ class Plan:
 
 
 def make_plan(scene: Scene, ask: Ask) -> Plan:
-    """The plan of a compaction now: shorten, summarise, merge, shorten harder; then whatever it takes to fit.
-
-    If texts are being made already, the plan takes no waiting if one that does not is good enough.
-    """
+    """The plan of a compaction now: shorten, summarise, merge, shorten harder; then whatever it takes to fit."""
     scale, limits = Scale(scene), scene.limits
-    start = _start(scale)
-    if ask.reason == "cold_cache":
-        return _known_only(scale, start, ask.reason)
     goal = 0 if ask.reason == "manual" else limits.target_room
-    easier = max(goal, _threshold_goal(scale)) if ask.prefetched == "room" else goal
-    first, full = summarised(scale, start, limits.keep_recent, [easier, goal])
+    if ask.easy:
+        goal = max(goal, _threshold_goal(scale))
+    [draft] = summarised(scale, _start(scale), limits.keep_recent, [goal], known_only=ask.known_only)
     if ask.reason == "manual":
-        full = with_rest(scale, full, limits.keep_recent, ask.focus)
-    plan = _finished(scale, full, ask.reason, goal)
-    if not plan.missing or ask.prefetched is None:
-        return plan
-    if ask.prefetched == "room":
-        plan = _finished(scale, first, ask.reason, easier)
-    enough = _MOST_OF_IT * plan.freed if ask.prefetched == "room" else 0
-    ready = _known_only(scale, start, ask.reason)
-    return ready if not ready.missing and ready.freed >= enough and _relieves(ready, limits) else plan
-
-
-def _known_only(scale: Scale, start: Draft, reason: Reason) -> Plan:
-    """The plan of a compaction of what is ready, as far as it goes."""
-    limits = scale.scene.limits
-    goal = limits.target_room
-    [known] = summarised(scale, start, limits.keep_recent, [goal], known_only=True)
-    return _finished(scale, known, reason, goal, known_only=True)
+        draft = with_rest(scale, draft, limits.keep_recent, ask.focus)
+    return _finished(scale, draft, ask.reason, goal, known_only=ask.known_only)
 
 
 def next_compaction(scene: Scene) -> Plan:
@@ -172,21 +150,3 @@ def _still_shown(scale: Scale, draft: Draft, frontier_row: int) -> Mapping[int, 
     """The shortened rows that the view still shows."""
     pinned = {row for group in scale.pins(draft) for row in range(group.start, group.end)}
     return {row: keep for row, keep in scale.shortened(draft).items() if row >= frontier_row or row in pinned}
-
-
-def _relieves(plan: Plan, limits: Limits) -> bool:
-    """True when a plan frees enough and leaves the view below the threshold."""
-    return plan.freed >= limits.min_fold * limits.own_budget and plan.tokens_after < limits.threshold_room
-
-
-def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
-    """A compaction throws the provider's prompt cache away, so it must free enough, or be needed to fit.
-
-    Args:
-        may_fire: the throttle allows a compaction of a view that cannot fit.
-    """
-    if plan.freed <= 0:
-        return False
-    if plan.reason == "manual" or (plan.reason == "must_fit" and plan.fits):
-        return True
-    return may_fire if plan.reason == "must_fit" else plan.freed >= limits.min_fold * limits.own_budget

@@ -17,6 +17,7 @@ from tests.properties.strategies import histories
 from tests.support.effort import EXAMPLES
 from tests.support.gated import Shortening
 from tests.support.recorder import Recorder
+from tests.support.snapshot import snapshot
 from tests.support.views import size
 
 SMALL: dict[str, Any] = {
@@ -127,7 +128,7 @@ def test_an_edit_makes_at_most_one_segment_anew_and_asks_nobody(
             await made.add_message(copy.deepcopy(row))
             await made.get_messages_for_request(BUDGET, provider)
         users = [at for at, row in enumerate(rows) if row["role"] == "user" and isinstance(row.get("content"), str)]
-        before = leaves((await made.snapshot([])).nodes)
+        before = leaves((await snapshot(made)).nodes)
         if not users or not before:
             await made.close()
             return
@@ -145,7 +146,7 @@ def test_an_edit_makes_at_most_one_segment_anew_and_asks_nobody(
         await made.set_messages(copy.deepcopy(edited))
         await made.get_token_count()
         assert provider.calls == calls
-        now = leaves((await made.snapshot([])).nodes)
+        now = leaves((await snapshot(made)).nodes)
         if len(set(before)) == len(before) and now:
             assert len(set(before) - set(now)) <= 1, (before, now)
         view = await made.get_messages_for_request(BUDGET, provider)
