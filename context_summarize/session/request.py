@@ -50,6 +50,8 @@ class Attempt:
     waited: float = 0.0
     """Seconds."""
     in_vain: bool = False
+    indexed: History | None = None
+    """Whose segments are cut: rows that come meanwhile are the next request's."""
     has_begun: bool = False
     """True once a compaction was due."""
     made: ViewState | None = None
@@ -130,15 +132,17 @@ class Requests:
         limits = await self._limits(wanted)
         if wanted.hard_fit and self._served and self._served[:2] == (self.chat.history, len(self.chat.history)):
             # The provider refuses the very request that was served last: it gets a smaller one, whatever we measure.
-            chat, limits = await self._ready(limits, wanted.retained)
+            chat, limits = await self._ready(Attempt(limits=limits, retained=wanted.retained))
             smaller = max(1, min(limits.budget, self._used(chat, limits) - 1))
             limits = await self._limits(replace(wanted, token_budget=smaller))
         with self._attempt(Attempt(limits=limits, retained=wanted.retained, is_cold=self._is_cold())) as attempt:
             while (due := await self._due(attempt)).step != "go on":
                 await self._act(due, attempt)
-            self._late_at = self._tasks.version if attempt.in_vain and due.plan and due.plan.missing else None
-            if due.plan is not None and self._late_at is None:
-                self._withdraw(due, attempt)
+            if due.plan is not None:
+                is_late = attempt.in_vain and bool(due.plan.missing)
+                self._late_at = self._tasks.version if is_late else None
+                if not is_late:
+                    self._withdraw(due, attempt)
         if not self._host.is_cancelled() and self._is_near(self._used(due.chat, due.limits), due.limits):
             self._prefetch.look(due.chat, due.limits)
         return self._serve(due.chat, due.limits)
@@ -183,23 +187,24 @@ class Requests:
             self._under_way -= attempt.has_begun
             self._services.totals.waited_for(attempt.waited)
 
-    async def _ready(
-        self, limits: RequestLimits, retained: tuple[str, ...] = (), *, is_due: bool = False
-    ) -> tuple[Conversation, RequestLimits]:
+    async def _ready(self, attempt: Attempt) -> tuple[Conversation, RequestLimits]:
         """The conversation, resumed, and indexed if a compaction is near or is due; limits beside what is retained."""
         indexed_from = min(self._config.compact_threshold, self._config.prefetch_threshold or 1.0)
+        hides_system, own_budget = attempt.limits.system_prompt is not None, attempt.limits.own.own_budget
         while True:
             history = self.chat.history
-            await self._resumed(limits.system_prompt is not None, limits.own.own_budget)
+            await self._resumed(hides_system, own_budget)
             if self.chat.history is not history:
                 continue
-            self._retention.update(self.chat, retained)
-            found = limits.beside(self._retention.tokens)
+            self._retention.update(self.chat, attempt.retained)
+            limits = attempt.limits.beside(self._retention.tokens)
             derive_sizes(self.chat, self._config, limits.budget)
-            if is_due or self._used(self.chat, found) >= indexed_from * limits.budget:
+            is_near = attempt.is_manual or self._used(self.chat, limits) >= indexed_from * limits.budget
+            if is_near and attempt.indexed is not history:
+                attempt.indexed = history
                 await self.chat.advance()
             if self.chat.history is history:
-                return self.chat, found
+                return self.chat, limits
 
     async def _resumed(self, hides_system: bool, own_budget: int | None = None) -> None:
         """Once per history: take up the longest recorded compaction that matches it, without a provider call."""
@@ -246,7 +251,7 @@ class Requests:
     async def _due(self, attempt: Attempt) -> Due:
         """What is to be done next, decided for the conversation as it is now."""
         while True:
-            chat, limits = await self._ready(attempt.limits, attempt.retained, is_due=attempt.is_manual)
+            chat, limits = await self._ready(attempt)
             case = self._case(chat, limits, attempt)
             if case.reason is None or case.is_answered:
                 return Due("go on", None, chat, limits)
@@ -345,6 +350,7 @@ class Requests:
         view = replace(view, rows_at_compaction=len(before.history))
         before_tokens, before_rows = due.limits.used(old.tokens()), len(old)
         self._prefetch.stop()
+        self._late_at = None
         self._chat = compacted(
             before,
             replace(view, rows_at_compaction=len(before.history)),

@@ -77,7 +77,7 @@ class Steering(Requests):
 
     async def _steerable(self) -> tuple[Conversation, RequestLimits]:
         """The conversation as it is now, indexed, with the limits of the last request."""
-        return await self._ready(await self._limits(self._host.limits.last), is_due=True)
+        return await self._ready(Attempt(limits=await self._limits(self._host.limits.last), is_manual=True))
 
     async def _steer(self, chat: Conversation) -> None:
         """Go on with what a user has changed: one assignment, then the record and the events."""
@@ -99,8 +99,9 @@ class Steering(Requests):
 
     async def _due_reason(self) -> Reason | None:
         """Why the next request would make a compaction, at once or once its texts are there."""
-        chat, limits = await self._ready(base := await self._limits(self._host.limits.last))
-        case = replace(self._case(chat, limits, Attempt(limits=base)), is_answered=False, is_ahead=False, defer_below=0)
+        attempt = Attempt(limits=await self._limits(self._host.limits.last))
+        chat, limits = await self._ready(attempt)
+        case = replace(self._case(chat, limits, attempt), is_answered=False, is_ahead=False, defer_below=0)
         if case.reason is None:
             return None
         found = await self._planned(chat, limits, partial(decide_for, case))
