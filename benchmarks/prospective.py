@@ -29,7 +29,7 @@ _SHORT = 300
 """Characters of an argument."""
 _AROUND = 80
 """Characters on either side of where an identifier was last shown."""
-FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole", "KeepLast")
+FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 COLUMNS = (
     *("summariser", "contestant", "sessions", "events", "held", "near", "held by tail", "paths", "paths held", "names"),
     *("names held", "far", "far held", "price"),
@@ -113,8 +113,8 @@ def measured(summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list
 
 def baseline(jobs: int, peers: bool) -> Figures:
     """For `benchmarks.baseline`."""
-    found = [*measured(["extracts"], FIRST[: None if peers else 1], jobs), *measured(["names"], FIRST[:1], jobs)]
-    told: Figures = {"extracts": {}, "names": {}, "missing": [one for one in found if "missing" in one]}
+    found = measured(["extracts"], FIRST[: None if peers else 1], jobs)
+    told: Figures = {"extracts": {}, "missing": [one for one in found if "missing" in one]}
     for one in found:
         if "missing" not in one:
             told[one["summariser"]][one["contestant"]] = {key: one[key] for key in COLUMNS[2:] if key in one}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from benchmarks.sessions import FACT
 from benchmarks.tokens import Count
-from benchmarks.words import identifiers, telling_words, words
+from benchmarks.words import telling_words, words
 
 # A contestant's adapter may replace `asyncio.sleep` while it runs.
 _sleep = asyncio.sleep
@@ -176,15 +176,6 @@ class Extracting(Summariser):
                 chosen.append(at)
                 room -= size
         return "\n".join(parts[at] for at in sorted(chosen))
-
-
-class Naming(Extracting):
-    """Writes the lines that name most identifiers, in their order."""
-
-    _end = re.compile(r"\n+")
-
-    def _weights(self, parts: Sequence[str]) -> list[float]:
-        return [float(len(identifiers(part))) for part in parts]
 
 
 class Down(Summariser):

@@ -7,44 +7,17 @@ import logging
 from array import array
 from collections.abc import Callable, Sequence, Set
 from copy import copy
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-IndexT = TypeVar("IndexT", bound="Index")
 
 LOOK_SECONDS = 0.1
 """How often a wait looks whether the host has cancelled."""
 LONG = 40_000
 """Characters of rows that take some ten milliseconds to read: work on more is done in a thread."""
-
-
-class Index(Protocol):
-    """What is derived from a history that grows at its end."""
-
-    def backlog(self) -> int:
-        """Characters of the rows that it has not read, about."""
-
-    def advance(self) -> None:
-        """Read them."""
-
-    def copy(self: IndexT) -> IndexT:
-        """The index, and its history, as they are now: rows may be added to the history meanwhile."""
-
-    def take(self: IndexT, ahead: IndexT) -> None:
-        """Take over what a copy has read, unless it has been overtaken."""
-
-
-async def advance(index: Index) -> None:
-    """Bring an index up to date: at once where little has come, else in a thread, on a copy."""
-    if index.backlog() > LONG:
-        ahead = index.copy()
-        await asyncio.to_thread(ahead.advance)
-        index.take(ahead)
-        await asyncio.sleep(0)  # what follows an import takes a while itself
-    index.advance()
 
 
 async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:

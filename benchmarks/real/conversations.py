@@ -26,7 +26,7 @@ SETS: Mapping[str, Callable[[], list[Session]]] = {
     "pi": pi.load_all,
     "BEAM-500K": partial(beam.load_all, "500K"),
 }
-FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole", "KeepLast")
+FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 """Ours, the peers that hold most in the field's sessions, and no summaries at all."""
 COLUMNS = (
     *("set", "contestant", "chats", "asked", "gold", "near", "gold_of_tail", "near_of_tail"),

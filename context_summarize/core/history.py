@@ -10,16 +10,14 @@ from itertools import accumulate
 
 from context_summarize.background import LONG, copied
 from context_summarize.core.groups import Group, Grouper
-from context_summarize.core.nodes import Span
 from context_summarize.core.rendering import group_hash, render_group
+from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import rough_size
-from context_summarize.messages.rows import Row
+from context_summarize.messages.rows import SYSTEM_ROLES, Row
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rows import RenderedRow
 
 _HASH_BYTES = 32
-SPAN_BYTES = 12
-"""Bytes of a hash that tell one run of groups from the others of a session."""
 
 
 class History:
@@ -43,11 +41,14 @@ class History:
         self.users: array[int] = array("q")
         """Rendered groups that are user messages."""
         self.pins: array[int] = array("q")
-        """History rows that stay verbatim beside their summary."""
+        """History rows that stay verbatim beside their summary; of equal system rows the first."""
+        self._system_texts: set[str] = set()
         self._rendered_total = 0
         self._grouper = Grouper()
         self._hashes = bytearray()
         """The hashes of the rendered groups, one after the other: hosts save these rows, so that records find them."""
+        self._hashed = 0
+        """How many of them are there; the others are zeros. Threads that find the same ones write the same."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,10 +58,19 @@ class History:
         index = len(self.rows)
         self.rows.append(row)
         self.tokens.append(tokens)
-        if row.pinned:
+        if row.pinned and not self._is_repeated(row):
             self.pins.append(index)
         for group in self._grouper.feed(index, row):
             self._close(group)
+
+    def _is_repeated(self, row: Row) -> bool:
+        """True for a system row whose equal stands before it: hosts may add their prompt again and again."""
+        if row.role not in SYSTEM_ROLES:
+            return False
+        text = compact_json([row.role, row.raw.get("content")])
+        is_repeated = text in self._system_texts
+        self._system_texts.add(text)
+        return is_repeated
 
     def _close(self, group: Group) -> None:
         if group.rendered:
@@ -68,6 +78,7 @@ class History:
                 self.users.append(len(self.rendered))
             self.rendered.append(len(self.groups))
             self.rendered_rows.append(self._rendered_total)
+            self._hashes += bytes(_HASH_BYTES)
             self._rendered_total += sum(self.rows[i].rendered for i in range(group.start, group.end))
         self.groups.append(group)
 
@@ -180,28 +191,22 @@ class History:
 
     def backlog(self) -> int:
         """Characters of the rows whose groups have not been hashed, about."""
-        return self.characters_from(self.row_of(len(self._hashes) // _HASH_BYTES))
+        return self.characters_from(self.row_of(self._hashed))
 
     def advance(self) -> None:
         """Hash the rendered groups that have come since the last time."""
         self._hash_until(len(self.rendered))
 
     def _hash_until(self, end: int) -> None:
-        for ordinal in range(len(self._hashes) // _HASH_BYTES, end):
+        for ordinal in range(self._hashed, end):
             group = self.rendered_group(ordinal)
-            self._hashes += group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
+            digest = group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
+            self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES] = digest
+        self._hashed = max(self._hashed, end)
 
     def copy(self) -> History:
         """The history as it is now; rows may be added to this one meanwhile."""
         return copied(self, "_grouper")
-
-    def take(self, ahead: History) -> None:
-        """Take over the hashes and the sizes that a copy has found."""
-        if len(ahead._hashes) > len(self._hashes):
-            self._hashes = ahead._hashes
-        for index, tokens in enumerate(ahead.tokens):
-            if self.tokens[index] < 0:
-                self.tokens[index] = tokens
 
     def _hash_of(self, ordinal: int) -> bytes:
         self._hash_until(ordinal + 1)
@@ -211,13 +216,10 @@ class History:
         """The hash of one rendered group."""
         return self._hash_of(ordinal).hex()
 
-    def span(self, first: int, end: int) -> Span:
-        """The rendered groups [first, end) by what they hold; an empty run where they are not all there."""
-        if not 0 <= first < end <= len(self.rendered):
-            return Span(0, "", "")
-        self._hash_of(end - 1)
-        part = self._hashes[first * _HASH_BYTES : end * _HASH_BYTES]
-        return Span(end - first, part[:SPAN_BYTES].hex(), hashlib.sha256(part).digest()[:SPAN_BYTES].hex())
+    def find_group(self, number: int, hash_: str) -> int | None:
+        """The rendered group of this hash, the nearest to this number; None without one."""
+        same = (at for at in range(len(self.rendered)) if self.hash_of(at) == hash_)
+        return min(same, key=lambda at: abs(at - number), default=None)
 
     def running_hash(self, seed: str, until: int) -> str:
         """The running hash after the rendered groups [0, until), uncut and unredacted."""

@@ -2,45 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from context_summarize.core.draft import Scale
+from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, expanded
 
 _FREE = 0.9
-"""Merging goes on until a tenth of the share is free."""
+"""Merging goes on until a tenth of the room is free."""
 
 
-def merged(scale: Scale, nodes: tuple[Node, ...], *, known_only: bool = False) -> tuple[Node, ...]:
-    """The nodes within their share of the budget, as far as merging goes; if no run is left, the share yields.
+def merged(
+    nodes: tuple[Node, ...],
+    room: float,
+    fan_in: int,
+    builder: NodeBuilder,
+    size: Callable[[Sequence[Node]], int],
+    may_show: Callable[[Node], bool],
+) -> tuple[Node, ...]:
+    """The nodes within so many tokens, as far as merging goes; if no run is left, the room is exceeded.
 
     The oldest complete run of the lowest level is joined first; then incomplete runs, as rest nodes.
 
     Args:
-        known_only: no node is made whose text is not known yet.
+        size: tokens of nodes.
+        may_show: merging ends before a node that may not stand in the view.
     """
-    limits, builder = scale.scene.limits, scale.scene.builder
-    share = limits.share * limits.own_budget - (limits.notes_room if nodes else 0)
-    if scale.sum_of(nodes) <= share:
+    if size(nodes) <= room:
         return nodes
-    while scale.sum_of(nodes) > _FREE * share:
-        run = complete_run(nodes, limits.fan_in)
-        if run is not None:
-            made = builder.merge(run, run[0].index // limits.fan_in)
+    while size(nodes) > _FREE * room:
+        run, index = complete_run(nodes, fan_in), -1
+        if run:
+            index = run[0].index // fan_in
         else:
-            run = incomplete_run(nodes, limits.fan_in)
-            if run is None:
-                return nodes
-            made = builder.merge(run, -1)
-        joined = replaced(nodes, made)
-        if known_only and any(scale.scene.size_of(node) is None for node in joined):
+            run = incomplete_run(nodes, fan_in)
+        if not run:
             return nodes
-        nodes = joined
+        made = builder.merge(run, index)
+        if not may_show(made):
+            return nodes
+        before = (node for node in nodes if node.end_group <= made.first_group)
+        after = (node for node in nodes if node.first_group >= made.end_group)
+        nodes = (*before, made, *after)
     return nodes
 
 
-def complete_run(nodes: Sequence[Node], fan_in: int) -> list[Node] | None:
-    """The oldest complete run of the lowest level: `fan_in` neighbours of one parent; None if there is none.
+def complete_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
+    """The oldest complete run of the lowest level: `fan_in` neighbours of one parent; empty if there is none.
 
     A run inside a rest node counts if it covers the rest wholly; the rest then goes.
     """
@@ -55,11 +62,11 @@ def complete_run(nodes: Sequence[Node], fan_in: int) -> list[Node] | None:
                 continue
             if not any(_overhangs(rest, run) for rest in rests):
                 return run
-    return None
+    return []
 
 
-def incomplete_run(nodes: Sequence[Node], fan_in: int) -> list[Node] | None:
-    """The oldest run of two or more neighbours of one level and one parent, of the lowest level; None without one.
+def incomplete_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
+    """The oldest run of two or more neighbours of one level and one parent, of the lowest level; empty without one.
 
     What is joined again and again loses something every time, so the lowest level goes first. A rest node over nodes
     of that parent is part of the run: the rest grows, made anew from what it stands for.
@@ -68,26 +75,18 @@ def incomplete_run(nodes: Sequence[Node], fan_in: int) -> list[Node] | None:
     at = 0
     while at < len(nodes):
         run, end = expanded(nodes[at]), at + 1
-        while end < len(nodes) and _are_of_one_parent(run, more := expanded(nodes[end]), fan_in):
-            run, end = [*run, *more], end + 1
+        while end < len(nodes) and _are_of_one_parent(more := [*run, *expanded(nodes[end])], fan_in):
+            run, end = more, end + 1
         if end - at >= 2 and (not lowest or run[0].level < lowest[0].level):
             lowest = run
         at = end
-    return lowest or None
+    return lowest
 
 
-def replaced(nodes: tuple[Node, ...], made: Node) -> tuple[Node, ...]:
-    """The nodes with those that `made` covers replaced by it."""
-    before = (node for node in nodes if node.end_group <= made.first_group)
-    after = (node for node in nodes if node.first_group >= made.end_group)
-    return (*before, made, *after)
-
-
-def _are_of_one_parent(run: Sequence[Node], more: Sequence[Node], fan_in: int) -> bool:
-    """Whether these regular nodes and those are of one level, and would be merged into one node."""
-    nodes = (*run, *more)
-    parents = {(node.level, node.index // fan_in) for node in nodes}
-    return len(parents) == 1 and not any(node.is_rest for node in nodes)
+def _are_of_one_parent(run: Sequence[Node], fan_in: int) -> bool:
+    """Whether these are regular nodes of one level that would be merged into one node."""
+    parents = {(node.level, node.index // fan_in) for node in run}
+    return len(parents) == 1 and not any(node.is_rest for node in run)
 
 
 def _overhangs(rest: Node, run: Sequence[Node]) -> bool:

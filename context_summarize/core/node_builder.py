@@ -9,7 +9,7 @@ from dataclasses import replace
 from context_summarize.background import copied
 from context_summarize.core.history import History
 from context_summarize.core.keys import segment_key
-from context_summarize.core.nodes import Node, merge_key, merge_node
+from context_summarize.core.nodes import Node, merge_node
 from context_summarize.core.rendering import cut_length, render_group
 from context_summarize.core.segments import Segment, Segmenter
 from context_summarize.redaction import Redact
@@ -37,8 +37,6 @@ class NodeBuilder:
         self.segments: list[Segment] = []
         self.leaves: list[Node] = []
         """The node of each segment."""
-        self.carried = 0
-        """How many of them, at the start, have cuts that were carried over an edit."""
 
     # --- segments ---------------------------------------------------------------------------------------------------
 
@@ -55,31 +53,14 @@ class NodeBuilder:
             return self.segments[0].first_group
         return self._segmenter.start if self._segmenter else 0
 
-    def start(
-        self, segment_tokens: int, summary_tokens: int, *, first_group: int, first_index: int, cut: Sequence[Node] = ()
-    ) -> None:
-        """Cut from this rendered group on with these sizes; the first segment gets `first_index`.
-
-        Args:
-            cut: segments from `first_group` on whose cuts stay as they are; cutting goes on after them.
-        """
-        self.leaves, self._newest = list(cut), {}
-        self.carried = len(self.leaves)
-        self.segments = [
-            Segment(leaf.index, leaf.first_group, leaf.end_group, leaf.segment_tokens, leaf.summary_tokens)
-            for leaf in cut
-        ]
-        if cut:
-            first_group, first_index = cut[-1].end_group, cut[-1].index + 1
+    def start(self, segment_tokens: int, summary_tokens: int, *, first_group: int, first_index: int) -> None:
+        """Cut from this rendered group on with these sizes; the first segment gets `first_index`."""
+        self.segments, self.leaves, self._newest = [], [], {}
         self._segmenter = Segmenter(segment_tokens, summary_tokens, first_group=first_group, first_index=first_index)
 
     def ahead(self, regular: int) -> list[Node]:
         """The nodes of the segments from this rendered group on."""
         return self.leaves[bisect_left(self.segments, regular, key=lambda segment: segment.first_group) :]
-
-    def carried_ahead(self, regular: int) -> list[Node]:
-        """Those of them that were carried over an edit."""
-        return self.leaves[: self.carried][len(self.leaves) - len(self.ahead(regular)) :]
 
     def backlog(self) -> int:
         """Characters of the rows in groups that have not been cut, about."""
@@ -93,9 +74,9 @@ class NodeBuilder:
             self._feed(self._segmenter)
 
     def copy(self) -> NodeBuilder:
-        """Its segments as they are now, over a copy of the history."""
+        """Its segments as they are now."""
         other = copied(self, "_segmenter")
-        other.history, other.cut_by = self.history.copy(), self._segmenter
+        other.cut_by = self._segmenter
         return other
 
     def take(self, ahead: NodeBuilder) -> None:
@@ -142,24 +123,6 @@ class NodeBuilder:
             raise ValueError("no segment sizes yet; nodes exist only after start()")
         summary_tokens = self._segmenter.summary_tokens
         return merge_node(children, template_hash=self._merge_hash, summary_tokens=summary_tokens, index=index)
-
-    def remade(self, node: Node, first_group: int, end_group: int) -> Node:
-        """The level-0 node that takes the place of one whose rows were edited."""
-        rendered = self._run(first_group, end_group, node.segment_tokens)
-        length, tokens = cut_length(rendered) // 4, node.summary_tokens
-        tokens = tokens if length >= 2 * tokens else min(tokens, max(48, length // 4))
-        key = segment_key(rendered, self._segment_hash, tokens, node.focus)
-        return replace(node, key=key, first_group=first_group, end_group=end_group, summary_tokens=tokens)
-
-    def rejoined(self, node: Node, children: Sequence[Node]) -> Node:
-        """The merged node that takes the place of one below which something was edited."""
-        key = merge_key(children, self._merge_hash, node.summary_tokens)
-        first, end = children[0].first_group, children[-1].end_group
-        return replace(node, key=key, first_group=first, end_group=end, children=tuple(children))
-
-    def cut_lengths(self, first_group: int, end_group: int, segment_tokens: int) -> list[int]:
-        """The length for cutting of each of these rendered groups, in bytes."""
-        return [cut_length(self._render(ordinal, segment_tokens)) for ordinal in range(first_group, end_group)]
 
     # --- rows behind them -------------------------------------------------------------------------------------------
 

@@ -61,26 +61,9 @@ class Summary:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
-    """A run of rendered groups by what they hold, so that it is found in another history."""
-
-    groups: int
-    first: str
-    """Hash of its first group, shortened; empty for an empty run."""
-    whole: str
-    """Hash of all its groups, shortened."""
-
-
-@dataclass(frozen=True, slots=True)
 class SessionMarks:
-    """What one session knows beside its compaction: where the user put it, and how an edited history is recognised."""
+    """Where the user has put one session, beside its compactions."""
 
-    running: str
-    """Running hash of the rendered groups before the frontier."""
-    spans: tuple[Span, ...]
-    """What stands behind each segment of the record: those of its nodes, then those of `ahead`."""
-    after: Span
-    """A few groups right after the frontier."""
     pins: tuple[tuple[int, str], ...] = ()
     """(rendered group, hash) of each group that the user has pinned."""
     undone: tuple[str, ...] = ()
@@ -89,16 +72,16 @@ class SessionMarks:
     """Tokens of the request when a compaction was taken back, and none has followed; else None."""
 
 
-NamedPlace = tuple[int, int, int, int, str]
-"""Of an instruction: rendered group, row within it, start, end, hash of the group."""
+NamedPlace = tuple[int, int, int]
+"""Of an instruction: rendered row, counted from 1, start, end."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionRecord:
-    """A committed boundary, found again by the running hash of the rendered rows before its frontier."""
+    """A committed boundary, found again by the running hash of the rendered rows that it speaks of."""
 
     hash: str
-    """Running hash of the rendered groups [0, frontier_group)."""
+    """Running hash of the rendered groups [0, frontier_group); without summaries, up to the last row shortened."""
     frontier_group: int
     rendered_groups: int
     """Rendered groups in the history when the boundary was committed."""
@@ -118,10 +101,8 @@ class CompactionRecord:
     """Compactions that it has outlived."""
     instructions: tuple[NamedPlace, ...] = ()
     """Where the user's instructions stand that were found before the frontier."""
-    pinned: tuple[tuple[int, str], ...] = ()
-    """(rendered group, hash) of each group that the view shows because the user has pinned it."""
-    ahead: tuple[Node, ...] = ()
-    """Segments after the frontier whose cuts were carried over an edit: cutting anew would give others."""
+    pinned: tuple[int, ...] = ()
+    """Rendered groups before the frontier that the view shows because the user has pinned them."""
     session: SessionMarks | None = None
     """Only in the record that one session keeps under its own id."""
 

@@ -95,21 +95,10 @@ class NotesLog:
         """Where the instructions stand that have been found so far; what a record keeps."""
         with self._lock:
             places = self._notes.places
-        return tuple(self._named(*place) for place in places)
+        return tuple(places)
 
-    def _named(self, number: int, start: int, end: int) -> NamedPlace:
-        ordinal = self._history.group_of_message(number) or 0
-        nth = number - self._history.message_range(ordinal, ordinal + 1)[0]
-        return ordinal, nth, start, end, self._history.hash_of(ordinal)
-
-    def restore(self, named: Sequence[NamedPlace]) -> None:
-        """Take in the instructions of a record, before its rows are read; those of other rows are left out."""
-        history = self._history
-        places = [
-            (history.message_range(ordinal, ordinal + 1)[0] + nth, start, end)
-            for ordinal, nth, start, end, digest in named
-            if ordinal < len(history.rendered) and history.hash_of(ordinal) == digest
-        ]
+    def restore(self, places: Sequence[NamedPlace]) -> None:
+        """Take in the instructions of a record, before its rows are read."""
         with self._lock:
             self._notes.restore(places)
 

@@ -84,7 +84,7 @@ class ViewMaker:
         if plan.missing:
             after = plan.tokens_after - plan.notes_room + (view.notes.tokens if view.notes else 0)
         else:
-            after = View(chat.history, view, chat.groups, self._count).tokens()
+            after = View(view, chat.groups).tokens()
         summarises = view.frontier > chat.view.frontier
         return Preview(
             reason=reason,

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from context_summarize.background import advance
+from context_summarize.background import LONG, in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import CompactionRecord, Node, next_index, regular_frontier
+from context_summarize.core.nodes import next_index, regular_frontier
 from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
 from context_summarize.core.shown_groups import ShownGroups
@@ -61,13 +61,20 @@ class Conversation:
     steered: Steered = Steered()
     earlier: tuple[ViewState, ...] = ()
     """The views before the last few compactions of this process, the oldest first: what can be taken back."""
-    before: CompactionRecord | None = None
-    """What an edited history was before, until its summaries are carried over."""
+
+    async def convert(self) -> None:
+        """Convert the groups that have come since the last time; in a thread where that takes long."""
+        await in_thread(self.groups.backlog(), self.groups.advance)
 
     async def advance(self) -> None:
         """Index what has come since the last time."""
-        for index in (self.groups, self.builder, self.history):
-            await advance(index)
+        await self.convert()
+        if self.builder.backlog() > LONG:
+            ahead = self.builder.copy()
+            await asyncio.to_thread(ahead.advance)
+            self.builder.take(ahead)
+        self.builder.advance()
+        await in_thread(self.history.backlog(), self.history.advance)
 
 
 def new_conversation(
@@ -91,10 +98,10 @@ def with_view(chat: Conversation, view: ViewState, count: Count, hides_system: b
     """The conversation with a view that was adopted: earlier groups are neither counted nor converted."""
     first = chat.history.group_position(view.frontier_row)
     groups = ShownGroups(chat.history, count, hides_system=hides_system, first=first)
-    return replace(chat, view=view, groups=groups, adopted=True, before=None)
+    return replace(chat, view=view, groups=groups, adopted=True)
 
 
-def compacted(chat: Conversation, view: ViewState, record_hash: str) -> Conversation:
+def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> Conversation:
     """The conversation with the view of a compaction, whose record has this hash."""
     undone = tuple(hash_ for hash_ in chat.steered.undone if hash_ != record_hash)
     steered = replace(chat.steered, undone=undone, held_at=None)
@@ -105,7 +112,9 @@ def with_prompt(chat: Conversation, count: Count, hides_system: bool) -> Convers
     """The conversation for a session with or without a system prompt of its host's factory."""
     if chat.groups.hides_system == hides_system:
         return chat
-    groups = ShownGroups(chat.history, count, hides_system=hides_system, first=chat.groups.first)
+    groups = ShownGroups(
+        chat.history, count, hides_system=hides_system, first=chat.history.group_position(chat.view.frontier_row)
+    )
     return replace(chat, groups=groups)
 
 
@@ -118,28 +127,21 @@ def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:
     start_segments(chat, segment, config.summary_tokens or derive_summary_tokens(segment), config.fan_in)
 
 
-def start_segments(
-    chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int, cut: Sequence[Node] = ()
-) -> None:
-    """Cut what is not summarised yet with these sizes; segments of `cut` stay as they are if they begin there."""
+def start_segments(chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int) -> None:
+    """Cut what is not summarised yet with these sizes."""
     nodes = chat.view.nodes
     regular = regular_frontier(nodes, chat.view.frontier)
-    chat.builder.start(
-        segment_tokens,
-        summary_tokens,
-        first_group=regular,
-        first_index=next_index(nodes, fan_in),
-        cut=cut if _follows(cut, regular, len(chat.history.rendered)) else (),
-    )
+    chat.builder.start(segment_tokens, summary_tokens, first_group=regular, first_index=next_index(nodes, fan_in))
 
 
-def _follows(cut: Sequence[Node], first: int, groups: int) -> bool:
-    """Whether segments stand without a gap from this rendered group on, within so many groups."""
-    for leaf in cut:
-        if leaf.level or leaf.children or leaf.first_group != first or not first < leaf.end_group <= groups:
-            return False
-        first = leaf.end_group
-    return True
+def named(pins: Iterable[int], history: History) -> tuple[tuple[int, str], ...]:
+    """Pinned groups by number and hash, so that they are found in an edited history."""
+    return tuple((at, history.hash_of(at)) for at in sorted(pins))
+
+
+def moved(pins: Iterable[tuple[int, str]], history: History) -> frozenset[int]:
+    """These pinned groups in this history; those that are gone or changed are left out."""
+    return frozenset(at for pin in pins if (at := history.find_group(*pin)) is not None)
 
 
 # --- rows of a host -------------------------------------------------------------------------------------------------
@@ -170,9 +172,20 @@ def common_prefix(ours: Sequence[Row], rows: Sequence[JsonRow]) -> int:
     return next((at for at, (row, raw) in pairs if row.raw != raw), min(len(ours), len(rows)))
 
 
-def fill(fresh: Conversation, same: Sequence[tuple[Row, int]], others: Iterable[JsonRow], config: Config) -> None:
-    """Give a fresh conversation rows that are known already, with their sizes, and others after them."""
+def fill(
+    fresh: Conversation,
+    same: Sequence[tuple[Row, int]],
+    others: Iterable[JsonRow],
+    pins: Sequence[tuple[int, str]],
+    config: Config,
+) -> Conversation:
+    """A fresh conversation with rows that are known already, with their sizes, and others after them.
+
+    Args:
+        pins: pinned groups by number and hash.
+    """
     for row, tokens in same:
         fresh.history.add(row, tokens)
     for raw in others:
         fresh.history.add(analyse(raw, preserve_system=config.preserve_system))
+    return replace(fresh, steered=replace(fresh.steered, pins=moved(pins, fresh.history)))

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
-from context_summarize.core.draft import Scene
 from context_summarize.core.limits import Limits
-from context_summarize.core.plan import Ask, Plan, Reason, make_plan
+from context_summarize.core.plan import CompactionRequest, Plan, Reason
+from context_summarize.core.plan import plan as plan_of
+from context_summarize.core.view_size import PlanInput
 
 _MOST_OF_IT = 0.75
 """Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
@@ -61,7 +62,7 @@ class Decision:
     plan: Plan | None = None
 
 
-def decide(case: Case, limits: Limits, make: Callable[[Ask], Plan]) -> Decision:
+def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]) -> Decision:
     """What a request does next; `make` plans a compaction of what is known now.
 
     A request goes on as it is where no compaction is due, or none is worth making. A compaction whose texts are all
@@ -80,7 +81,7 @@ def decide(case: Case, limits: Limits, make: Callable[[Ask], Plan]) -> Decision:
     if reason is None or case.is_answered:
         return Decision("go on")
     is_early = reason == "cold_cache"
-    plan = make(Ask(reason, case.focus, known_only=is_early))
+    plan = make(CompactionRequest(reason, case.focus, known_only=is_early))
     defers = is_early or case.used < case.defer_below
     if plan.missing and case.is_ahead and not is_early:
         plan = _of_what_is_ready(plan, limits, make, defers=defers)
@@ -95,18 +96,18 @@ def decide(case: Case, limits: Limits, make: Callable[[Ask], Plan]) -> Decision:
     return Decision("fall back" if case.used > case.budget else "go on", plan)
 
 
-def decide_for(case: Case, scene: Scene) -> Decision:
-    """The same, with the plans of this scene."""
-    return decide(case, scene.limits, partial(make_plan, scene))
+def decide_for(case: Case, given: PlanInput) -> Decision:
+    """The same, with plans made from this."""
+    return decide(case, given.limits, partial(plan_of, given))
 
 
-def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[Ask], Plan], *, defers: bool) -> Plan:
+def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequest], Plan], *, defers: bool) -> Plan:
     """The plan of what is ready where that is enough; else the one that is waited for, or put off."""
     if defers:
-        plan = make(Ask(plan.reason, easy=True))
+        plan = make(CompactionRequest(plan.reason, easy=True))
         if not plan.missing:
             return plan
-    ready = make(Ask(plan.reason, known_only=True))
+    ready = make(CompactionRequest(plan.reason, known_only=True))
     enough = max(least_freed(limits), _MOST_OF_IT * plan.freed if defers else 0)
     relieves = ready.freed >= enough and ready.tokens_after < limits.threshold_room
     return ready if relieves and not ready.missing else plan

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from context_summarize.background import advance, in_thread
+from context_summarize.background import in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.events import MESSAGE_ADDED
@@ -18,7 +18,7 @@ from context_summarize.messages.reading import analyse, rough_size
 from context_summarize.messages.rows import JsonRow
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, fill
+from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, fill, named
 from context_summarize.session.host import DEFAULT_BUDGET
 from context_summarize.session.host_face import HostFace
 from context_summarize.session.limits import Wanted, patience
@@ -152,10 +152,10 @@ class SummarizingContextManager(HostFace):
 
     async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
         """Go on with these rows and those that came since the host's call; a later call of the host wins."""
-        await advance(history)
-        fresh = replace(self._parts.new_conversation(), before=self._requests.records.left_by(self.conversation))
-        kept = list(zip(history.rows[:same], history.tokens[:same], strict=True))
-        await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], self._config)
+        steered = self.conversation.steered
+        kept, pins = list(zip(history.rows[:same], history.tokens[:same], strict=True)), named(steered.pins, history)
+        fresh = replace(self._parts.new_conversation(), steered=steered)
+        fresh = await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], pins, self._config)
         if self.conversation.history is not history:
             return
         added = [row.raw for row in history.rows[known:]]

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
-from context_summarize.background import advance
-from context_summarize.core.draft import Scene, as_it_is
+from context_summarize.background import LONG
 from context_summarize.core.history import History
-from context_summarize.core.plan import Plan, next_compaction
+from context_summarize.core.plan import Plan, next_plan
+from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Announcer, Change
@@ -31,9 +31,6 @@ from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 
 T = TypeVar("T")
-
-_AT_ONCE = 5_000
-"""Tokens of the verbatim part above which a plan is made in a thread."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -220,10 +217,8 @@ class Requests:
                     self.resumption.cut(self.chat, found.record)
                     self._tasks.compacted(view.shown)
                     self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
-                if found.is_carried:
-                    await self.records.write(self.chat)
         self._chat = with_prompt(self.chat, self._services.count, hides_system)
-        await advance(self.chat.groups)
+        await self.chat.convert()
 
     def _is_waiting_for_a_record(self, chat: Conversation) -> bool:
         return self.chat.history is chat.history and not self.chat.adopted
@@ -287,10 +282,9 @@ class Requests:
             may_fire=self._throttle.may_fire(),
         )
 
-    async def _planned(self, chat: Conversation, limits: RequestLimits, do: Callable[[Scene], T]) -> T:
+    async def _planned(self, chat: Conversation, limits: RequestLimits, do: Callable[[PlanInput], T]) -> T:
         """What planning comes to; in a thread, on a copy, where the rows are many."""
-        chat.groups.advance()
-        scene = Scene(
+        given = PlanInput(
             history=chat.history,
             builder=chat.builder,
             groups=chat.groups,
@@ -300,15 +294,12 @@ class Requests:
             size_of=self._tasks.size_of,
             count=self._services.count,
         )
-        if chat.groups.tokens_from(chat.view.frontier_row) <= _AT_ONCE:
-            return do(scene)
-        still = as_it_is(scene)
-        found = await asyncio.to_thread(do, still)
-        chat.groups.take(still.groups)
-        return found
+        if chat.history.characters_from(chat.view.frontier_row) <= LONG:
+            return do(given)
+        return await asyncio.to_thread(do, given.as_it_is())
 
     async def _plan_next(self, chat: Conversation, limits: RequestLimits) -> Plan:
-        return await self._planned(chat, limits, next_compaction)
+        return await self._planned(chat, limits, next_plan)
 
     async def _act(self, due: Due, attempt: Attempt) -> bool:
         """Do what was decided; True once a compaction has become the view. Whoever calls it decides anew."""
@@ -354,7 +345,7 @@ class Requests:
         self._chat = compacted(
             before,
             replace(view, rows_at_compaction=len(before.history)),
-            self.records.hash_at(before.history, view.frontier),
+            self.records.hash_of(before.history, view),
         )
         before.groups.forget_before(view.frontier_row)
         shown_before = {node.place for node in before.view.nodes}

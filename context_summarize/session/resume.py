@@ -1,4 +1,4 @@
-"""Resuming: a recorded compaction is found again, or carried over to an edited history; no provider is asked."""
+"""Resuming: a recorded compaction is found again; no provider is asked."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from context_summarize.background import advance
 from context_summarize.config import Config
-from context_summarize.core.carrying import carry
-from context_summarize.core.finding import pins_in
 from context_summarize.core.history import History
-from context_summarize.core.nodes import CompactionRecord, SessionMarks
+from context_summarize.core.nodes import CompactionRecord
 from context_summarize.core.notes_log import NotesAsk
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.session.conversation import Conversation, Steered, start_segments
@@ -28,12 +25,10 @@ class Resumed:
     """What the view was made from; None without a compaction."""
     view: ViewState
     steered: Steered
-    is_carried: bool = False
-    """True for a record that was carried over to an edited history: it is not stored yet."""
 
 
 class Resumption:
-    """Takes up the longest recorded compaction that matches a history, or what an edited one keeps of its own."""
+    """Takes up the longest recorded compaction that matches a history."""
 
     def __init__(self, records: Records, tasks: SummaryRegistry, config: Config) -> None:
         self._records = records
@@ -45,50 +40,20 @@ class Resumption:
     async def find(self, chat: Conversation, own_budget: int | None, is_current: Callable[[], bool]) -> Resumed | None:
         """What the conversation goes on with; None if nobody needs it any more."""
         self._own_budget = own_budget or self._own_budget
-        before = chat.before or await self._records.of_session(chat.history)
-        marks = None if before is None else before.session
-        if before is not None and marks is not None:
-            await advance(chat.history)
-        exact = before if chat.before is None and self._is_of(before, chat.history) else None
-        steered = _steered(chat.history, marks)
-        for record, carried in await self._candidates(chat, before, exact):
+        steered = chat.steered if chat.steered != Steered() else await self._records.steered(chat.history)
+        for record in await self._records.matching(chat.history):
             if not is_current():
                 return None
-            view = await self._view(chat, record)
+            is_wanted = record.hash not in steered.undone and self._leaves_enough(record, chat.history)
+            view = await self._view(chat, record) if is_wanted else None
             if view is not None:
-                steered = steered if carried or record is exact else replace(steered, held_at=None)
-                return Resumed(record, view, steered, carried)
-        return Resumed(None, chat.view, replace(steered, held_at=None))
+                return Resumed(record, view, steered)
+        return Resumed(None, chat.view, steered)
 
-    async def _candidates(
-        self, chat: Conversation, before: CompactionRecord | None, exact: CompactionRecord | None
-    ) -> list[tuple[CompactionRecord, bool]]:
-        """Records that may be taken up, the best first, each with whether it was carried over.
-
-        Args:
-            before: what the session knows of its conversation, which may have been edited since.
-            exact: the same, if it has not been.
-        """
-        marks = None if before is None else before.session
-        carried = None
-        if before is not None and exact is None:
-            carried = carry(before, chat.history, chat.builder, self._config.fan_in)
-        undone, is_held = ((), False) if marks is None else (marks.undone, marks.held_at is not None)
-        found = [(one, False) for one in await self._records.matching(chat.history) if one.hash not in undone]
-        if carried is not None and (carried.is_edit or carried.record.nodes):
-            # A record of these very rows that reaches as far has no fallback in it.
-            reach = carried.record.frontier_group + (not carried.is_remade)
-            shorter = (at for at, (one, _) in enumerate(found) if is_held or one.frontier_group < reach)
-            found.insert(next(shorter, len(found)) if carried.is_edit else len(found), (carried.record, True))
-        if exact is not None:
-            found.insert(0 if is_held else len(found), (exact, False))
-        return found
-
-    def _is_of(self, record: CompactionRecord | None, history: History) -> bool:
-        """Whether a history begins with the rows that a session's own record is about."""
-        if record is None or record.session is None or not 0 <= record.frontier_group <= len(history.rendered):
-            return False
-        return record.session.running == self._records.hash_at(history, record.frontier_group)
+    def _leaves_enough(self, record: CompactionRecord, history: History) -> bool:
+        """False for a record of a longer history that leaves fewer than `keep_recent` rows of this one verbatim."""
+        is_rewound = len(history.rendered) < record.rendered_groups
+        return not is_rewound or record.frontier_group <= history.summarisable(self._config.keep_recent)
 
     async def earlier(self, chat: Conversation) -> ViewState | None:
         """The view of the newest compaction before the last one; None if it was the first.
@@ -104,15 +69,15 @@ class Resumption:
 
     def undone(self, chat: Conversation, earlier: ViewState) -> tuple[str, ...]:
         """The hashes of the records that the session passes over once it has gone back to the earlier view."""
-        history, view = chat.history, chat.view
-        if view.frontier in (0, earlier.frontier):
+        taken_back = self._records.hash_of(chat.history, chat.view)
+        if taken_back is None or taken_back == self._records.hash_of(chat.history, earlier):
             return chat.steered.undone
-        return (*chat.steered.undone, self._records.hash_at(history, view.frontier))
+        return (*chat.steered.undone, taken_back)
 
     def cut(self, chat: Conversation, record: CompactionRecord) -> None:
         """Cut what the record does not cover with the record's sizes."""
         if record.segment_tokens > 0 and record.summary_tokens > 0:
-            start_segments(chat, record.segment_tokens, record.summary_tokens, self._config.fan_in, record.ahead)
+            start_segments(chat, record.segment_tokens, record.summary_tokens, self._config.fan_in)
 
     async def _view(self, chat: Conversation, record: CompactionRecord) -> ViewState | None:
         """The view of a record; a text that is gone becomes a fallback."""
@@ -137,7 +102,7 @@ class Resumption:
             shortened=shortened,
             newest_user=newest if newest is not None and newest in history.users else None,
             notes=notes,
-            pinned=pins_in(history, record.pinned),
+            pinned=record.pinned,
             rows_at_compaction=history.row_of(record.rendered_groups),
             compactions=1 if record.nodes or shortened else 0,
         )
@@ -165,12 +130,6 @@ def _notes(chat: Conversation, record: CompactionRecord, role: str) -> ShownNote
     return replace(row, after=len(before), age=record.notes_age)
 
 
-def _steered(history: History, marks: SessionMarks | None) -> Steered:
-    if marks is None:
-        return Steered()
-    return Steered(frozenset(pins_in(history, marks.pins)), marks.undone, marks.held_at)
-
-
 def _is_sound(record: CompactionRecord, history: History) -> bool:
     """Whether a record's nodes tile what lies before its frontier, and the history reaches that far."""
     at = 0
@@ -178,7 +137,5 @@ def _is_sound(record: CompactionRecord, history: History) -> bool:
         if node.first_group != at or node.end_group <= at:
             return False
         at = node.end_group
-    if not record.nodes:
-        return record.session is not None and record.frontier_group == 0
     sizes = record.segment_tokens > 0 and record.summary_tokens > 0
-    return sizes and 0 < at == record.frontier_group <= len(history.rendered)
+    return sizes and at == record.frontier_group <= len(history.rendered)

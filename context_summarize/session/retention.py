@@ -61,7 +61,7 @@ class Retention:
 
 def _is_whole(chat: Conversation, index: int) -> bool:
     view = chat.view
-    pins = chat.groups.pins(view.frontier_row, view.frontier, view.newest_user, view.pinned)
+    pins = chat.groups.pins(view)
     stands = index >= view.frontier_row or any(group.start <= index < group.end for group in pins)
     return stands and index not in view.shortened
 

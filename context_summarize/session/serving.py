@@ -30,7 +30,7 @@ class Server:
     def view(self, chat: Conversation) -> View:
         """The view of a conversation as it stands."""
         if self._view is None or self._view.state is not chat.view or self._view.groups is not chat.groups:
-            self._view = View(chat.history, chat.view, chat.groups, self._count)
+            self._view = View(chat.view, chat.groups)
         return self._view
 
     def forget(self) -> None:

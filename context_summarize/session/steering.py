@@ -7,14 +7,14 @@ from dataclasses import replace
 from functools import partial
 
 from context_summarize.core.history import History
-from context_summarize.core.nodes import leaves_of, next_index, regular_frontier
-from context_summarize.core.plan import Ask, Reason, make_plan
+from context_summarize.core.nodes import regular_frontier
+from context_summarize.core.plan import CompactionRequest, Reason, plan
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
 from context_summarize.session.announcing import Change
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import Conversation, with_view
+from context_summarize.session.conversation import Conversation, start_segments, with_view
 from context_summarize.session.decide import decide_for
 from context_summarize.session.limits import RequestLimits
 from context_summarize.session.request import Attempt, Requests
@@ -42,7 +42,7 @@ class Steering(Requests):
                 break
         back, change = taken_back(limits, chat, earlier, self._services.count)
         undone = self.resumption.undone(chat, earlier)
-        cut_again(chat, back.view, self._config.fan_in)
+        cut_again(back, self._config.fan_in)
         self._tasks.compacted(back.view.shown)
         self._announcer.made(change)
         await self._steer(replace(back, steered=replace(back.steered, undone=undone)))
@@ -90,8 +90,8 @@ class Steering(Requests):
         """What `compact()` would do now, without making it or asking anybody."""
         reason = await self._due_reason()
         chat, limits = await self._steerable()
-        plan = await self._planned(chat, limits, lambda scene: make_plan(scene, Ask("manual")))
-        return await self._views.preview(chat, limits, plan, reason)
+        made = await self._planned(chat, limits, lambda given: plan(given, CompactionRequest("manual")))
+        return await self._views.preview(chat, limits, made, reason)
 
     async def is_due(self) -> bool:
         """True if the next request would make a compaction that is worth making. Starts nothing."""
@@ -144,7 +144,7 @@ def taken_back(
     # A provider that refers to earlier answers by id has begun a new chain with the compaction.
     view = replace(earlier, rows_at_compaction=len(chat.history))
     back = with_view(chat, view, count, limits.system_prompt is not None)
-    before, after = View(chat.history, chat.view, chat.groups, count), View(chat.history, view, back.groups, count)
+    before, after = View(chat.view, chat.groups), View(view, back.groups)
     change = Change(
         reason="undo",
         budget=limits.budget,
@@ -165,7 +165,7 @@ def taken_back(
 
 
 def _check_room(chat: Conversation, pins: frozenset[int], own_budget: int) -> None:
-    tokens = sum(chat.groups.pinned(chat.history.rendered_group(at)).tokens for at in pins)
+    tokens = sum(chat.groups.shown(chat.history.rendered_group(at)).tokens for at in pins)
     most = int(_MOST_PINNED * own_budget)
     if tokens > most:
         raise SteeringError(
@@ -174,16 +174,11 @@ def _check_room(chat: Conversation, pins: frozenset[int], own_budget: int) -> No
         )
 
 
-def cut_again(chat: Conversation, view: ViewState, fan_in: int) -> None:
-    """Have segments again for what the earlier view shows verbatim, with the cuts of what was taken back."""
-    regular, builder = regular_frontier(view.nodes, view.frontier), chat.builder
-    if builder.segment_sizes is None or builder.first_group <= regular:
-        return
-    shown = chat.view.nodes
-    cut = [leaf for leaf in leaves_of(shown) if leaf.first_group >= regular and not leaf.is_rest]
-    cut += builder.ahead(regular_frontier(shown, chat.view.frontier))
-    first_index = next_index(view.nodes, fan_in)
-    builder.start(*builder.segment_sizes, first_group=regular, first_index=first_index, cut=cut)
+def cut_again(chat: Conversation, fan_in: int) -> None:
+    """Have segments for what an earlier view shows verbatim."""
+    regular = regular_frontier(chat.view.nodes, chat.view.frontier)
+    if chat.builder.segment_sizes is not None and chat.builder.first_group > regular:
+        start_segments(chat, *chat.builder.segment_sizes, fan_in)
 
 
 def _numbers(messages: int | Iterable[int]) -> list[int]:

@@ -115,3 +115,23 @@ async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone()
         await manager.add_message(assistant(f"note {at}"))
         await manager.get_messages_for_request(BUDGET, ScriptedProvider())
     assert recorder.events == []
+
+
+def wordy(request: Any) -> str:
+    """An answer twice as long as what was asked about."""
+    return str(request.messages[-1].content) * 2
+
+
+@pytest.mark.parametrize(
+    "says", ["Goal: orders.", wordy, "", ConnectionError("down")], ids=["good", "wordy", "empty", "down"]
+)
+async def test_no_compaction_leaves_a_larger_view_than_it_found(says: Any) -> None:
+    """Users of another system saw 707,000 tokens become 734,000."""
+    recorder = Recorder()
+    manager = SummarizingContextManager(recorder, keep_recent=4, segment_tokens=512, retry_attempts=1)
+    for row in tool_session(25, size=500):
+        await manager.add_message(row)
+        await manager.get_messages_for_request(BUDGET, ScriptedProvider(then=says))
+    made = recorder.of("context:compaction")
+    assert made
+    assert all(data["after_tokens"] < data["before_tokens"] for data in made)

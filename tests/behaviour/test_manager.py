@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -175,13 +174,6 @@ def _refusing_other_models(request: ChatRequest) -> str:
 
 
 class TestProviders:
-    async def asked(
-        self, made: SummarizingContextManager, *providers: ScriptedProvider, passed: Any = None
-    ) -> list[int]:
-        await fed(made, tool_session(12))
-        await made.get_messages_for_request(900, passed)
-        return [provider.calls for provider in providers]
-
     async def test_a_fallback_provider_is_not_asked_for_the_model_of_another(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -189,7 +181,9 @@ class TestProviders:
         main = ScriptedProvider(then=_refusing_other_models, context_window=6_000, max_output_tokens=500)
         recorder = Recorder({"main": main})
         made = manager(recorder, summary_provider="smal", summary_model="tiny-1")
-        assert (await self.asked(made, main))[0] > 0
+        await fed(made, tool_session(12))
+        await made.get_messages_for_request(900)
+        assert main.calls > 0
         assert {request.model for request in main.requests} == {None}
         assert recorder.of("context-summarize:failure") == []
         [record] = [record for record in caplog.records if record.levelno == logging.ERROR]
@@ -285,19 +279,6 @@ class TestCompact:
         assert await made.get_messages_for_request(LARGE) == rows
 
 
-def saved(rows: list[JsonRow]) -> list[JsonRow]:
-    """Rows as a host saves them: no system or developer rows, no thinking, no None values; through JSON."""
-    kept = []
-    for row in rows:
-        if row["role"] in ("system", "developer"):
-            continue
-        content = row.get("content")
-        if isinstance(content, list):
-            content = [block for block in content if block.get("type") != "thinking"]
-        kept.append({k: v for k, v in {**row, "content": content}.items() if v is not None and k != "thinking_block"})
-    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
-
-
 class SlowStore(KeptStore):
     """Holds the first look for a record until it is let go."""
 
@@ -314,24 +295,13 @@ class SlowStore(KeptStore):
 
 
 class TestAdoption:
-    async def session(self, **settings: Any) -> tuple[KeptStore, list[JsonRow], list[JsonRow]]:
-        """(store, history, view) of a session with boundaries, merges and rows of every kind."""
-        thinking = {"type": "thinking", "thinking": "hm", "signature": None}
-        rows: list[JsonRow] = [{"role": "system", "content": "be kind"}]
-        for row in tool_session(30):
-            if row["role"] == "assistant" and isinstance(row["content"], str):
-                row = {
-                    **row,
-                    "content": [thinking, {"type": "text", "text": row["content"]}],
-                    "thinking_block": thinking,
-                }
-            rows += [{**row, "extra": None}, *([hook("note")] if row["role"] == "user" else [])]
-        store = KeptStore()
-        made, provider = manager(store=store, **settings), scripted()
-        view: list[JsonRow] = []
+    async def session(self) -> tuple[KeptStore, list[JsonRow], list[JsonRow]]:
+        """(store, history, view) of a session with boundaries."""
+        store, rows, view = KeptStore(), tool_session(30), list[JsonRow]()
+        made = manager(store=store)
         for row in rows:
             await made.add_message(row)
-            view = await made.get_messages_for_request(1_500, provider)
+            view = await made.get_messages_for_request(1_500, scripted())
         assert nodes(view)
         return store, rows, view
 
@@ -357,7 +327,7 @@ class TestAdoption:
         first = await fed(manager(**settings), rows)
         before = await first.get_messages_for_request(2_300, scripted())
         assert "characters left out" in str(before)
-        again = await fed(manager(**settings), saved(rows))
+        again = await fed(manager(**settings), rows)
         assert await again.get_messages_for_request(2_300, scripted()) == before
 
     async def test_a_late_adoption_does_not_undo_a_boundary(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -45,28 +45,22 @@ class SlowHooks(Recorder):
         await asyncio.sleep(0)
 
 
-class SlowStore(MemoryStore):
-    """A store that takes a while, before and after it does its work."""
+def slowly(name: str) -> Callable[..., Any]:
+    """This method of a store, which takes a while before and after its work."""
 
-    async def get(self, keys: Sequence[str]) -> Any:
+    async def call(self: MemoryStore, given: Any) -> Any:
         await asyncio.sleep(0)
-        found = await super().get(keys)
+        found = await getattr(MemoryStore, name)(self, given)
         await asyncio.sleep(0)
         return found
 
-    async def put(self, summary: Any) -> None:
-        await asyncio.sleep(0)
-        await super().put(summary)
-        await asyncio.sleep(0)
+    return call
 
-    async def find_records(self, hashes: Sequence[str]) -> Any:
-        await asyncio.sleep(0)
-        return await super().find_records(hashes)
 
-    async def put_record(self, record: Any) -> None:
-        await asyncio.sleep(0)
-        await super().put_record(record)
-        await asyncio.sleep(0)
+class SlowStore(MemoryStore):
+    """A store that takes a while."""
+
+    get, put, find_records, put_record = map(slowly, ("get", "put", "find_records", "put_record"))
 
 
 class AsksAround(ScriptedProvider):
@@ -303,26 +297,6 @@ class TestCancelledAtEveryAwait:
                 break
         assert not task.cancelled()
 
-    async def test_rows_that_are_counted_in_a_thread(self) -> None:
-        """Many rows, and a large one, are counted off the event loop; who gives up then loses nothing."""
-        rows = tool_session(120, size=60)
-        provider, made = ScriptedProvider(then=answer), SummarizingContextManager(keep_recent=4, **SMALL)
-        await made.set_messages(rows)
-        for steps in (0, 1, 2, 3, 5, 9, 30):
-            await cancelled_after(made.get_messages_for_request(2_000, provider), steps)
-            await cancelled_after(made.get_token_count(), steps)
-            assert await made.get_messages() == rows
-        view = await made.get_messages_for_request(2_000, provider)
-        plain = SummarizingContextManager(keep_recent=4, **SMALL)
-        await plain.set_messages(rows)
-        assert view == await plain.get_messages_for_request(2_000, ScriptedProvider(then=answer))
-        large = user("word " * 20_000)
-        await cancelled_after(made.add_message(large), 1)
-        assert await made.get_messages() == [*rows, large]
-        assert size(await made.get_messages_for_request(2_000, provider)) <= 2_000
-        await made.close()
-        await plain.close()
-
 
 async def waiting(setup: Setup | None = None) -> tuple[Session, Gated, asyncio.Task[Rows]]:
     """A session whose request waits for summaries."""
@@ -381,22 +355,6 @@ class TestWhileSummariesAreUnderWay:
         assert await made.get_messages() == rows
         await made.close()
 
-    async def test_work_for_a_history_that_is_gone_is_not_kept_for_ever(self) -> None:
-        """What nobody will ask for again does not pile up over a day of repaired transcripts."""
-        made = SummarizingContextManager(keep_recent=4, **SMALL)
-        for at in range(5):
-            provider = Gated()
-            await made.set_messages(tool_session(12, start=100 * at))
-            task = asyncio.create_task(made.get_messages_for_request(900, provider))
-            await provider.asked.wait()
-            task.cancel()
-            await made.clear()
-            provider.go.set()
-            await asyncio.wait([task])
-            await settle()
-        assert len(ours()) <= 12
-        await made.close()
-
     async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear(self) -> None:
         """Whatever went wrong before: after `clear()` a provider that is well again is asked."""
         bad = Gated(then=ValueError("a bug of the provider's"))
@@ -417,10 +375,11 @@ class TestWhileSummariesAreUnderWay:
         assert digests == 0
 
     async def test_rows_that_come_are_in_order_and_in_the_view(self) -> None:
-        """A call and its result, twenty rows at once, and one that is counted in a thread."""
+        """A call and its result, rows at once, and a longer transcript, which is growth and no other history."""
         session, provider, task = await waiting()
         more = [call("late"), result("late"), *(user(f"row {at}") for at in range(20))]
-        await asyncio.gather(*(session.manager.add_message(row) for row in more))
+        await asyncio.gather(*(session.manager.add_message(row) for row in more[:12]))
+        await session.manager.set_messages([*session.rows, *more])
         assert not task.done()
         provider.go.set()
         view = await task
@@ -432,37 +391,19 @@ class TestWhileSummariesAreUnderWay:
         assert len(set(questions(provider))) == provider.calls
         await session.manager.close()
 
-    async def test_a_longer_transcript_goes_on(self) -> None:
-        """`set_messages` with the same rows and more is growth, not another history."""
-        session, provider, task = await waiting()
-        more = tool_session(2, start=50)
-        await session.manager.set_messages([*session.rows, *more])
-        provider.go.set()
-        view = await task
-        assert view[-1]["content"] == more[-1]["content"]
-        assert len(set(questions(provider))) == provider.calls
-        await session.manager.close()
-
-    async def test_compact_takes_its_turn(self) -> None:
-        """It waits for the request, and asks for nothing twice."""
+    async def test_compact_takes_its_turn_and_a_status_line_does_not_wait(self) -> None:
+        """`compact()` waits for the request, and asks for nothing twice; `get_token_count` answers meanwhile."""
         session, provider, task = await waiting()
         compacting = asyncio.create_task(session.manager.compact("the orders"))
         await settle()
+        assert await asyncio.wait_for(session.manager.get_token_count(), 30) > 900
         assert not compacting.done()
+        assert not task.done()
         provider.go.set()
         assert size(await task) <= 900
         assert await compacting >= 0
         assert len(set(questions(provider))) == provider.calls
         assert len({*session.events()}) == 1
-        await session.manager.close()
-
-    async def test_a_status_line_does_not_wait(self) -> None:
-        """`get_token_count` answers while a boundary is under way."""
-        session, provider, task = await waiting()
-        assert await asyncio.wait_for(session.manager.get_token_count(), 30) > 900
-        assert not task.done()
-        provider.go.set()
-        await task
         await session.manager.close()
 
     async def test_twenty_requests_of_which_every_other_is_cancelled(self) -> None:

@@ -12,6 +12,7 @@ from tests.support.acceptance import PATHS
 from tests.support.paths import ROOT
 
 PUBLIC = {
+    "benchmarks.clock",  # virtual time, which knows nothing of the package
     "context_summarize",
     *(f"context_summarize.{name}" for name in ("cli", "errors", "events", "stores", "testing")),
 }

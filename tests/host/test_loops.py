@@ -220,29 +220,20 @@ class StoringLoop:
         return sum(len(str(row)) for row in rows) // 3
 
 
-async def test_a_stored_reminder_stands_whole_in_every_request() -> None:
-    """It is stored once, summarised like any other row, and still there afterwards; the prefix breaks no more often."""
+async def test_a_stored_reminder_stands_whole_in_every_request_in_its_newest_form() -> None:
+    """Each form is stored once, summarised like any other row, and still there afterwards; no prefix breaks for it."""
     async with Desk() as desk:
         loop = StoringLoop(desk)
         for number in range(60):
-            await loop.remind("<system-reminder>RULE-7: answer in French.</system-reminder>")
+            await loop.remind(f"<system-reminder>RULE-{number // 25}: answer in French.</system-reminder>")
             await desk.turn(number, loop.request)
+            for view in desk.views[-2:]:
+                assert [row["content"] for row in view].count(loop.wanted[0]) == 1
 
         assert desk.compactions >= 2
         assert sum(row == reminder(loop.wanted[0]) for row in await desk.context.get_messages()) == 1
-        for view in desk.views:
-            assert [row["content"] for row in view].count(loop.wanted[0]) == 1
         pairs = itertools.pairwise(desk.views)
         assert sum(later[: len(earlier)] != earlier for earlier, later in pairs) == desk.compactions
-
-
-async def test_a_reminder_that_changes_is_wanted_in_its_newest_form() -> None:
-    async with Desk() as desk:
-        loop = StoringLoop(desk)
-        for number in range(40):
-            await loop.remind(f"<system-reminder>MODE {number // 15}</system-reminder>")
-            await desk.turn(number, loop.request)
-            assert loop.wanted[0] in [row["content"] for row in desk.views[-1]]
 
 
 async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_once() -> None:

@@ -208,11 +208,3 @@ def test_the_installed_command_replays_a_recorded_session(installed, tmp_path):
     assert "Traceback" not in done.stderr
     assert len(re.findall(r"[\d,]{5,} → [\d,]{5,}", done.stdout)) >= 3, "compactions, as tokens before and after"
     assert list(installed.home.iterdir()) == []
-
-
-def test_the_installed_command_says_in_one_line_that_a_file_is_missing(installed):
-    done = installed.run("context-summarize", "replay", "nowhere.jsonl")
-
-    assert done.returncode == 2
-    assert "nowhere.jsonl" in done.stderr + done.stdout
-    assert "Traceback" not in done.stderr + done.stdout

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from context_summarize import SummarizingContextManager
-from context_summarize.core.entries import Entry, group_entries
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary, with_children
+from context_summarize.core.shown_groups import Entry
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.session.conversation import Conversation
 from context_summarize.tokens.measure import Count
@@ -99,11 +99,6 @@ def _origins(chat: Conversation, view: Sequence[JsonRow], count: Count) -> Itera
 
 def view_entries(chat: Conversation, count: Count) -> Iterator[Entry]:
     """Every row that the view can show verbatim or shortened, in its order: pins, then the verbatim part."""
-    history, state = chat.history, chat.view
-    chat.groups.advance()
-    pins = chat.groups.pins(state.frontier_row, state.frontier, state.newest_user, state.pinned)
-    groups = history.groups[history.group_position(state.frontier_row) :]
-    for group in [*pins, *groups, *history.open_groups()]:
-        yield from group_entries(
-            history, group, count, shortened=state.shortened, rows_at_compaction=state.rows_at_compaction
-        )
+    groups, state = chat.groups, chat.view
+    for group in (*groups.pins(state), *groups.from_row(state.frontier_row)):
+        yield from groups.entries(group, state)

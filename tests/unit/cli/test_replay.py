@@ -187,17 +187,6 @@ def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
     assert "3,000 of them for a request" in told.stdout
 
 
-def test_a_prompt_set_of_ones_own_frames_what_the_view_shows(session: Path, tmp_path: Path) -> None:
-    """It is a setting as any other."""
-    assert call("prompts", "copy", "brief", tmp_path / "mine").exit_code == 0
-    frame = tmp_path / "mine" / "frame.md"
-    frame.write_text(frame.read_text("utf-8").replace("[", "[A frame of my own. ", 1), "utf-8")
-
-    told = run(session, *NARROW, "--show-view", "--config", f"prompts={tmp_path / 'mine'}")
-
-    assert "[A frame of my own. " in told.stdout
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [

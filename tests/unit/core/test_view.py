@@ -12,8 +12,7 @@ from amplifier_core.message_models import Message
 from context_summarize.core.frames import CONTINUES, one_line, show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.short_rows import shortened_row
-from context_summarize.core.shown_groups import ShownGroups
+from context_summarize.core.shown_groups import ShownGroups, shortened_row
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
@@ -83,7 +82,7 @@ def folded(history: History, *ends: int, role: str = "system", **changes: Any) -
 
 
 def view(history: History, state: ViewState | None = None, *, factory: bool = False) -> View:
-    return View(history, state or ViewState(), ShownGroups(history, count, hides_system=factory), count)
+    return View(state or ViewState(), ShownGroups(history, count, hides_system=factory))
 
 
 def said(rows: list[JsonRow]) -> list[str]:
@@ -176,8 +175,8 @@ class TestPins:
     def pinned(self, history: History, frontier: int, newest: int | None = None, *, factory: bool = False) -> list[int]:
         row = history.row_after(frontier, len(history))
         groups = ShownGroups(history, count, hides_system=factory)
-        groups.advance()
-        return [group.start for group in groups.pins(row, frontier, newest)]
+        state = ViewState(frontier=frontier, frontier_row=row, newest_user=newest)
+        return [group.start for group in groups.pins(state)]
 
     def test_first_and_newest_user_message(self) -> None:
         """Chosen at each boundary; both once when they are the same."""

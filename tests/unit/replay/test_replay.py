@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
 
-from context_summarize import Config, SummarizingContextManager, TemplateError
+from context_summarize import Config, SummarizingContextManager
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay import ReplayResult, replay, row_text
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
@@ -79,18 +78,6 @@ async def test_a_token_budget_takes_the_place_of_the_window() -> None:
     assert (told.window, told.budget, told.threshold) == (None, 5_000, 2_250)
 
 
-async def test_the_settings_reach_the_manager() -> None:
-    """A replay asks no provider for a truncation, and a wrong prompt set is an error before the first row."""
-    rows = tool_session(60, size=800)
-
-    told = await replay(rows, scripted(), config=Config(**LATE, compaction_strategy="truncate"))
-
-    assert told.provider_calls == 0
-    assert told.compactions[-1].fallbacks > 0
-    with pytest.raises(TemplateError):
-        await replay(rows, scripted(), config=Config(prompts="no-such-set"))
-
-
 async def test_a_summary_provider_is_found_under_its_name_and_another_name_is_told(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -127,15 +114,6 @@ async def test_the_same_session_gives_the_same_replay() -> None:
     first = await told()
     assert first[0]
     assert first == await told()
-
-
-async def test_what_it_tells_is_json() -> None:
-    """No row is among it."""
-    told = (await replay(tool_session(60, size=800), scripted())).as_data()
-
-    assert json.loads(json.dumps(told)) == told
-    assert (told["messages"], told["requests"], told["ok"]) == (240, 120, True)
-    assert "made_rows" not in told["compactions"][0]
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------

@@ -211,16 +211,6 @@ class TestTrouble:
 
 
 class TestClose:
-    async def test_close_tries_once_more_to_write_what_could_not_be(self) -> None:
-        """It is the last chance, so the pause does not count; then the store is closed."""
-        store, shaky, _ = make()
-        shaky.fails()
-        await store.put(summary("a"))
-        shaky.works()
-        await store.close()
-        assert await shaky.kept.get(["a"]) == {"a": summary("a")}
-        assert shaky.calls[-1] == "close"
-
     @pytest.mark.parametrize("trouble", ["hangs", "fails"])
     async def test_trouble_does_not_hold_up_the_end(self, trouble: str, no_hang: None) -> None:
         """With an entry that cannot be written; no task is left."""
