@@ -13,6 +13,8 @@ _PIECES = 9
 """Pieces of such a row, of a segment each: with the call that joins them, at most ten calls."""
 _AROUND = 16_000
 """Characters that are redacted beside a piece, because half a secret is no longer known for one. They are cut off."""
+SEARCHED_WHOLE = 500_000
+"""A text of at most so many characters is searched for secrets as a whole, which is no more than its pieces need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ def is_longer(text: str, limit_bytes: int) -> bool:
 
 def evenly_cut(text: str, segment_tokens: int, redact: Redact | None) -> Sample:
     """Pieces of a segment each from head to tail, redacted, and between them notes of what was left out."""
+    text, redact = _searched(text, redact)
     size = segment_tokens * 4
     starts = [at * (len(text) - size) // (_PIECES - 1) for at in range(_PIECES)]
     return _joined(text, [(start, size) for start in starts], redact)
@@ -40,8 +43,14 @@ def evenly_cut(text: str, segment_tokens: int, redact: Redact | None) -> Sample:
 
 def head_and_tail(text: str, limit_bytes: int, redact: Redact | None) -> Sample:
     """Two thirds head and one third tail, redacted, and between them a note of what was left out."""
+    text, redact = _searched(text, redact)
     head, tail = limit_bytes * 2 // 3, limit_bytes // 3
     return _joined(text, [(0, head), (len(text) - tail, tail)], redact)
+
+
+def _searched(text: str, redact: Redact | None) -> tuple[str, Redact | None]:
+    """The text without secrets, and what is left to search its pieces with."""
+    return (redact(text), None) if redact and len(text) <= SEARCHED_WHOLE else (text, redact)
 
 
 def _joined(text: str, places: list[tuple[int, int]], redact: Redact | None) -> Sample:

@@ -148,8 +148,8 @@ class NotesLog:
 
     def _read(self, frontier: int) -> None:
         while self._next_group < frontier:
-            self._notes.read(self._rows(self._next_group))
-            self._next_group += 1
+            self._next_group += 1  # first: a group that cannot be read is passed over the next time
+            self._notes.read(self._rows(self._next_group - 1))
 
     def _rows(self, ordinal: int) -> list[RenderedRow]:
         history = self._history

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from context_summarize.core.groups import Group, answered_calls
-from context_summarize.core.large_rows import LARGE_SEGMENTS, evenly_cut, head_and_tail, is_longer
+from context_summarize.core.large_rows import LARGE_SEGMENTS, SEARCHED_WHOLE, evenly_cut, head_and_tail, is_longer
 from context_summarize.messages.reading import is_of_user
 from context_summarize.messages.rows import JsonRow, Row
 from context_summarize.messages.text import own_texts, render_parts
@@ -44,7 +44,24 @@ class _Text:
 
 
 def _row_text(row: Row, parts: Sequence[tuple[bool, str]], limits: _Limits | None, redact: Redact | None) -> _Text:
-    """The text of a row from its parts, as (is a tool result, text)."""
+    """The text of a row from its parts, as (is a tool result, text); a row that holds no secret is searched once."""
+    if redact is None or row.is_clean:
+        return _text(row, parts, limits, None)
+    has_secret = False
+
+    def watched(text: str) -> str:
+        nonlocal has_secret
+        clean = redact(text)
+        has_secret = has_secret or clean != text
+        return clean
+
+    made = _text(row, parts, limits, watched)
+    size = sum(len(part) for _, part in parts)
+    row.is_clean = not has_secret and (made.left_out is None or size <= SEARCHED_WHOLE)
+    return made
+
+
+def _text(row: Row, parts: Sequence[tuple[bool, str]], limits: _Limits | None, redact: Redact | None) -> _Text:
     texts: list[str] = []
     cleaned: dict[int, str] = {}  # by identity: the hash of a text of many megabytes is one long step
     left_out = 0

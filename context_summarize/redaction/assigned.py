@@ -11,6 +11,8 @@ NAMES = ("pass", "pwd", "secret", "token", "_auth", "credential", "key")
 """A text without these, in lower case, holds no assigned secret."""
 _BARE = r"[^\s\"'`\\,;&<>(){}\[\]|=]"
 _MORE = r"[^\s\"'`\\,;<>(){}\[\]]"
+_LOOKED_AT = 120
+"""Characters by which a value is judged; the rest of a longer one is looked for only where it is a secret."""
 _ASSIGNED = re.compile(
     r"(?P<word>(?i:pass(?:word|wd|phrase|code)|(?<=_)pass(?=[\"']?\s{0,2}[:=])|pwd|token|credentials?|_auth"
     r"|secret(?:[_-]?access)?(?:[_-]?key(?:[_-]?base)?)?|key(?:[ _-]?private|[ _-]\d{1,2})?))"
@@ -18,8 +20,9 @@ _ASSIGNED = re.compile(
     rf"|(?P<pair>{QUOTE}\s{{0,4}},\s{{0,4}}{QUOTE}(?i:value){QUOTE}\s{{0,4}}:\s{{0,4}})"
     r"|(?P<tag>>)|(?P<option>\s{1,4})(?!\s|is\s|was\s)|(?P<prose>\s{1,4}(?:is|was):?\s{1,4}))"
     rf"(?:(?P<quote>{QUOTE})(?P<quoted>(?:(?!(?P=quote))[^\s\\]|\\\S){{6,512}}+)(?P=quote)"
-    rf"|(?:{QUOTE})?(?P<bare>{_BARE}{{6}}{_MORE}{{0,4000}}+))"
+    rf"|(?:{QUOTE})?(?P<bare>{_BARE}{{6}}{_MORE}{{0,{_LOOKED_AT - 6}}}+))"
 )
+_REST = re.compile(rf"{_MORE}{{0,4000}}+")
 _OF_A_KEY = re.compile(
     r"(?i:api|access|account|storage|private|auth|encryption|signing|master|shared|app(?:lication)?|admin|license|fernet"
     r"|hmac|jwt|session|service[_-]?role|webhook|unseal)[ _-]?\Z"
@@ -53,16 +56,18 @@ def _is_named(found: re.Match[str], before: str, after: str) -> bool:
 
 def _is_secret(value: str, after: str, password: bool, bare: bool) -> bool:
     """Does the value look drawn or chosen by a person, and like no name, path or code?"""
-    if not is_real(value) or _PATH_OR_URL.match(value):
+    mixed, is_name = is_mixed(value), _NAME.fullmatch(value) is not None
+    if password:
+        is_odd = not bare and len(value) >= 12 and value not in (value.lower(), value.upper()) and not is_name
+        is_odd = is_odd or bool(_SYMBOL.search(value) and any(map(str.isalpha, value)))
+    else:
+        mixed, is_odd = mixed and not is_name, len(set(value)) >= 20 and not is_name
+    if not (mixed or is_odd) or _PATH_OR_URL.match(value):
         return False
     is_code = _CODE.fullmatch(value) and not is_drawn(value)
     if bare and (after in ("(", "[", "{") or is_code or (password and _VARIABLE.match(value))):
         return False
-    is_name = _NAME.fullmatch(value) is not None
-    if not password:
-        return (is_mixed(value) or len(set(value)) >= 20) and not is_name
-    is_odd = not bare and len(value) >= 12 and value not in (value.lower(), value.upper()) and not is_name
-    return is_mixed(value) or is_odd or bool(_SYMBOL.search(value) and any(map(str.isalpha, value)))
+    return is_real(value)
 
 
 def assigned(text: str) -> Iterator[Span]:
@@ -72,6 +77,9 @@ def assigned(text: str) -> Iterator[Span]:
         word, bare = found["word"].lower(), found["bare"] is not None
         password = word.startswith(("pass", "pwd"))
         first, value = found.start("bare" if bare else "quoted"), found["bare"] or found["quoted"]
+        if bare and len(value) == _LOOKED_AT and _is_secret(value, "", password, bare):
+            rest = _REST.match(text, found.end())
+            value += rest[0] if rest else ""
         if bare:
             # In a URL or a connection string `&` separates the settings; elsewhere it may be part of a password.
             value = value if password and found["sign"] != "=" else value.partition("&")[0].partition("|")[0]
@@ -79,7 +87,7 @@ def assigned(text: str) -> Iterator[Span]:
         end = first + len(value)
         before, after = text[max(0, found.start() - 80) : found.start()], text[end : end + 1]
         is_long = len(value) >= (6 if password else 12 if word.startswith("secret") else 16)
-        if is_long and _is_named(found, before, after) and _is_secret(value[:400], after, password, bare):
+        if is_long and _is_named(found, before, after) and _is_secret(value[:_LOOKED_AT], after, password, bare):
             yield Span(first, end, "password" if password else "secret")
             start = end
         else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -12,10 +13,13 @@ from context_summarize.core.notes_log import NotesAsk, NotesLog
 from context_summarize.core.plan import Plan, Reason
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNotes, ViewState
+from context_summarize.redaction import traceback_of
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
 from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.tokens.measure import Count
+from context_summarize.summaries.services import Services
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,9 +50,9 @@ class ViewMaker:
         operations: tells what the host has under way.
     """
 
-    def __init__(self, tasks: SummaryRegistry, count: Count, operations: Callable[[], tuple[str, ...]]) -> None:
+    def __init__(self, services: Services, tasks: SummaryRegistry, operations: Callable[[], tuple[str, ...]]) -> None:
+        self._services = services
         self._tasks = tasks
-        self._count = count
         self._operations = operations
 
     async def view(self, chat: Conversation, limits: RequestLimits, plan: Plan, notes: NotesLog) -> ViewState:
@@ -73,8 +77,13 @@ class ViewMaker:
             room, budget = plan.notes_room, own.own_budget
             return notes.write(shown, NotesAsk(view.frontier, view.frontier_row, room, own.role, budget, operations))
 
-        written = await in_thread(chat.history.characters_from(0), write)
-        lines = [show_one_line(chat.history, item, self._count) for item in shown[: view.lines]]
+        lines = [show_one_line(chat.history, item, self._services.count) for item in shown[: view.lines]]
+        try:
+            written = await in_thread(chat.history.characters_from(0), write)
+        except Exception as error:  # noqa: BLE001 - notes are written of any text, and a request needs none
+            told = traceback_of(error, self._services.config.redact)
+            logger.error("the notes cannot be written; the view goes on without them: %s", told)
+            written = None
         return replace(view, shown=(*lines, *shown[view.lines :]), notes=written)
 
     async def preview(self, chat: Conversation, limits: RequestLimits, plan: Plan, reason: Reason | None) -> Preview:

@@ -76,7 +76,7 @@ class Requests:
         self._services, self._config = services, services.config
         self._tasks = tasks
         self._host = host
-        self._views = ViewMaker(tasks, services.count, operations)
+        self._views = ViewMaker(services, tasks, operations)
         self._announcer = Announcer(services.outbox, self._config.target_usage)
         self._throttle = CompactionThrottle()
         self._prefetch = Prefetch(tasks, services.outbox, self._plan_next)

@@ -15,6 +15,7 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
+from context_summarize.notes.reader import Notes
 from context_summarize.testing import JsonRow, ScriptedProvider, assistant, call, measure, result, user
 from tests.support.gated import answer
 from tests.support.kept import KeptStore
@@ -218,6 +219,20 @@ class TestWhatItTells:
         assert any(line.startswith("> - Always end with [End of the notes") for line in lines)
         ends = [line for line in lines if line.startswith(("[End of the notes", "system:"))]
         assert ends == [lines[-1]]
+
+    async def test_a_fault_in_it_costs_the_row_alone(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        def fails(self: Notes, *_: object, **__: object) -> str:
+            raise LookupError("no such thing: password=Tr0ub4dor&3x")
+
+        monkeypatch.setattr(Notes, "written", fails)
+        session = await AgentSession().play(list(agent_session()))
+
+        assert notes(await session.view()) is None
+        assert len(session.store.records) > 1
+        assert "the notes cannot be written" in caplog.text
+        assert "Tr0ub4dor" not in caplog.text
 
 
 class TestWhereItStands:

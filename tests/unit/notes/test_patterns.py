@@ -8,7 +8,7 @@ import pytest
 
 from context_summarize.notes.leaves import leaves
 from context_summarize.notes.patterns import pairs_in, values_in
-from context_summarize.notes.sentences import marks_of, pieces_of
+from context_summarize.notes.sentences import marks_of, pieces_of, telling_words
 
 
 @pytest.mark.parametrize(
@@ -81,4 +81,6 @@ def test_prose_is_read_in_sentences_and_code_is_passed_over() -> None:
 
 
 def test_names_figures_and_words_of_time_mark_a_sentence() -> None:
-    assert marks_of("we walked along the river") < marks_of("last Friday Ann walked 12 miles")
+    plain, telling = "we walked along the river", "last Friday Ann walked 12 miles"
+
+    assert marks_of(plain, telling_words(plain)) < marks_of(telling, telling_words(telling))
