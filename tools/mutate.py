@@ -35,7 +35,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/behaviour/test_races.py::TestTheHostStopsWaiting",
         "tests/behaviour/test_races.py::TestNoWaiting",
     ),
-    "core/segments": ("tests/unit/core/test_segments.py", "tests/unit/core/test_history.py"),
+    "core/node_builder": ("tests/unit/core/test_segments.py", "tests/unit/core/test_history.py"),
     "core/plan": (
         "tests/unit/core/test_plan.py",
         "tests/behaviour/test_compaction.py",

@@ -41,7 +41,7 @@ class History:
         self.users: array[int] = array("q")
         """Rendered groups that are user messages."""
         self.pins: array[int] = array("q")
-        """History rows that stay verbatim beside their summary; of equal system rows the first."""
+        """Position in `groups` of each group that stays verbatim beside its summary; of equal system rows the first."""
         self._system_texts: set[str] = set()
         self._rendered_total = 0
         self._grouper = Grouper()
@@ -58,8 +58,6 @@ class History:
         index = len(self.rows)
         self.rows.append(row)
         self.tokens.append(tokens)
-        if row.pinned and not self._is_repeated(row):
-            self.pins.append(index)
         for group in self._grouper.feed(index, row):
             self._close(group)
 
@@ -73,6 +71,9 @@ class History:
         return is_repeated
 
     def _close(self, group: Group) -> None:
+        pinned = [row for row in self.rows[group.start : group.end] if row.pinned]
+        if not all([self._is_repeated(row) for row in pinned]):
+            self.pins.append(len(self.groups))
         if group.rendered:
             if group.user:
                 self.users.append(len(self.rendered))
@@ -108,9 +109,9 @@ class History:
         return self._rendered_total
 
     def row_after(self, ordinal: int, keep_from: int) -> int:
-        """History row at which the verbatim part begins when rendered groups before `ordinal` are folded.
+        """History row at which the verbatim part begins when rendered groups before `ordinal` are summarised.
 
-        Rows that are not rendered and follow the last folded one are dropped with it, as far as `keep_from` allows.
+        Rows that are not rendered and follow the last summarised one are dropped with it, as far as `keep_from` allows.
         """
         if ordinal == 0:
             return 0
@@ -132,11 +133,6 @@ class History:
     def group_position(self, row: int) -> int:
         """Position of the first closed group that starts at or after this history row."""
         return bisect_right(self.groups, row - 1, key=lambda group: group.start)
-
-    def group_of(self, row: int) -> Group | None:
-        """The closed group that holds this row."""
-        at = bisect_right(self.groups, row, key=lambda group: group.start) - 1
-        return self.groups[at] if at >= 0 and self.groups[at].end > row else None
 
     def row_of(self, ordinal: int) -> int:
         """History row at which the rendered group of this number starts, or the history ends."""

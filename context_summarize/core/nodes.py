@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from context_summarize.core.keys import SCHEMA_VERSION, hash_parts
+from context_summarize.transcript.rows import RenderedRow, render_rows
 
 Place = tuple[str, int, int]
 """Key and range of a node; see `Node.place`."""
@@ -107,13 +108,33 @@ class CompactionRecord:
     """Only in the record that one session keeps under its own id."""
 
 
+SCHEMA_VERSION = "1"
+
+
+def _hashed(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def segment_key(
+    rendered: Sequence[RenderedRow], template_hash: str, summary_tokens: int, focus: str | None = None
+) -> str:
+    """The key of a level-0 summary: nothing but what its text may depend on."""
+    extra = () if focus is None else (focus,)
+    return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), render_rows(rendered), *extra)
+
+
 MOST_GROWTH = 6
 """A merged summary is at most so many times as long as a segment's."""
 
 
 def merge_key(children: Sequence[Node], template_hash: str, summary_tokens: int) -> str:
     """The key of a merged summary: the merge template, its length and the keys of its children."""
-    return hash_parts(SCHEMA_VERSION, template_hash, str(summary_tokens), *(child.key for child in children))
+    return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), *(child.key for child in children))
 
 
 def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: int, index: int) -> Node:

@@ -1,123 +1,26 @@
-"""Rows as the summariser is shown them, group by group, and their hashes."""
+"""Rows as the summariser is shown them, group by group, with what is left out of long ones; and their hashes."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from context_summarize.core.groups import Group, answered_calls
-from context_summarize.core.large_rows import LARGE_SEGMENTS, SEARCHED_WHOLE, evenly_cut, head_and_tail, is_longer
 from context_summarize.messages.reading import is_of_user
-from context_summarize.messages.rows import JsonRow, Row
+from context_summarize.messages.rows import Row
 from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction import Redact
-from context_summarize.transcript.escaping import cut_middle, escape_marks
+from context_summarize.transcript.escaping import cut_middle, escape_marks, left_out_note
 from context_summarize.transcript.rows import RenderedRow
 
-
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """Bytes of rows in a segment."""
-
-    segment_tokens: int
-
-    @property
-    def result(self) -> int:
-        """Longest tool result that is not cut."""
-        return self.segment_tokens * 4 // 2
-
-    @property
-    def row(self) -> int:
-        """Longest row that is read whole."""
-        return self.segment_tokens * 4 * LARGE_SEGMENTS
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """The text of a row, redacted and escaped."""
-
-    text: str
-    own: str | None = None
-    """See `RenderedRow.own`."""
-    left_out: tuple[int, int] | None = None
-
-
-def _row_text(row: Row, parts: Sequence[tuple[bool, str]], limits: _Limits | None, redact: Redact | None) -> _Text:
-    """The text of a row from its parts, as (is a tool result, text); a row that holds no secret is searched once."""
-    if redact is None or row.is_clean:
-        return _text(row, parts, limits, None)
-    has_secret = False
-
-    def watched(text: str) -> str:
-        nonlocal has_secret
-        clean = redact(text)
-        has_secret = has_secret or clean != text
-        return clean
-
-    made = _text(row, parts, limits, watched)
-    size = sum(len(part) for _, part in parts)
-    row.is_clean = not has_secret and (made.left_out is None or size <= SEARCHED_WHOLE)
-    return made
-
-
-def _text(row: Row, parts: Sequence[tuple[bool, str]], limits: _Limits | None, redact: Redact | None) -> _Text:
-    texts: list[str] = []
-    cleaned: dict[int, str] = {}  # by identity: the hash of a text of many megabytes is one long step
-    left_out = 0
-    if limits is not None and _is_large(parts, limits):
-        return _large_text(row, "\n".join(part for _, part in parts), limits, redact)
-    for result, part in parts:
-        if limits is not None and result and is_longer(part, limits.row):
-            sample = head_and_tail(part, limits.result, redact)
-            texts.append(sample.text)
-            cleaned[id(part)] = sample.text
-            left_out += sample.left_out
-            continue
-        # Before anything is cut: half a secret is no longer known for one.
-        clean = cleaned[id(part)] = redact(part) if redact else part
-        texts.append(cut_middle(clean, limits.result) if result and limits is not None else clean)
-    text = escape_marks(_joined("\n", texts, redact))
-    own = None
-    if row.role == "user":
-        said = own_texts(row)
-        own = text
-        if said is not None:
-            own = _joined("\n\n", [cleaned[id(part)] for part in said if part], redact)
-    return _Text(text, own, (left_out, sum(len(part) for _, part in parts)) if left_out else None)
-
-
-def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
-    """The texts of one row as one; a secret that is split over two of them shows only then."""
-    text = sign.join(texts)
-    return redact(text) if redact and len(texts) > 1 else text
-
-
-def _is_large(parts: Sequence[tuple[bool, str]], limits: _Limits) -> bool:
-    """True for a row that is not read whole, although its results are cut."""
-    room = limits.row
-    for result, part in parts:
-        if is_longer(part, room) and not (result and room >= limits.result):
-            return True
-        room -= min(limits.result, len(part)) if result else len(part.encode("utf-8", "surrogatepass"))
-    return False
-
-
-def _large_text(row: Row, whole: str, limits: _Limits, redact: Redact | None) -> _Text:
-    """Pieces of a row that is not read whole."""
-    sample = evenly_cut(whole, limits.segment_tokens, redact)
-    text = escape_marks(sample.text)
-    own = None
-    if row.role == "user":
-        said = own_texts(row)
-        own = text
-        if said is not None:
-            own = "\n\n".join(part for part in said if part)
-            if is_longer(own, limits.row):
-                own = evenly_cut(own, limits.segment_tokens, redact).text
-            else:
-                own = redact(own) if redact else own
-    return _Text(text, own, (sample.left_out, len(whole)))
+LARGE_SEGMENTS = 10
+"""A row that is longer than so many segments is not read whole."""
+_PIECES = 9
+"""Pieces of such a row, of a segment each."""
+_AROUND = 16_000
+"""Characters that are redacted beside a piece, because half a secret is no longer known for one. They are cut off."""
+_SEARCHED_WHOLE = 500_000
+"""A text of at most so many characters is searched for secrets as a whole, which is no more than its pieces need."""
 
 
 def render_group(
@@ -128,7 +31,6 @@ def render_group(
     `rows` is the whole history. A tool result longer than half a segment is cut to head and tail, and of a row longer
     than ten segments head, tail and pieces between them are kept; with `segment_tokens=None` nothing is cut.
     """
-    limits = _Limits(segment_tokens) if segment_tokens else None
     answered = answered_calls(rows, group)
     out: list[RenderedRow] = []
     for index in range(group.start, group.end):
@@ -137,15 +39,22 @@ def render_group(
             continue
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
-        made = _row_text(row, parts, limits, redact)
+        text, left_out = _text(parts, segment_tokens, redact)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        own = made.own if row.role != "user" or is_of_user(row.raw, _first_user(rows)) else ""
-        out.append(RenderedRow(number + len(out), row.role, name, made.text, own, made.left_out))
+        own = _own_text(rows, row, text, redact) if row.role == "user" else None
+        out.append(RenderedRow(number + len(out), row.role, name, text, own, left_out))
     return out
 
 
-def _first_user(rows: Sequence[Row]) -> JsonRow | None:
-    return next((row.raw for row in rows if row.user), None)
+def _own_text(rows: Sequence[Row], row: Row, text: str, redact: Redact | None) -> str:
+    """See `RenderedRow.own`; of a row that was cut, all that is left of it."""
+    first_user = next((other.raw for other in rows if other.user), None)
+    if not is_of_user(row.raw, first_user):
+        return ""
+    said = own_texts(row)
+    return (
+        text if said is None else _joined("\n\n", [redact(part) if redact else part for part in said if part], redact)
+    )
 
 
 def _header_name(name: object, redact: Redact | None) -> str | None:
@@ -177,3 +86,109 @@ def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
             digest.update(len(data).to_bytes(8, "big"))
             digest.update(data)
     return digest.digest()
+
+
+# --- long texts -------------------------------------------------------------------------------------------------------
+
+
+def _text(
+    parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact: Redact | None
+) -> tuple[str, tuple[int, int] | None]:
+    """The text of a row from its parts, as (is a tool result, text), and (characters left out of it, its characters).
+
+    The second is None where the row is read whole; a result that is cut to half a segment is.
+    """
+    texts: list[str] = []
+    left_out, result_bytes = 0, (segment_tokens or 0) * 2
+    row_bytes = (segment_tokens or 0) * 4 * LARGE_SEGMENTS
+    characters = sum(len(part) for _, part in parts)
+    if segment_tokens and _is_large(parts, row_bytes, result_bytes):
+        text, left_out = evenly_cut("\n".join(part for _, part in parts), segment_tokens, redact)
+        return escape_marks(text), (left_out, characters + len(parts) - 1)
+    for result, part in parts:
+        if segment_tokens and result and is_longer(part, row_bytes):
+            text, less = head_and_tail(part, result_bytes, redact)
+            texts.append(text)
+            left_out += less
+        else:
+            # Before anything is cut: half a secret is no longer known for one.
+            clean = redact(part) if redact else part
+            texts.append(cut_middle(clean, result_bytes) if segment_tokens and result else clean)
+    return escape_marks(_joined("\n", texts, redact)), (left_out, characters) if left_out else None
+
+
+def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
+    """The texts of one row as one; a secret that is split over two of them shows only then."""
+    text = sign.join(texts)
+    return redact(text) if redact and len(texts) > 1 else text
+
+
+def _is_large(parts: Sequence[tuple[bool, str]], row_bytes: int, result_bytes: int) -> bool:
+    """True for a row that is not read whole, although its results are cut."""
+    room = row_bytes
+    for result, part in parts:
+        if is_longer(part, room) and not (result and room >= result_bytes):
+            return True
+        room -= min(result_bytes, len(part)) if result else len(part.encode("utf-8", "surrogatepass"))
+    return False
+
+
+def is_longer(text: str, limit_bytes: int) -> bool:
+    """True if the text takes more bytes in UTF-8. A text that is much longer is not encoded for that."""
+    if len(text) > limit_bytes or len(text) * 4 <= limit_bytes:
+        return len(text) > limit_bytes
+    return len(text.encode("utf-8", "surrogatepass")) > limit_bytes
+
+
+def evenly_cut(text: str, segment_tokens: int, redact: Redact | None) -> tuple[str, int]:
+    """Pieces of a segment each from head to tail, redacted, between them notes of what was left out; its characters."""
+    text, redact = _searched(text, redact)
+    size = segment_tokens * 4
+    starts = [at * (len(text) - size) // (_PIECES - 1) for at in range(_PIECES)]
+    return _pieces(text, [(start, size) for start in starts], redact)
+
+
+def head_and_tail(text: str, limit_bytes: int, redact: Redact | None) -> tuple[str, int]:
+    """Two thirds head and one third tail, redacted, between them a note of what was left out; its characters."""
+    text, redact = _searched(text, redact)
+    head, tail = limit_bytes * 2 // 3, limit_bytes // 3
+    return _pieces(text, [(0, head), (len(text) - tail, tail)], redact)
+
+
+def _searched(text: str, redact: Redact | None) -> tuple[str, Redact | None]:
+    """The text without secrets, and what is left to search its pieces with."""
+    return (redact(text), None) if redact and len(text) <= _SEARCHED_WHOLE else (text, redact)
+
+
+def _pieces(text: str, places: list[tuple[int, int]], redact: Redact | None) -> tuple[str, int]:
+    """The pieces that begin at these places and take at most so many bytes; the last one ends with the text."""
+    out: list[str] = []
+    end = left_out = 0
+    for start, size in places:
+        is_last = start + size >= len(text)
+        piece = _cut_to(text[start : start + size], size, from_end=is_last)
+        first = start + size - len(piece) if is_last else start
+        if first > end:
+            out.append(left_out_note(first - end, len(text)))
+            left_out += first - end
+        end = first + len(piece)
+        out.append(_clean(text, first, end, redact))
+    return "\n".join(out), left_out
+
+
+def _cut_to(text: str, size: int, *, from_end: bool) -> str:
+    """As much of the text as takes at most `size` bytes."""
+    data = text.encode("utf-8", "surrogatepass")
+    if len(data) <= size:
+        return text
+    return data[len(data) - size if from_end else 0 :][:size].decode("utf-8", "ignore")
+
+
+def _clean(text: str, first: int, end: int, redact: Redact | None) -> str:
+    """`text[first:end]`, redacted with what stands around it."""
+    before, after = min(first, _AROUND), min(len(text) - end, _AROUND)
+    shown = text[first - before : end + after]
+    clean = redact(shown) if redact else shown
+    if clean == shown:
+        return text[first:end]
+    return clean[before : len(clean) - after]

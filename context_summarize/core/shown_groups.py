@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -101,13 +100,18 @@ class ShownGroups:
 
         They are those of pinned rows, the first and the newest user message, and those that the user has pinned.
         """
-        history, users = self.history, self.history.users
-        rows = history.pins[: bisect_left(history.pins, view.frontier_row)]
-        starts = {group.start for row in rows if not self._is_hidden(row) and (group := history.group_of(row))}
-        wanted = (users[0] if users else None, view.newest_user, *view.pinned)
-        starts.update(history.rendered_group(at).start for at in wanted if at is not None and at < view.frontier)
-        found = (history.group_of(start) for start in sorted(starts))
-        return [group for group in found if group is not None]
+        history, rows = self.history, self.history.rows
+        found = dict[int, Group]()
+        for group in map(history.groups.__getitem__, history.pins):
+            if group.start >= view.frontier_row:
+                break
+            if any(rows[at].pinned and not self._is_hidden(at) for at in range(group.start, group.end)):
+                found[group.start] = group
+        for ordinal in (*history.users[:1], view.newest_user, *view.pinned):
+            if ordinal is not None and ordinal < view.frontier:
+                group = history.rendered_group(ordinal)
+                found[group.start] = group
+        return [found[start] for start in sorted(found)]
 
     def shown(self, group: Group) -> ShownGroup:
         """A group as it is."""

@@ -10,8 +10,7 @@ from typing import Any
 from context_summarize.config import Config
 from context_summarize.core.frames import summary_id
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
+from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor

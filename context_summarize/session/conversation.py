@@ -10,10 +10,9 @@ from typing import Any
 from context_summarize.background import LONG, in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens
 from context_summarize.core.nodes import next_index, regular_frontier
 from context_summarize.core.notes_log import NotesLog
-from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import MessageError

@@ -13,7 +13,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.host import Providers, given_budget, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.summaries.jobs import Target
+from context_summarize.summaries.request import Target
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 

@@ -38,7 +38,7 @@ class Prefetch:
 
     def look(self, chat: Conversation, limits: RequestLimits) -> None:
         """Have made what can be made now; returns at once."""
-        seen = (chat.history, chat.view, limits.own, len(chat.builder.segments), self._tasks.version)
+        seen = (chat.history, chat.view, limits.own, len(chat.builder.leaves), self._tasks.version)
         if self._closed or limits.target is None or seen == self._seen:
             return
         self._seen = seen
@@ -68,7 +68,7 @@ class Prefetch:
 
     def is_busy(self, chat: Conversation) -> bool:
         """True while that work goes on, or a new segment is to be added to it."""
-        is_new = self._seen is None or self._seen[3] != len(chat.builder.segments)
+        is_new = self._seen is None or self._seen[3] != len(chat.builder.leaves)
         return is_new or (self._task is not None and not self._task.done())
 
     async def settled(self, seconds: float) -> None:

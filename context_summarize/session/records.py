@@ -10,8 +10,7 @@ from dataclasses import replace
 from context_summarize.background import in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
-from context_summarize.core.keys import SCHEMA_VERSION
-from context_summarize.core.nodes import CompactionRecord, SessionMarks
+from context_summarize.core.nodes import SCHEMA_VERSION, CompactionRecord, SessionMarks
 from context_summarize.core.view_state import ViewState
 from context_summarize.session.conversation import Conversation, Steered, moved, named
 from context_summarize.stores import SummaryStore

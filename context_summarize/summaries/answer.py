@@ -7,7 +7,6 @@ from decimal import Decimal
 from typing import Any
 
 from context_summarize.messages.rows import CALL_BLOCKS
-from context_summarize.summaries.foreign import guarded
 from context_summarize.transcript.surrogates import without_surrogates
 
 _MOST_TOKENS = 10**9
@@ -33,16 +32,7 @@ class Answer:
 
 
 def read_answer(response: Any) -> Answer:
-    """The answer in plain values.
-
-    Raises:
-        ProviderStopped: a part of it raised something that is no `Exception` while it was read.
-        Exception: whatever else it raised.
-    """
-    return guarded(lambda: _read(response))
-
-
-def _read(response: Any) -> Answer:
+    """The answer in plain values. A part of it may raise anything while it is read."""
     content = getattr(response, "content", None)
     blocks = list(content) if isinstance(content, list | tuple) else []
     kinds = {kind for block in blocks if isinstance(kind := _part(block, "type"), str)}

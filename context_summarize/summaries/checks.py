@@ -11,8 +11,7 @@ from collections.abc import Mapping
 
 from context_summarize.redaction import Redact
 from context_summarize.summaries.answer import Answer
-from context_summarize.summaries.failures import InVain
-from context_summarize.summaries.jobs import Job
+from context_summarize.summaries.request import Job
 from context_summarize.tokens.measure import Count
 
 _TOLD = {
@@ -58,7 +57,7 @@ REASONS: Mapping[str, str] = {
 """What the words for why an answer is no summary mean."""
 
 
-class AnswerRefusedError(InVain):
+class AnswerRefusedError(Exception):
     """The answer is no summary; `kind` is one word for why."""
 
     def __init__(self, kind: str) -> None:

@@ -20,13 +20,15 @@ from amplifier_core.llm_errors import (
     RateLimitError,
 )
 
+from context_summarize.background import Stopped, error_text
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import Redact
-from context_summarize.summaries.foreign import ProviderStopped, error_text
+from context_summarize.summaries.checks import AnswerRefusedError
 
 _TOO_LARGE = re.compile(
     r"context[ _](?:window|length|size)|maximum (?:context|number of tokens)|exceeds the context|request_too_large"
-    r"|too (?:long|large|many tokens)|reduce the length|input length"
+    r"|(?:input|prompt|messages|content|request).{0,40}too (?:long|large)|too many tokens|reduce the length"
+    r"|input length"
 )
 _PERMANENT = (AuthenticationError, QuotaExceededError, NotFoundError, ConfigurationError)
 _KINDS_BY_NAME = {
@@ -44,7 +46,7 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (ConfigurationError, "configuration"),
     (ContentFilterError, "refusal"),
     (AbortError, "aborted"),
-    (ProviderStopped, "aborted"),
+    (Stopped, "aborted"),
     (LLMTimeoutError, "timeout"),
     (TimeoutError, "timeout"),
     (InvalidRequestError, "invalid_request"),
@@ -52,13 +54,6 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (ConnectionError, "connection"),
 )
 _BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
-
-
-class InVain(Exception):
-    """No summary was had, for a reason that is this package's own; `kind` is one word for it."""
-
-    kind = ""
-    retry_in_s: float | None = None
 
 
 def is_too_large(error: BaseException) -> bool:
@@ -104,13 +99,26 @@ def unavailable(
     error: Exception, attempts: int, retry_in_s: float | None = None, clean: Redact = str
 ) -> SummaryUnavailable:
     """The error as this package reports it; `clean` removes secrets from its text."""
-    kind = next((word for cls, word in _KINDS if isinstance(error, cls)), None) or _kind_by_name(error) or "error"
-    after = _retry_after(error)
-    text = error_text(error) if isinstance(error, ProviderStopped) else f"{type(error).__name__}: {error_text(error)}"
+    if isinstance(error, SummaryUnavailable):
+        return error
+    refused, after = isinstance(error, AnswerRefusedError), _retry_after(error)
+    text = error_text(error)
+    if not isinstance(error, AnswerRefusedError | Stopped):
+        text = f"{type(error).__name__}: {text}"
     return SummaryUnavailable(
         clean(text)[:500],
-        kind=kind,
+        kind=_kind(error),
         attempts=attempts,
         retry_in_s=retry_in_s if after is None else after,
         permanent=is_permanent(error),
+        refused=refused,
     )
+
+
+def _kind(error: Exception) -> str:
+    """One word for an error."""
+    if isinstance(error, AnswerRefusedError):
+        return error.kind
+    if is_too_large(error):
+        return "too_large"
+    return next((word for cls, word in _KINDS if isinstance(error, cls)), None) or _kind_by_name(error) or "error"

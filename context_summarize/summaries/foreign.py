@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import math
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
@@ -81,7 +82,7 @@ async def within(
         first = seconds if is_cancelled is None else min(LOOK_SECONDS, seconds)
         await asyncio.wait({task}, timeout=first)
         if is_cancelled is not None and not task.done():
-            await until_done({task}, seconds - first, asyncio.Event(), is_cancelled)
+            await until_done({task}, None if math.isinf(seconds) else seconds - first, is_cancelled)
         if task.done():
             return task.result()
         raise TimeoutError(f"no answer within {seconds:g} s")

@@ -8,7 +8,7 @@ from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.redaction import build_redactor
-from context_summarize.summaries.jobs import Job
+from context_summarize.summaries.request import Job
 from context_summarize.summaries.services import Services
 
 logger = logging.getLogger(__name__)

@@ -1,11 +1,11 @@
-"""Calls for summaries: what they ask besides a summary, what counts as an attempt, and how long one key may take."""
+"""Calls for summaries: what they ask besides a summary, and what counts as an attempt."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import InvalidRequestError, ProviderUnavailableError, RateLimitError
+from amplifier_core.llm_errors import InvalidRequestError, RateLimitError
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize import SummarizingContextManager
@@ -46,11 +46,7 @@ class Plain:
 
     name = "plain"
 
-    def __init__(self) -> None:
-        self.requests: list[ChatRequest] = []
-
     async def complete(self, request: ChatRequest) -> ChatResponse:
-        self.requests.append(request)
         return text_response(ANSWER)
 
 
@@ -82,14 +78,6 @@ async def test_a_provider_that_chains_answers_is_asked_not_to() -> None:
     provider.enable_response_chaining = "auto"  # type: ignore[attr-defined]
     await Played().request(provider)
     assert provider.options[0] == {**ALL, "enable_response_chaining": False}
-
-
-async def test_a_provider_that_takes_no_options_gets_none() -> None:
-    """It is asked all the same, and nothing is repeated."""
-    provider, played = Plain(), Played()
-    statistics = await played.request(provider)
-    assert statistics.calls == len(provider.requests) > 1
-    assert set(played.attempts()) == {1}
 
 
 @pytest.mark.parametrize(
@@ -135,34 +123,9 @@ async def test_a_call_that_is_repeated_without_a_hint_counts_for_the_breaker(err
     assert sum(attempts for _, attempts in played.failures()) == 5
 
 
-@pytest.mark.parametrize(
-    "error", [InvalidRequestError("a wrong request"), RateLimitError("reasoning", retryable=False)]
-)
-async def test_any_other_error_is_the_providers(error: Exception) -> None:
+async def test_any_other_error_is_the_providers() -> None:
     """Nothing is asked again at once."""
     played = Played()
+    error = RateLimitError("reasoning", retryable=False)
     await played.request(ScriptedProvider([error], then=ANSWER))
-    assert [attempts for _, attempts in played.failures()] == [1]
-
-
-@pytest.mark.parametrize(
-    ("settings", "seconds", "failures"),
-    [
-        ({}, 300, [("unavailable", 1)]),
-        ({"request_timeout": 600}, 700, []),
-        ({"request_timeout": 600}, 1_300, [("unavailable", 1)]),
-    ],
-)
-async def test_the_time_for_one_summary_follows_request_timeout(
-    settings: dict[str, Any], seconds: float, failures: list[tuple[str, int]]
-) -> None:
-    """Two calls may always take their time; else a model that is that slow could never answer a second try."""
-    clock = Clock()
-
-    def slow(request: ChatRequest) -> str:
-        clock.time += seconds
-        raise ProviderUnavailableError("503")
-
-    played = Played(clock, **settings)
-    await played.request(ScriptedProvider([slow], then=ANSWER))
-    assert played.failures() == failures
+    assert played.failures() == [("rate_limit", 1)]

@@ -99,7 +99,7 @@ class TestNumbers:
         ]
         assert [history.rendered_group(at).start for at in range(4)] == [1, 3, 8, 9]
         assert list(history.users) == [0, 3]
-        assert list(history.pins) == [0, 7]
+        assert list(history.pins) == [0, 5]
 
     def test_without_preserve_system_host_system_rows_are_no_pins(self) -> None:
         """They may be folded too."""
@@ -215,7 +215,7 @@ class TestSegments:
     def test_other_sizes_go_on_where_they_are_told_to(self) -> None:
         """Sizes derived anew do not move what is summarised already."""
         builder = built(history_of(tool_session(12)), 128, 32, first_group=6, first_index=4)
-        assert (builder.segments[0].first_group, builder.segments[0].index) == (6, 4)
+        assert (builder.leaves[0].first_group, builder.leaves[0].index) == (6, 4)
         assert builder.segment_sizes == (128, 32)
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
-from context_summarize.core.large_rows import evenly_cut, head_and_tail
-from context_summarize.core.rendering import render_group
+from context_summarize.core.rendering import evenly_cut, head_and_tail, render_group
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, Row
 from context_summarize.messages.shortening import cut_to_note, shortened_to
@@ -70,9 +69,9 @@ class TestRendering:
         """What stands around a piece is redacted with it."""
         text = "x" * shift + f" {SECRET}" * 5_000
         redact = build_redactor(True)
-        for sample in (evenly_cut(text, 512, redact), head_and_tail(text, 4_096, redact)):
-            assert "a1B2" not in sample.text
-            assert "[redacted: GitHub token]" in sample.text
+        for text_left, _ in (evenly_cut(text, 512, redact), head_and_tail(text, 4_096, redact)):
+            assert "a1B2" not in text_left
+            assert "[redacted: GitHub token]" in text_left
 
 
 class TestArguments:

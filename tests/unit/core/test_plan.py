@@ -144,7 +144,7 @@ class Scene:
         return View(state or self.state, self.groups)
 
     def ends(self) -> list[int]:
-        return [segment.end_group for segment in self.builder.segments]
+        return [leaf.end_group for leaf in self.builder.leaves]
 
 
 class TestFolding:
@@ -327,7 +327,7 @@ class TestMerging:
         """Neighbours of one level and one parent."""
         scene = Scene(talk(9), target=0.01, fan_in=6, share=0.03)
         plan = scene.settled()
-        assert len(scene.builder.segments) == 4
+        assert len(scene.builder.leaves) == 4
         [node] = plan.view.nodes[:1]
         assert (node.is_rest, node.level, len(node.children), len(plan.view.nodes)) == (True, 1, 3, 1)
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.history import History
-from context_summarize.core.keys import segment_key
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, merge_key, merge_node
-from context_summarize.core.segments import Segment, Segmenter, derive_segment_tokens, derive_summary_tokens
+from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens, next_cut
+from context_summarize.core.nodes import Node, merge_key, merge_node, segment_key
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
@@ -241,14 +238,13 @@ class TestSizes:
 
 def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
     """The segments of groups written as 'u' or a digit: a user turn of one token, or a group of that many tokens."""
-    segmenter = Segmenter(size, 100)
-    out: list[Segment] = []
-    for sign in lengths:
-        out += segmenter.feed(4 if sign == "u" else int(sign) * 4, sign == "u")
-    assert [segment.index for segment in out] == list(range(len(out)))
-    assert segmenter.next_group == len(lengths)
-    assert segmenter.start == (out[-1].end_group if out else 0)
-    return [(segment.first_group, segment.end_group) for segment in out]
+    left = [(4 if sign == "u" else int(sign) * 4, sign == "u") for sign in lengths]
+    out: list[tuple[int, int]] = []
+    while (count := next_cut(left, size)) is not None:
+        first = out[-1][1] if out else 0
+        out.append((first, first + count))
+        left = left[count:]
+    return out
 
 
 class TestSegmenter:
@@ -273,15 +269,6 @@ class TestSegmenter:
         """With 16 tokens, a turn after three more still counts, one after four does not."""
         assert cuts("88111u", 16) == [(0, 5)]
         assert cuts("881111u", 16) == [(0, 2)]
-
-    def test_segments_are_neighbours_and_carry_their_sizes(self) -> None:
-        """No group is in two segments or in none."""
-        segmenter = Segmenter(4, 7, first_group=10, first_index=3)
-        out = [segment for _ in range(12) for segment in segmenter.feed(8, False)]
-        assert out[0] == Segment(3, 10, 12, 4, 7)
-        assert all(before.end_group == after.first_group for before, after in pairwise(out))
-        assert segmenter.start == out[-1].end_group
-        assert segmenter.next_group == 22
 
 
 class TestKeys:

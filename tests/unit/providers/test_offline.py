@@ -16,7 +16,7 @@ from context_summarize.providers.offline import OfflineProvider
 from context_summarize.session.host import Window, provider_window
 from context_summarize.summaries.answer import answer_text
 from context_summarize.summaries.call import Summarizer
-from context_summarize.summaries.jobs import Job, Target
+from context_summarize.summaries.request import Job, Target
 from context_summarize.testing import tool_session
 from context_summarize.transcript.fences import numbered
 from context_summarize.transcript.rows import render_rows

@@ -21,15 +21,13 @@ from amplifier_core.llm_errors import (
     RateLimitError,
 )
 
+from context_summarize.background import Stopped
 from context_summarize.summaries.failures import (
     is_permanent,
     is_retryable,
-    is_too_large,
     unavailable,
     wait_seconds,
 )
-from context_summarize.summaries.foreign import ProviderStopped
-from context_summarize.summaries.request import refused_parts
 
 
 class APIConnectionError(Exception):
@@ -55,8 +53,11 @@ KINDS: list[tuple[Exception, str, bool, bool]] = [
     (NotFoundError("no model"), "not_found", False, True),
     (ConfigurationError("no key"), "configuration", False, True),
     (ContentFilterError("blocked"), "refusal", False, False),
+    (ContextLengthError("no"), "too_large", False, False),
+    (InvalidRequestError("the prompt is TOO LONG"), "too_large", False, False),
+    (InvalidRequestError("input length and max_tokens exceed the context limit"), "too_large", False, False),
     (AbortError("aborted"), "aborted", False, False),
-    (ProviderStopped("CancelledError: "), "aborted", False, False),
+    (Stopped("CancelledError: "), "aborted", False, False),
     (LLMTimeoutError("late"), "timeout", True, False),
     (TimeoutError("late"), "timeout", True, False),
     (InvalidRequestError("bad"), "invalid_request", False, False),
@@ -75,29 +76,6 @@ def test_each_class_has_its_word_and_its_treatment() -> None:
         found = unavailable(error, attempts=3)
         assert (found.kind, found.permanent, found.attempts) == (kind, permanent, 3)
         assert (is_retryable(error), is_permanent(error)) == (retryable, permanent), error
-
-
-@pytest.mark.parametrize(
-    ("error", "refused"),
-    [
-        (ContextLengthError("no"), "input"),
-        (InvalidRequestError("the prompt is TOO LONG"), "input"),
-        (ValueError("the prompt is too long"), None),
-        (InvalidRequestError("max_tokens is too large: 8400"), "length"),
-        (ValueError("max_tokens must be at most 4096"), "length"),
-        (RateLimitError("max_tokens must be at most 4096"), None),
-        (InvalidRequestError("input length and max_tokens exceed the context limit"), "input"),
-        (InvalidRequestError("Unsupported parameter: 'reasoning.effort'"), "reasoning"),
-        (RateLimitError("reasoning", retryable=False), None),
-        (InvalidRequestError("Unknown parameter: 'store'"), "options"),
-        (TypeError("complete() got an unexpected keyword argument 'store'"), "options"),
-        (TypeError("no text to store"), None),
-    ],
-)
-def test_what_of_a_request_an_error_refuses(error: Exception, refused: str | None) -> None:
-    """The input's size, the answer's length or a hint, told apart by words."""
-    parts = refused_parts(error)
-    assert (next(iter(parts)) if parts else "input" if is_too_large(error) else None) == refused
 
 
 def waited(error: Exception | None, attempt: int) -> float:
@@ -144,5 +122,5 @@ def test_the_report_names_the_class_is_clean_and_short() -> None:
     assert (
         str(unavailable(ValueError("key=abc"), 1, clean=lambda text: text.replace("abc", "*"))) == "ValueError: key=*"
     )
-    assert str(unavailable(ProviderStopped("SystemExit: 1"), 1)) == "SystemExit: 1"
+    assert str(unavailable(Stopped("SystemExit: 1"), 1)) == "SystemExit: 1"
     assert len(str(unavailable(ValueError("x" * 1_000), 1))) == 500

@@ -26,10 +26,9 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.call import Summarizer
-from context_summarize.summaries.entry import MAX_REFUSALS, Status
-from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.registry import SummaryRegistry
+from context_summarize.summaries.registry import MAX_REFUSALS, SummaryRegistry
+from context_summarize.summaries.request import Job, Target
 from context_summarize.testing import ScriptedProvider, tool_session
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.services import services
@@ -141,7 +140,6 @@ class TestLeaf:
         assert "ORD00000" in made.text
         assert made.tokens == count(made.text) < made.source_tokens
         assert await scene.store.get([scene.leaves[0].key]) == {}
-        assert scene.tasks.status(made.key) is Status.FAILED
         assert await scene.events() == []
 
     async def test_the_strategy_truncate_asks_nobody(self) -> None:
@@ -194,20 +192,15 @@ class TestRefusals:
         for asked in (2, 4, 6, 6):
             assert (await scene.get(scene.leaves[0])).fallback
             assert scene.provider.calls == asked
-        assert scene.tasks.status(scene.leaves[0].key) is Status.REFUSED
         assert (await scene.get(scene.leaves[1])).text == ANSWER
         scene.tasks.forget_refusals()
         assert (await scene.get(scene.leaves[0])).text == ANSWER
 
-    async def test_asking_for_a_status_starts_nothing(self) -> None:
-        """Nor does asking for a size or a row."""
+    async def test_asking_what_is_known_starts_nothing(self) -> None:
+        """Neither a text nor a size nor a row."""
         scene = Scene()
         node, before = scene.leaves[0], asyncio.all_tasks()
-        assert (scene.tasks.status(node.key), scene.tasks.size_of(node), scene.tasks.shown(node)) == (
-            Status.UNASKED,
-            None,
-            None,
-        )
+        assert (scene.tasks.summary(node), scene.tasks.size_of(node), scene.tasks.shown(node)) == (None, None, None)
         assert not scene.tasks.is_known(node)
         await settle()
         assert (asyncio.all_tasks(), scene.provider.calls) == (before, 0)
@@ -220,11 +213,10 @@ class TestWaiting:
         scene = Scene(gate=gate)
         node = scene.leaves[0]
         assert await scene.tasks.get([node], scene.builder, scene.target, 0.0) == [node]
-        assert scene.tasks.status(node.key) is Status.LATE
         assert await scene.tasks.get([node], scene.builder, scene.target, 3_600.0) == [node], "at once"
         gate.set()
         await scene.tasks.settled([node.key])
-        assert scene.tasks.status(node.key) is Status.KNOWN
+        assert scene.tasks.summary(node) is not None
         assert await scene.tasks.get([node], scene.builder, scene.target, 0.0) == []
         assert scene.provider.calls == 1
 
@@ -236,10 +228,9 @@ class TestWaiting:
         assert await scene.tasks.get([node], scene.builder, scene.target, 0.0) == [node]
         gate.set()
         await scene.tasks.settled([node.key])
-        assert scene.tasks.status(node.key) is Status.FAILED
         scene.clock.time += 60
         assert await scene.tasks.get([node], scene.builder, scene.target, None) == []
-        assert scene.tasks.status(node.key) is Status.KNOWN
+        assert scene.tasks.summary(node) is not None
 
     async def test_what_is_made_ahead_has_its_row(self) -> None:
         """A row takes a few milliseconds: the next request need not make it."""
@@ -321,11 +312,11 @@ class TestMerge:
         scene = Scene(store=first.store, gate=gate)
         scene.tasks.start(scene.merged, scene.builder, scene.target)
         await settle()
-        assert scene.tasks.status(scene.leaves[0].key) is Status.KNOWN
+        assert scene.tasks.summary(scene.leaves[0]) is not None
         scene.tasks.compacted([])
         gate.set()
         await scene.tasks.settled([scene.merged.key])
-        assert scene.tasks.status(scene.merged.key) is Status.KNOWN
+        assert scene.tasks.summary(scene.merged) is not None
         assert scene.provider.calls == 3
 
     async def test_a_wait_outlives_the_compaction_of_another_history(self) -> None:
@@ -442,7 +433,6 @@ class TestLife:
         shown = scene.tasks.rows([kept, gone])
         assert [item.node for item in shown] == [kept, gone]
         scene.tasks.compacted(shown[:1])
-        assert (scene.tasks.status(kept.key), scene.tasks.status(gone.key)) == (Status.KNOWN, Status.UNASKED)
         assert (scene.tasks.is_known(kept), scene.tasks.is_known(gone)) == (True, False)
         assert scene.tasks.rows([gone, kept]) == shown[:1]
         await scene.tasks.get([gone], scene.builder, scene.target, None)
@@ -462,22 +452,13 @@ class TestLife:
         fresh.tasks.compacted([replace(text, line=True)])
         assert fresh.tasks.shown(text.node) is None
 
-    async def test_what_has_failed_may_be_asked_again_after_a_compaction(self) -> None:
-        scene = Scene(AuthenticationError("401"))
-        node = scene.leaves[0]
-        await scene.get(node)
-        assert scene.tasks.status(node.key) is Status.FAILED
-        scene.tasks.compacted([])
-        assert scene.tasks.status(node.key) is Status.UNASKED
-        assert not scene.tasks.is_known(node)
-
     async def test_refusals_are_not_forgotten_with_a_compaction(self) -> None:
         scene = Scene(*[""] * 6)
         for _ in range(MAX_REFUSALS):
             await scene.get(scene.leaves[0])
             scene.tasks.compacted([])
-        assert scene.tasks.status(scene.leaves[0].key) is Status.REFUSED
-        assert scene.tasks.shown(scene.leaves[0]) is None
+        assert (await scene.get(scene.leaves[0])).fallback
+        assert scene.provider.calls == 2 * MAX_REFUSALS
 
     async def test_a_fallback_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Compaction after compaction that shows it; the rows below a merge are read once."""
@@ -523,7 +504,7 @@ class TestLife:
         known, late = scene.leaves[:2]
         await scene.tasks.get([known, late], scene.builder, scene.target, 0.0)
         scene.tasks.forget_history()
-        assert scene.tasks.status(late.key) is Status.UNDER_WAY
+        assert scene.tasks.summary(late) is None
         gate.set()
         assert await scene.tasks.get([known, late], scene.builder, scene.target, None) == []
         scene.tasks.forget_history()
@@ -541,7 +522,7 @@ class TestLife:
         scene.tasks.stop_waiting()
         assert scene.tasks.is_stopped
         assert await asyncio.wait_for(scene.tasks.get(nodes, scene.builder, scene.target, None), 30) == nodes
-        assert scene.tasks.status(nodes[0].key) is Status.UNDER_WAY, "not late: nobody has waited"
+        assert scene.tasks.summary(nodes[0]) is None, "not late: nobody has waited"
         scene.tasks.resume_waiting()
         assert not scene.tasks.is_stopped
         gate.set()
@@ -570,9 +551,9 @@ class TestLife:
         await fresh.tasks.place(fresh.leaves[:1], fresh.builder)
         [shown] = fresh.tasks.rows(fresh.leaves[:1])
         assert (shown.summary, fresh.provider.calls) == (made, 0)
-        assert fresh.tasks.status(made.key) is Status.KNOWN
+        assert fresh.tasks.summary(fresh.leaves[0]) == made
         fresh.tasks.forget_history()
-        assert fresh.tasks.status(made.key) is Status.KNOWN
+        assert fresh.tasks.summary(fresh.leaves[0]) == made
 
     async def test_an_error_of_our_own_leaves_a_fallback_and_is_logged_without_secrets(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
