@@ -45,8 +45,6 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     await coordinator.mount("context", manager)
     if checked.recall_tool:
         await tools.mount(coordinator)
-    if checked.context_tool:
-        await tools.mount_context_tool(coordinator)
     coordinator.register_contributor("observability.events", NAME, lambda: _own_events(coordinator, manager))
     unregister = coordinator.hooks.register(
         "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"

@@ -24,7 +24,6 @@ def variant(name: str, contestant: type[Any], **options: Any) -> type[Contestant
 
 OURS: tuple[type[Contestant], ...] = (
     Ours,
-    variant("OursLean", Ours, profile="lean"),
     variant("OursFrugal", Ours, profile="frugal"),
 )
 PEERS: tuple[type[Contestant], ...] = (

@@ -8,7 +8,7 @@ from rich.text import Text
 from context_summarize.cli.terminal import facts, heading, plain, sentence, table
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay import Check, Compaction, ReplayResult, figures, row_text
-from context_summarize.transcript.wording import counted
+from context_summarize.transcript.rows import counted
 
 _OFFLINE = (
     "Provider: offline. It is not a model: code copies exact words, ids and results from the messages, without a key "

@@ -10,8 +10,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.forged import Frame, quoted
-from context_summarize.transcript.surrogates import without_surrogates
+from context_summarize.transcript.forged import Frame, quoted, without_surrogates
 
 CONTINUES = "(The conversation so far is summarised in the notes above; it goes on below.)"
 

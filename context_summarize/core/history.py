@@ -71,8 +71,8 @@ class History:
         return is_repeated
 
     def _close(self, group: Group) -> None:
-        pinned = [row for row in self.rows[group.start : group.end] if row.pinned]
-        if not all([self._is_repeated(row) for row in pinned]):
+        repeated = [self._is_repeated(row) for row in self.rows[group.start : group.end] if row.pinned]
+        if not all(repeated):
             self.pins.append(len(self.groups))
         if group.rendered:
             if group.user:

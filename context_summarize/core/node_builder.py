@@ -23,8 +23,8 @@ def derive_segment_tokens(budget: int) -> int:
 
 
 def derive_summary_tokens(segment_tokens: int) -> int:
-    """A sixteenth of a segment, within 64…1,600 tokens."""
-    return min(1_600, max(64, segment_tokens // 16))
+    """A sixteenth of a segment, within 64…1,600 tokens; at most half of the segment."""
+    return min(1_600, max(64, segment_tokens // 16), segment_tokens // 2)
 
 
 def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import partial
 
 from context_summarize.core.groups import Group, answered_calls
 from context_summarize.messages.reading import is_of_user
@@ -39,11 +40,23 @@ def render_group(
             continue
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
-        text, left_out = _text(parts, segment_tokens, redact)
+        found: list[str] = []
+        search = partial(_watched, redact, found) if redact and not row.is_clean else None
+        text, left_out = _text(parts, segment_tokens, search)
+        own = _own_text(rows, row, text, search) if row.role == "user" else None
+        is_whole = left_out is None or left_out[1] <= _SEARCHED_WHOLE
+        row.is_clean = row.is_clean or (search is not None and is_whole and not found)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        own = _own_text(rows, row, text, redact) if row.role == "user" else None
         out.append(RenderedRow(number + len(out), row.role, name, text, own, left_out))
     return out
+
+
+def _watched(redact: Redact, found: list[str], text: str) -> str:
+    """The text without secrets; where it has some, that is noted in `found`."""
+    clean = redact(text)
+    if clean != text:
+        found.append(clean)
+    return clean
 
 
 def _own_text(rows: Sequence[Row], row: Row, text: str, redact: Redact | None) -> str:

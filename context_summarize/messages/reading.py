@@ -18,18 +18,17 @@ from typing import Any
 from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, SYSTEM_ROLES, Call, JsonRow, Row
 
 
-def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
+def analyse(raw: JsonRow) -> Row:
     """What the rest of the package needs to know of a normalised row."""
     role, hook, ephemeral = raw["role"], is_hook(raw), is_ephemeral(raw)
     rendered = not (role in SYSTEM_ROLES or hook or ephemeral)
-    host_system = role in SYSTEM_ROLES and preserve_system
     critical = _marks(raw).get("critical") is True or raw.get("critical") is True
     return Row(
         raw=raw,
         role=role,
         rendered=rendered,
         user=rendered and role == "user" and not is_reminder(raw) and not any(map(is_result, blocks_of(raw))),
-        pinned=(host_system or critical) and not hook and not ephemeral,
+        pinned=(role in SYSTEM_ROLES or critical) and not hook and not ephemeral,
         ephemeral=ephemeral,
         calls=tuple(row_calls(raw)) if rendered and role == "assistant" else (),
         result_ids=tuple(ids_of_results(raw)) if rendered and role in ("tool", "user") else (),

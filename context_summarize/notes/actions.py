@@ -10,8 +10,7 @@ from typing import Any
 
 from context_summarize.config import ToolKind
 from context_summarize.notes.sentences import shortened
-from context_summarize.transcript.calls import calls_in
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rows import RenderedRow, calls_in
 
 _MOST = 160
 """Characters of a path, a command or an outcome as it is told."""

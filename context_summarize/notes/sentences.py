@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from context_summarize.transcript.calls import may_be_call
+from context_summarize.transcript.rows import may_be_call
 
 MOST_READ = 40_000
 """Characters of one row that are read, half of them at its end."""

@@ -12,8 +12,7 @@ from context_summarize.notes.leaves import MOST_READ, leaves
 from context_summarize.notes.patterns import Kind, classify, pairs_in, unescaped, values_in
 from context_summarize.notes.sentences import marks_of, pieces_of, telling_words
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.calls import calls_in
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rows import RenderedRow, calls_in
 
 MOST = 10_000
 """Values, and as many sentences, that are kept as candidates."""

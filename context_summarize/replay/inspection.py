@@ -70,10 +70,9 @@ async def inspect_rows(
     history = History()
     builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, build_redactor(config.redact))
     segment_tokens = config.segment_tokens or derive_segment_tokens(budget)
-    summary_tokens = config.summary_tokens or derive_summary_tokens(segment_tokens)
-    builder.start(segment_tokens, summary_tokens, first_group=0, first_index=0)
+    builder.start(segment_tokens, derive_summary_tokens(segment_tokens), first_group=0, first_index=0)
     for number, row in enumerate(rows, 1):
-        history.add(analyse(row, preserve_system=config.preserve_system), measure(row, count))
+        history.add(analyse(row), measure(row, count))
         builder.advance()
         progress(number)
     groups = [*history.groups, *history.open_groups()]

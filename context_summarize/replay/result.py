@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from context_summarize.messages.rows import JsonRow
-from context_summarize.transcript.wording import counted
+from context_summarize.transcript.rows import counted
 
 _FIGURES = (
     "provider",

@@ -9,7 +9,7 @@ from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import analyse, block_type
 from context_summarize.messages.rows import CALL_BLOCKS, JsonRow
 from context_summarize.messages.text import content_text
-from context_summarize.transcript.calls import call_line
+from context_summarize.transcript.rows import call_line
 
 
 def message_numbers(rows: Iterable[JsonRow]) -> list[int | None]:

@@ -123,7 +123,7 @@ def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:
     if sizes is not None and (given is not None or sizes[0] <= budget / 4 or sizes[0] <= _LEAST_SEGMENT):
         return
     segment = given or derive_segment_tokens(budget)
-    start_segments(chat, segment, config.summary_tokens or derive_summary_tokens(segment), config.fan_in)
+    start_segments(chat, segment, derive_summary_tokens(segment), config.fan_in)
 
 
 def start_segments(chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int) -> None:
@@ -176,7 +176,6 @@ def fill(
     same: Sequence[tuple[Row, int]],
     others: Iterable[JsonRow],
     pins: Sequence[tuple[int, str]],
-    config: Config,
 ) -> Conversation:
     """A fresh conversation with rows that are known already, with their sizes, and others after them.
 
@@ -186,5 +185,5 @@ def fill(
     for row, tokens in same:
         fresh.history.add(row, tokens)
     for raw in others:
-        fresh.history.add(analyse(raw, preserve_system=config.preserve_system))
+        fresh.history.add(analyse(raw))
     return replace(fresh, steered=replace(fresh.steered, pins=moved(pins, fresh.history)))

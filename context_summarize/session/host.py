@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from context_summarize.config import Config
+from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.core.frames import NAME as RECALL
 from context_summarize.redaction import traceback_of
 from context_summarize.session.provider_names import find_provider
@@ -26,9 +26,6 @@ _QUICK = 0.05
 _INFO_PAUSE = 60.0
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
-
-DEFAULT_BUDGET = 200_000
-"""Tokens, where neither argument, provider nor setting names a budget."""
 
 
 @dataclass(frozen=True, slots=True)

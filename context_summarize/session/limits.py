@@ -114,30 +114,29 @@ def patience(config: Config) -> float:
 def compact_from(chat: Conversation, config: Config, budget: int) -> float:
     """Tokens of the request at which a compaction is due; later once the last one has been taken back."""
     usual, held_at = config.compact_threshold * budget, chat.steered.held_at
-    return usual if held_at is None else max(usual, held_at + config.min_fold * budget)
+    return usual if held_at is None else max(usual, held_at + config.least_freed * budget)
 
 
 def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:
     """The settings as shares of a budget in our own tokens."""
-    given = config.elide_tool_results
+    given = config.shorten_tool_results
     return Limits(
         own_budget=own_budget,
         view_room=own_budget - system_tokens,
         keep_recent=config.keep_recent,
         threshold=config.compact_threshold,
         target=config.target_usage,
-        share=config.summary_share,
+        share=config.share_of_summaries,
         fan_in=config.fan_in,
         shorten_above=min(4_000, max(1, own_budget // 10)) if isinstance(given, str) else given,
-        min_fold=config.min_fold,
+        min_fold=config.least_freed,
         notes_room=notes_room(config, own_budget),
-        role=config.summary_role,
     )
 
 
 def notes_room(config: Config, own_budget: int) -> int:
     """Tokens that the row of notes may take."""
-    return int(min(config.notes_share, config.summary_share / 2) * own_budget)
+    return int(min(config.notes_share, config.share_of_summaries / 2) * own_budget)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

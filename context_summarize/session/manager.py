@@ -9,9 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from context_summarize.background import in_thread
-from context_summarize.config import Config
+from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.core.history import History
-from context_summarize.events import MESSAGE_ADDED
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.reading import analyse, rough_size
@@ -19,7 +18,6 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, fill, named
-from context_summarize.session.host import DEFAULT_BUDGET
 from context_summarize.session.host_face import HostFace
 from context_summarize.session.limits import Wanted, patience
 from context_summarize.session.parts import Parts, build_parts
@@ -94,16 +92,12 @@ class SummarizingContextManager(HostFace):
         if not self._parts.host.counter.loaded:
             await self._parts.host.counter.load()
         history.tokens[index] = await in_thread(rough_size(raw), measure, raw, count)
-        if self._config.debug:
-            data = {"role": raw["role"], "tokens": history.tokens[index], "message_count": len(history)}
-            self._parts.services.outbox.put(MESSAGE_ADDED, data)
-            await self._parts.services.outbox.flush()
 
     def _take(self, rows: Iterable[JsonRow]) -> None:
         """Append normalised rows to the history."""
         history = self.conversation.history
         for raw in rows:
-            history.add(analyse(raw, preserve_system=self._config.preserve_system))
+            history.add(analyse(raw))
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Any | None = None
@@ -155,7 +149,7 @@ class SummarizingContextManager(HostFace):
         steered = self.conversation.steered
         kept, pins = list(zip(history.rows[:same], history.tokens[:same], strict=True)), named(steered.pins, history)
         fresh = replace(self._parts.new_conversation(), steered=steered)
-        fresh = await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], pins, self._config)
+        fresh = await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], pins)
         if self.conversation.history is not history:
             return
         added = [row.raw for row in history.rows[known:]]

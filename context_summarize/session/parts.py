@@ -115,6 +115,6 @@ def _host(coordinator: Any | None, config: Config, counter: TokenCounter, provid
 
 
 def _show_by(services: Services) -> Callable[[NodeBuilder, Node, Summary], ShownNode]:
-    """Makes the row of a summary with the frame and the role of the settings."""
-    frame, role, count = services.prompts.frame.fill, services.config.summary_role, services.count
-    return lambda builder, node, summary: show_node(builder.history, node, summary, frame, role, count)
+    """Makes the row of a summary with the frame of the settings."""
+    frame, count = services.prompts.frame.fill, services.count
+    return lambda builder, node, summary: show_node(builder.history, node, summary, frame, "system", count)

@@ -32,7 +32,7 @@ class Records:
         self._writes: set[asyncio.Task[None]] = set()
         self._newest: list[CompactionRecord] = []
         """Those written last, with their notes, the oldest first."""
-        sizes = (config.segment_tokens, config.summary_tokens, config.fan_in, config.redact)
+        sizes = (config.segment_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
         self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         """What a record's hash begins with: summaries of other prompts or settings are not adopted."""

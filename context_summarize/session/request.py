@@ -32,6 +32,9 @@ from context_summarize.summaries.services import Services
 
 T = TypeVar("T")
 
+_COLD_AFTER = 3_600
+"""Seconds: no provider's prompt cache, where it is not asked for a longer life, outlives an hour without a request."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Attempt:
@@ -186,7 +189,7 @@ class Requests:
 
     async def _ready(self, attempt: Attempt) -> tuple[Conversation, RequestLimits]:
         """The conversation, resumed, and indexed if a compaction is near or is due; limits beside what is retained."""
-        indexed_from = min(self._config.compact_threshold, self._config.prefetch_threshold or 1.0)
+        indexed_from = min(self._config.compact_threshold, self._config.prefetch_from or 1.0)
         hides_system, own_budget = attempt.limits.system_prompt is not None, attempt.limits.own.own_budget
         while True:
             history = self.chat.history
@@ -229,17 +232,16 @@ class Requests:
 
     def _is_near(self, used: int, limits: RequestLimits) -> bool:
         """Whether the next compaction's summaries may be made before it is due."""
-        threshold, is_automatic = self._config.prefetch_threshold, self._config.auto_compact and not self.paused
+        threshold, is_automatic = self._config.prefetch_from, self._config.auto_compact and not self.paused
         return threshold is not None and is_automatic and used >= threshold * limits.budget
 
     def _is_cold(self) -> bool:
         """True if the pause since the last request was longer than the provider's cache lives, and rows have come."""
-        lives = self._config.cache_ttl_seconds
-        if lives is None or self._served_at is None:
+        if self._served_at is None:
             return False
         at, history, rows = self._served_at
         is_new = history is not self.chat.history or len(self.chat.history) > rows
-        return is_new and self._services.clock() - at > lives
+        return is_new and self._services.clock() - at > _COLD_AFTER
 
     # --- compactions ------------------------------------------------------------------------------------------------
 

@@ -91,7 +91,7 @@ class Resumption:
         if record.notes is None:
             notes = await asyncio.to_thread(self._rebuilt, chat, record, shown, frontier_row)
         else:
-            notes = _notes(chat, record, self._config.summary_role)
+            notes = _notes(chat, record, "system")
         newest = record.newest_user
         shortened = history.from_portable(record.shortened)
         return ViewState(
@@ -117,7 +117,7 @@ class Resumption:
             return None
         notes = chat.notes.fresh()
         notes.restore(record.instructions)
-        ask = NotesAsk(record.frontier_group, frontier_row, room, self._config.summary_role, budget)
+        ask = NotesAsk(record.frontier_group, frontier_row, room, "system", budget)
         return notes.write(shown, ask)
 
 

@@ -14,9 +14,8 @@ from context_summarize.background import within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import build_redactor
-from context_summarize.summaries.answer import Answer, read_answer
+from context_summarize.summaries.answer import Answer, AnswerRefusedError, Checks, read_answer
 from context_summarize.summaries.breaker import Breaker
-from context_summarize.summaries.checks import AnswerRefusedError, Checks
 from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
 from context_summarize.summaries.request import (
     Job,
@@ -28,9 +27,8 @@ from context_summarize.summaries.request import (
     summary_request,
     with_sizes,
 )
-from context_summarize.summaries.services import Services
-from context_summarize.summaries.telling import Teller
-from context_summarize.transcript.fences import fence_of
+from context_summarize.summaries.services import Services, Teller
+from context_summarize.transcript.escaping import fence_of
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +36,8 @@ LONGEST_WAIT = 120.0
 """Seconds that are waited for another attempt; a provider that asks for more is not asked again for this summary."""
 LOSSES, PER_CALL = 300, 10
 """A lost call costs ten, and each request that is served adds one: at most 60 calls are lost in any 300 requests."""
+_ATTEMPTS = 3
+"""Calls for one summary, where the provider's errors may pass."""
 _MOST_CUTS = 3
 """Times that an input is cut to half after the provider has refused its size."""
 
@@ -182,12 +182,14 @@ class Summarizer:
 
     async def _retried(self, job: Job, run: _Run) -> str:
         """One call, repeated where the provider's own mark of its error says that this may help."""
-        breaker, most = run.endpoint.breaker, self._config.retry_attempts
+        breaker = run.endpoint.breaker
         retrying = tenacity.AsyncRetrying(
             retry=tenacity.retry_if_exception(is_retryable),
             wait=wait_seconds,
             stop=lambda state: (
-                breaker.retry_in_s is not None or state.attempt_number >= most or wait_seconds(state) > LONGEST_WAIT
+                breaker.retry_in_s is not None
+                or state.attempt_number >= _ATTEMPTS
+                or wait_seconds(state) > LONGEST_WAIT
             ),
             sleep=self._services.sleep,
             reraise=True,
@@ -235,7 +237,7 @@ class Summarizer:
 
         run.attempts += 1
         self._services.totals.calls += 1
-        answer = await within(complete, self._config.request_timeout)
+        answer = await within(complete, self._config.call_seconds)
         run.answers.append(answer)
         self._services.totals.answered(answer)
         return self._checks.summary_in(answer, job, instructions, is_last=run.is_second)

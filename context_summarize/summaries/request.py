@@ -14,8 +14,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.notes.fallback import fallback_text, join_fallbacks
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.escaping import cut_middle
-from context_summarize.transcript.fences import enclosed, escape_fence, fence_of, numbered
+from context_summarize.transcript.escaping import cut_middle, enclosed, escape_fence, fence_of, numbered
 from context_summarize.transcript.rows import RenderedRow, render_rows
 
 PURPOSE = "context-summarize"

@@ -92,7 +92,7 @@ async def test_a_refused_hint_is_left_out_at_once_and_from_then_on(
     error: str, effort: str | None, options: dict[str, Any]
 ) -> None:
     """The summary is not lost for it, even where nothing is retried, and the next request does not try again."""
-    provider, played = ScriptedProvider([InvalidRequestError(error)], then=ANSWER), Played(retry_attempts=1)
+    provider, played = ScriptedProvider([InvalidRequestError(error)], then=ANSWER), Played()
     await played.request(provider)
     assert played.failures() == []
     assert [request.reasoning_effort for request in provider.requests[:3]] == ["low", effort, effort]

@@ -11,13 +11,14 @@ from amplifier_core.message_models import ChatRequest
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.events import COMPACTION, INCLUDE, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.rows import JsonRow
+from context_summarize.stores import MemoryStore
 from context_summarize.testing import ScriptedProvider, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch_threshold": None}
 LARGE = 10**6
 COUNT = TokenCounter().count
 
@@ -31,11 +32,11 @@ def manager(recorder: Recorder | None, **settings: Any) -> SummarizingContextMan
     return SummarizingContextManager(recorder, config=Config.from_mapping({**SMALL, "keep_recent": 4, **settings}))
 
 
-async def crossed(recorder: Recorder, budget: int = 900, **settings: Any) -> list[JsonRow]:
+async def crossed(recorder: Recorder, budget: int = 900, says: Any = answer) -> list[JsonRow]:
     """The view after one boundary."""
-    made = manager(recorder, **settings)
+    made = manager(recorder)
     await made.set_messages(tool_session(8))
-    return await made.get_messages_for_request(budget, ScriptedProvider(then=answer))
+    return await made.get_messages_for_request(budget, ScriptedProvider(then=says))
 
 
 async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
@@ -103,18 +104,16 @@ class TestEvents:
 
     async def test_what_came_from_the_cache_and_what_is_a_digest_is_counted(self) -> None:
         """Per boundary."""
-        provider = ScriptedProvider(then=answer)
-        made = manager(recorder := Recorder(), auto_compact=False)
-        await made.set_messages(tool_session(8))
-        await made.get_messages_for_request(900, provider)
-        await made.clear()
-        await made.set_messages([*tool_session(6), user("another end")])
-        await made.get_messages_for_request(900, provider)
-        cached = recorder.of(POST_COMPACT)[1:]
+        store, recorder = MemoryStore(), Recorder()
+        for rows in (tool_session(8), [*tool_session(6), user("another end")]):
+            made = SummarizingContextManager(recorder, store=store, keep_recent=4, summary_share=1.0, **SMALL)
+            await made.set_messages(rows)
+            await made.get_messages_for_request(900, ScriptedProvider(then=answer))
         digests = Recorder()
-        view = await crossed(digests, compaction_strategy="truncate")
+        view = await crossed(digests, says=RuntimeError("down"))
         assert digests.of(POST_COMPACT)[0]["digests"] == len(nodes(view)) > 0
-        assert all(data["from_cache"] > 0 for data in cached)
+        first, second = recorder.of(POST_COMPACT)
+        assert (first["from_cache"], second["from_cache"]) == (0, second["segments"])
 
     async def test_a_view_over_budget_is_told_with_its_largest_rows(self) -> None:
         """context-summarize:over_budget."""
@@ -136,7 +135,7 @@ class TestEvents:
 class TestWithdrawn:
     async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
         """A boundary that frees too little is not made: it saved nothing, and says so."""
-        made = manager(recorder := Recorder(), min_fold=0.3, segment_tokens=256, keep_recent=2, summary_share=1.0)
+        made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=6, summary_share=1.0)
         await made.set_messages(tool_session(4, size=900))
         budget = int(await made.get_token_count() / 0.8)
         provider = ScriptedProvider(then=wordy)
@@ -154,8 +153,8 @@ class TestWithdrawn:
 
     async def test_what_cannot_be_worth_it_is_not_announced(self) -> None:
         """Nothing is asked for either."""
-        made = manager(recorder := Recorder(), min_fold=1.0)
-        await made.set_messages(tool_session(8))
+        made = manager(recorder := Recorder())
+        await made.set_messages([{"role": "system", "content": "rule " * 3_000}, *tool_session(2, size=100)])
         provider = ScriptedProvider(then=answer)
         await made.get_messages_for_request(int(await made.get_token_count() / 0.8), provider)
         assert (recorder.events, provider.calls) == ([], 0)

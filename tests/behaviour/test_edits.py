@@ -20,8 +20,8 @@ from tests.support.recorder import Recorder
 from tests.support.views import nodes
 
 SETTINGS: dict[str, Any] = {
-    "segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None,
-    "compact_threshold": 0.7, "target_usage": 0.2,
+    "segment_tokens": 512, "keep_recent": 4, "prefetch_threshold": None,
+    "compact_threshold": 0.7,
 }  # fmt: skip
 BUDGET = 8_000
 

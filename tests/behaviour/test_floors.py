@@ -107,7 +107,7 @@ async def test_it_is_named_again_when_it_did_fit_in_between() -> None:
 
 
 async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone() -> None:
-    """A boundary that would free less than min_fold is not made, however often it is asked."""
+    """A boundary that would free too little is not made, however often it is asked."""
     recorder = Recorder()
     manager = SummarizingContextManager(recorder, segment_tokens=512, keep_recent=2)
     await manager.set_messages([{"role": "system", "content": "word " * 3_000}, user("hi")])
@@ -128,7 +128,7 @@ def wordy(request: Any) -> str:
 async def test_no_compaction_leaves_a_larger_view_than_it_found(says: Any) -> None:
     """Users of another system saw 707,000 tokens become 734,000."""
     recorder = Recorder()
-    manager = SummarizingContextManager(recorder, keep_recent=4, segment_tokens=512, retry_attempts=1)
+    manager = SummarizingContextManager(recorder, keep_recent=4, segment_tokens=512)
     for row in tool_session(25, size=500):
         await manager.add_message(row)
         await manager.get_messages_for_request(BUDGET, ScriptedProvider(then=says))

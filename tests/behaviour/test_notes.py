@@ -108,7 +108,7 @@ class Busy(Recorder):
 
 @pytest.fixture(scope="module")
 def lived() -> AgentSession:
-    return asyncio.run(AgentSession({"summary_role": "user"}).play(agent_session()))
+    return asyncio.run(AgentSession({}).play(agent_session()))
 
 
 def told(view: list[JsonRow]) -> str:
@@ -165,7 +165,7 @@ class TestWhatItTells:
         view = await session.view()
         assert any(node["metadata"]["level"] for node in nodes(view))
         other = await session.again(await session.manager.get_messages())
-        imported = AgentSession({"summary_share": 0.15, "fan_in": 2}, provider=ScriptedProvider(then=says))
+        imported = AgentSession({"summary_share": 0.15}, provider=ScriptedProvider(then=says))
         await imported.manager.set_messages(rows)
         at_once = await imported.view()
         assert nodes(at_once)[0]["metadata"]["level"], "joined before a view has shown it"
@@ -247,11 +247,11 @@ class TestWhereItStands:
                 "ephemeral": True,
                 "notes": [1, before[-1]["metadata"]["messages"][1]],
             }
-            assert row["role"] == before[-1]["role"] == "user"
+            assert row["role"] == before[-1]["role"] == "system"
 
     async def test_it_stays_while_summaries_are_appended_and_for_three_compactions_at_most(self) -> None:
         """And is written anew where a merge changes what stands before it."""
-        session = await AgentSession({"summary_share": 0.6, "notes_share": 0.05, "fan_in": 4}).play(agent_session(40))
+        session = await AgentSession({"summary_share": 0.6, "notes_share": 0.05}).play(agent_session(40))
         rows = session.rows_of_notes
         runs = [len(list(run)) for _, run in groupby(rows, key=lambda row: row["content"])]
         assert len(rows) > 9

@@ -113,7 +113,7 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
     clock = Clock()
     provider = ScriptedProvider(then=ProviderUnavailableError("down"), context_window=8_000, max_output_tokens=1_000)
     store = MemoryStore()
-    manager = SummarizingContextManager(store=store, clock=clock, sleep=clock.sleep, keep_recent=6, fan_in=2)
+    manager = SummarizingContextManager(store=store, clock=clock, sleep=clock.sleep, keep_recent=6)
     for row in recording()[:300]:
         await manager.add_message(row)
         if row["role"] == "assistant":

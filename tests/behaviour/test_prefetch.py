@@ -90,25 +90,26 @@ def test_no_more_calls_are_under_way_than_allowed() -> None:
 
 def test_merges_are_made_ahead_as_well() -> None:
     """A small share of the budget for summaries: boundaries that merge do not wait for it."""
-    run = run_virtually(session(Slow(2 * TURN, 40_000), recording()[:1_000], summary_share=0.08, fan_in=3))
+    run = run_virtually(session(Slow(2 * TURN, 40_000), recording()[:1_000], summary_share=0.08))
     assert sum(data["merged"] for data in run.recorder.of("context:post_compact")) > 3
     assert sum(run.waits) == 0
 
 
 def test_nothing_is_made_below_the_threshold_or_when_told_not_to() -> None:
-    """No call before `prefetch_threshold`; none at all without it, without automatic boundaries, or without a model."""
+    """No call before `prefetch_threshold`; none at all without it, or without automatic compactions."""
     rows = recording()[:180]
     quiet = (
         {"prefetch_threshold": None},
         {"prefetch_threshold": 0.85},
         {"auto_compact": False},
-        {"compaction_strategy": "truncate"},
     )
-    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.9))
+    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.9, prefetch_threshold=0.3))
     assert busy.provider.asked
     assert busy.recorder.count("context:compaction") == 0
     for settings in quiet:
-        run = run_virtually(session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.9, **settings}))
+        run = run_virtually(
+            session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.9, "prefetch_threshold": 0.3, **settings})
+        )
         assert run.provider.asked == [], settings
 
 
@@ -150,7 +151,7 @@ async def test_a_request_answered_after_the_end_begins_nothing() -> None:
     budget = 45_000
     view = await manager.get_messages_for_request(budget, provider)
     used = await manager.get_token_count() / budget
-    assert (Config().prefetch_threshold or 1) < used < Config().compact_threshold
+    assert (Config().prefetch_from or 1) < used < Config().compact_threshold
     assert len(view) == 150
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert provider.calls == 0

@@ -31,7 +31,7 @@ from tests.support.recorder import Recorder
 from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch_threshold": None}
 LARGE = 10**6
 Rows = list[JsonRow]
 
@@ -496,7 +496,9 @@ class TestNoWaiting:
     async def test_a_view_that_does_not_fit_is_served_at_once_and_the_work_goes_on(self, how: str) -> None:
         """Fallbacks stand in; the late summaries are shown at the next boundary, without a second call."""
         wait = 0 if how == "wait_seconds is 0" else 60
-        setup = Setup(budget=300, provider=lambda then: Gated(then), settings=(("wait_seconds", wait),))
+        setup = Setup(
+            budget=300, provider=lambda then: Gated(then), settings=(("wait_seconds", wait), ("summary_share", 0.5))
+        )
         session, provider, task = await waiting(setup)
         if wait:
             await session.manager.stop_waiting()

@@ -38,7 +38,7 @@ if LONG:
     POINTS += [(AIRLINE, at) for at in (302, 640, 823, 1_001, 1_335)]
     POINTS += [(OTHER, at) for at in (349, 702, 911, 1_225)]
 """Recording and row at which a session ends: turns that have just begun, open calls, and the last row."""
-RARE: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.3, "prefetch_threshold": 0.5, "summary_share": 0.25}
+RARE: dict[str, Any] = {"compact_threshold": 0.7, "prefetch_threshold": 0.5, "summary_share": 0.25}
 """Sessions end below this threshold: above it a compaction is due, which a new process makes at its first request."""
 FRESH = "fresh-"
 _LINE = re.compile(r"\(line (\d+)\)")
@@ -215,7 +215,7 @@ from context_summarize.testing import ScriptedProvider
 async def main():
     rows = json.load(sys.stdin)
     provider = ScriptedProvider(then=RuntimeError("asked"))
-    manager = SummarizingContextManager(cache=sys.argv[1], compact_threshold=0.7, target_usage=0.3)
+    manager = SummarizingContextManager(cache=sys.argv[1], compact_threshold=0.7)
     await manager.set_messages(rows)
     view = await manager.get_messages_for_request(8_000, provider)
     await manager.close()
@@ -348,7 +348,7 @@ async def test_a_session_that_is_cut_back_is_adopted_at_an_earlier_boundary(kept
 # --- what is not adopted --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("changed", ["segment.md", "merge.md", "segment_tokens", "summary_tokens"])
+@pytest.mark.parametrize("changed", ["segment.md", "merge.md", "segment_tokens"])
 async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(
     changed: str, kept: tuple[MemoryStore, Ended], tmp_path: Path
 ) -> None:
@@ -360,7 +360,7 @@ async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(
             file.write("\nBe brief.\n")
         settings: dict[str, Any] = {"prompts": str(prompts)}
     else:
-        settings = {changed: {"segment_tokens": 2_048, "summary_tokens": 140}[changed]}
+        settings = {changed: 2_048}
     view, provider = await resume(as_saved(ended.rows), 8_000, store=store, **settings)
     if changed == "merge.md":
         # Summaries of segments do not depend on it; merges do.

@@ -22,8 +22,6 @@ from tests.support.recorder import Clock, Recorder
 
 SMALL: dict[str, Any] = {
     "segment_tokens": 64,
-    "summary_tokens": 32,
-    "fan_in": 2,
     "keep_recent": 4,
     "prefetch_threshold": None,
 }
@@ -95,7 +93,7 @@ class TestCalls:
         """Also when nothing came of its key."""
         provider = Billing(lambda _: Decimal("0.25"))
         provider.texts = [""] * 1_000
-        told, _ = await told_after(provider, retry_attempts=1)
+        told, _ = await told_after(provider)
         assert told.summaries == told.digests > 0
         assert told.calls == len(provider.bills) > 0
         assert told.input_tokens == sum(read for read, _ in provider.bills)

@@ -13,7 +13,7 @@ from context_summarize.testing import ScriptedProvider, broken_pairs, tool_sessi
 from tests.support.recorder import Recorder
 from tests.support.views import nodes
 
-SMALL: dict[str, Any] = {"segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch_threshold": None}
 BUDGET = 4_000
 
 

@@ -24,8 +24,8 @@ from tests.support.recorder import Clock, Recorder
 from tests.support.views import nodes
 
 SETTINGS: dict[str, Any] = {
-    "segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None, "min_fold": 0.1,
-    "compact_threshold": 0.7, "target_usage": 0.3,
+    "segment_tokens": 512, "keep_recent": 4, "prefetch_threshold": None,
+    "compact_threshold": 0.7,
 }  # fmt: skip
 BUDGET = 6_000
 
@@ -102,7 +102,7 @@ class TestUndo:
         assert post["tokens_saved"] == made["after_tokens"] * -1 + made["before_tokens"] == -grown
         await session.manager.close()
 
-    async def test_no_compaction_by_the_threshold_until_usage_has_grown_by_min_fold(self) -> None:
+    async def test_no_compaction_by_the_threshold_until_usage_has_grown(self) -> None:
         """Then one is made, of the summaries that are known."""
         session = await Session().talk_until_compacted()
         await session.manager.undo()
@@ -138,7 +138,7 @@ class TestUndo:
     @pytest.mark.parametrize("compactions", [1, 2])
     async def test_a_resumed_session_stays_where_the_user_put_it(self, compactions: int) -> None:
         """The same view, held back as before; another session with these rows gets the compaction."""
-        session = await Session(target_usage=0.5).talk_until_compacted(compactions)
+        session = await Session().talk_until_compacted(compactions)
         compacted = await session.view()
         await session.manager.undo()
         view = await session.view()
@@ -152,7 +152,7 @@ class TestUndo:
 
     async def test_after_a_restart_the_last_compaction_can_still_be_taken_back(self) -> None:
         """Its forerunner is found in the store, then the one before."""
-        session = await Session(target_usage=0.5).talk_until_compacted(1)
+        session = await Session().talk_until_compacted(1)
         first = [row["metadata"]["key"] for row in nodes(await session.view())]
         await session.talk_until_compacted(2)
         again = await session.again()
@@ -258,7 +258,7 @@ class TestPins:
 
     async def test_a_pinned_result_is_not_shortened(self) -> None:
         """Unless the view would not fit otherwise."""
-        session = await Session(elide_tool_results=50).talk(6)
+        session = await Session(shorten_tool_results=50).talk(6)
         await session.view()
         rows = await session.manager.get_messages()
         await session.manager.pin(3)
@@ -270,11 +270,15 @@ class TestPins:
         await session.manager.close()
 
 
+HOUR = 3_600
+"""Seconds after which no provider's prompt cache is warm."""
+
+
 class TestColdCache:
-    async def session(self, ttl: float | None, fill: int = 12) -> tuple[Session, Clock]:
+    async def session(self, fill: int = 12) -> tuple[Session, Clock]:
         """A session above `prefetch_threshold` whose summaries are ready, and its clock."""
         clock = Clock()
-        session = Session(prefetch_threshold=0.5, cache_ttl_seconds=ttl)
+        session = Session(prefetch_threshold=0.5)
         manager = SummarizingContextManager(
             session.host, store=session.store, clock=clock, sleep=clock.sleep, config=session.settings
         )
@@ -289,10 +293,10 @@ class TestColdCache:
 
     async def test_after_a_pause_a_compaction_is_made_of_what_is_ready(self) -> None:
         """Below the threshold, without a call and without waiting; the event says why."""
-        session, clock = await self.session(300)
+        session, clock = await self.session()
         calls = session.provider.calls
         await session.talk()
-        clock.time += 301
+        clock.time += HOUR + 1
         assert nodes(await session.view())
         assert session.host.of("context:pre_compact")[0]["reason"] == "cold_cache"
         assert clock.slept == []
@@ -300,12 +304,10 @@ class TestColdCache:
         assert session.provider.calls == calls
         await session.manager.close()
 
-    @pytest.mark.parametrize(("ttl", "pause", "rows"), [(None, 9_000, 1), (300, 299, 1), (300, 9_000, 0)])
-    async def test_without_the_setting_a_pause_or_new_rows_nothing_is_done(
-        self, ttl: float | None, pause: float, rows: int
-    ) -> None:
+    @pytest.mark.parametrize(("pause", "rows"), [(HOUR - 1, 1), (9_000, 0)])
+    async def test_without_a_long_pause_or_new_rows_nothing_is_done(self, pause: float, rows: int) -> None:
         """The cache is warm, or the request is the one it holds."""
-        session, clock = await self.session(ttl)
+        session, clock = await self.session()
         await session.talk(rows)
         clock.time += pause
         assert nodes(await session.view()) == []
@@ -313,13 +315,13 @@ class TestColdCache:
 
     async def test_after_an_undo_it_is_held_back_too(self) -> None:
         """The user wants the rows."""
-        session, clock = await self.session(300)
+        session, clock = await self.session()
         await session.talk()
-        clock.time += 301
+        clock.time += HOUR + 1
         await session.view()
         await session.manager.undo()
         await session.manager.add_message(user("And now?"))
-        clock.time += 301
+        clock.time += HOUR + 1
         assert nodes(await session.view()) == []
         await session.manager.close()
 

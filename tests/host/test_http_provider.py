@@ -57,8 +57,7 @@ SETTINGS: dict[str, Any] = {
     "keep_recent": 6,
     "prefetch_threshold": None,  # each answer of the server is for a compaction
     "segment_tokens": 2_000,
-    "summary_tokens": 200,
-    "elide_tool_results": None,
+    "shorten_tool_results": None,
     "safety_margin": 0,
     "compact_threshold": 0.6,
 }
@@ -126,7 +125,7 @@ class TestSummaries:
         assert SUMMARY in await session.summary()
         [body] = bodies(chat)
         system, user = body.pop("messages")
-        assert body == {"model": "chat-1", "max_tokens": 2 * SETTINGS["summary_tokens"] + 2_000}
+        assert body == {"model": "chat-1", "max_tokens": 2 * 125 + 2_000}
         assert (system["role"], user["role"]) == ("system", "user")
         assert "quoted data" in system["content"]
         assert "#1 user\nPlease look up order ORD00000" in user["content"]

@@ -21,7 +21,7 @@ from context_summarize.testing import call as tool_call
 from tests.support.session import summarise
 
 BUDGET = 10_000
-SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "elide_tool_results": None}
+SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "shorten_tool_results": None}
 PROMPT = "You are the clerk of an order desk. Look each order up before you answer. " * 12
 
 
@@ -238,7 +238,7 @@ async def test_a_stored_reminder_stands_whole_in_every_request_in_its_newest_for
 
 async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_once() -> None:
     """The provider's own estimate is larger than ours: below our threshold it refuses, and the loop never raises."""
-    async with Desk(compact_threshold=0.7, target_usage=0.3) as desk:
+    async with Desk(compact_threshold=0.7) as desk:
         loop = StoringLoop(desk, limit=BUDGET * 7 // 10)
         for number in range(60):
             await loop.remind("<system-reminder>RULE-7</system-reminder>")

@@ -52,7 +52,6 @@ DESIGNED_EVENTS = {
     "context-summarize:summary",
     "context-summarize:failure",
     "context-summarize:over_budget",
-    "context:message_added:debug",
 }
 
 

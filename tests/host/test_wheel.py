@@ -100,6 +100,7 @@ def test_the_wheel_holds_the_packages_the_prompts_and_the_ranks_and_nothing_else
         "context_summarize",
         "amplifier_module_context_summarize",
         "amplifier_module_tool_context_recall",
+        "amplifier_module_tool_context_steering",
     }
     files = [path for path in (ROOT / "context_summarize").rglob("*") if path.is_file() and path.suffix != ".pyc"]
     prompts = [path.relative_to(ROOT / "prompts").as_posix() for path in (ROOT / "prompts").rglob("*.md")]

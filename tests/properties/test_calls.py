@@ -22,7 +22,7 @@ WINDOW = 300
 """Requests in which the calls are bounded."""
 REQUESTS = 360
 SETTINGS: dict[str, Any] = {
-    "keep_recent": 4, "segment_tokens": 256, "summary_tokens": 64, "request_timeout": 30, "wait_seconds": 5,
+    "keep_recent": 4, "segment_tokens": 256, "wait_seconds": 5,
 }  # fmt: skip
 
 

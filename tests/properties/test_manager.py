@@ -24,27 +24,26 @@ from tests.support.transcripts import transcript
 
 slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch_threshold": None}
 
 
 @given(
     rows=histories(),
     budget=st.sampled_from([200, 400, 800, 2_000, 8_000]),
     keep=st.sampled_from([0, 2, 10]),
-    role=st.sampled_from(["system", "user"]),
     factory=st.booleans(),
     every=st.sampled_from([1, 1, 3]),
 )
 @slow_ok
 def test_every_view_of_every_history_keeps_the_rules(
-    rows: list[dict[str, Any]], budget: int, keep: int, role: str, factory: bool, every: int
+    rows: list[dict[str, Any]], budget: int, keep: int, factory: bool, every: int
 ) -> None:
     """Rules 1 to 7: history whole, pairs whole, host's shape, repeatable, prefix-stable, in order, within budget."""
 
     async def run() -> None:
         recorder = Recorder()
         provider = Shortening()
-        manager = SummarizingContextManager(recorder, keep_recent=keep, summary_role=role, **SMALL)
+        manager = SummarizingContextManager(recorder, keep_recent=keep, **SMALL)
 
         async def prompt() -> str:
             return "You are a helpful agent."

@@ -28,7 +28,7 @@ from tests.support.gated import question
 from tests.support.recorder import Clock, Recorder
 from tests.support.views import nodes
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2}
+SMALL: dict[str, Any] = {"segment_tokens": 64}
 BUDGETS = [250, 400, 800, 2_000, 8_000]
 FAILURES = ["unavailable", "rate", "auth", "empty", "bug", "cancelled", "too long"]
 WINDOW, MOST = 10, 2
@@ -103,15 +103,12 @@ class ManagerMachine(RuleBasedStateMachine):
     @initialize(
         rows=histories(12),
         keep=st.sampled_from([0, 2, 10]),
-        role=st.sampled_from(["system", "user"]),
         wait=st.sampled_from([0, 60, 60]),
         share=st.sampled_from([0.1, 0.25]),
         derived=st.booleans(),
-        prefetch=st.sampled_from([None, 0.5]),
+        prefetch=st.sampled_from([None, 0.3]),
     )
-    def begin(
-        self, rows: Rows, keep: int, role: str, wait: float, share: float, derived: bool, prefetch: float | None
-    ) -> None:
+    def begin(self, rows: Rows, keep: int, wait: float, share: float, derived: bool, prefetch: float | None) -> None:
         """A new session with some history."""
         self.recorder, self.clock = SlowHooks(), Clock()
         self.wait = wait
@@ -120,7 +117,7 @@ class ManagerMachine(RuleBasedStateMachine):
         async def start() -> None:
             self.provider = Moody()
             self.manager = SummarizingContextManager(
-                self.recorder, clock=self.clock, sleep=self.clock.sleep, keep_recent=keep, summary_role=role,
+                self.recorder, clock=self.clock, sleep=self.clock.sleep, keep_recent=keep,
                 wait_seconds=wait, summary_share=share, prefetch_threshold=prefetch, **sizes,
             )  # fmt: skip
             await self.manager.set_messages(copy.deepcopy(rows))

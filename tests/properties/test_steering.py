@@ -20,8 +20,8 @@ from tests.support.recorder import Recorder
 from tests.support.views import size
 
 SMALL: dict[str, Any] = {
-    "segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None, "keep_recent": 2,
-    "target_usage": 0.2, "min_fold": 0.02, "compact_threshold": 0.5,
+    "segment_tokens": 64, "prefetch_threshold": None, "keep_recent": 2,
+    "compact_threshold": 0.5,
 }  # fmt: skip
 BUDGET = 1_500
 slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])

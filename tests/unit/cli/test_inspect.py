@@ -41,30 +41,6 @@ def test_the_example_is_told_by_roles_largest_rows_and_segments() -> None:
     assert (data["unanswered_calls"], data["orphan_results"]) == ([], 0)
 
 
-def test_it_prints_the_same_for_readers(tmp_path: Path) -> None:
-    """Within the terminal, in tables."""
-    told = run("inspect", recorded(tmp_path), *NARROW)
-
-    assert (told.exit_code, told.stderr) == (0, "")
-    lines = [" ".join(line.split()) for line in told.stdout.splitlines()]
-    data = inspected(tmp_path / "session.jsonl", *NARROW)
-    assert f"session.jsonl: 160 rows, {data['tokens']:,} tokens, 160 messages to summarise." in " ".join(lines)
-    assert f"tool 40 {data['roles'][2]['tokens']:,}" in lines
-    first = data["segments"][0]
-    assert f"1 {first['last']} {first['tokens']:,} {first['key']} no" in lines
-    assert max(map(len, told.stdout.splitlines())) <= 80
-
-
-def test_the_window_decides_how_long_a_segment_is() -> None:
-    """The setting goes before it."""
-    lengths = [
-        inspected(EXAMPLE, *options)["segment_tokens"]
-        for options in ([], ["--window", "200000"], ["--config", "segment_tokens=1000"])
-    ]
-
-    assert lengths == [4_096, 16_384, 1_000]
-
-
 def test_segments_whose_summaries_the_cache_holds_are_marked(tmp_path: Path) -> None:
     """By the key under which a session looks for them; looking changes nothing."""
     session, cache = recorded(tmp_path), tmp_path / "kept.sqlite3"

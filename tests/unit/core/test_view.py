@@ -35,10 +35,10 @@ def system(text: str) -> JsonRow:
     return {"role": "system", "content": text}
 
 
-def history_of(rows: list[JsonRow], *, preserve_system: bool = True) -> History:
+def history_of(rows: list[JsonRow]) -> History:
     history = History()
     for raw in rows:
-        history.add(analyse(normalise(raw), preserve_system=preserve_system))
+        history.add(analyse(normalise(raw)))
     return history
 
 
@@ -173,13 +173,11 @@ def test_a_critical_row_brings_its_group() -> None:
 
 
 def test_equal_system_rows_are_shown_once() -> None:
-    """Hosts add theirs again at every resume. Without preserve_system they are summarised."""
+    """Hosts add theirs again at every resume."""
     rows = [system("kind"), user("a"), system("kind"), system("brief"), assistant("b"), user("c")]
     rows[3:3] = [{"role": "developer", "content": "kind"}]
     history = history_of(rows)
     assert said(view(history, summarised(history, 2)).rows(None)) == ["kind", "a", "kind", "brief", "node 1-2", "c"]
-    history = history_of(rows, preserve_system=False)
-    assert said(view(history, summarised(history, 2)).rows(None)) == ["a", "node 1-2", "c"]
 
 
 def test_stored_system_rows_are_hidden_behind_a_prompt_of_the_hosts_factory() -> None:

@@ -111,20 +111,6 @@ def test_any_history_is_recognised_after_the_host_has_saved_it(rows):
     assert same_after_filtering(json.loads(json.dumps(rows)), rows)
 
 
-@pytest.mark.parametrize("gone", [0, 1, 5, 6, 7])
-def test_each_row_that_hosts_do_not_save_may_be_there_or_not(gone):
-    """System, developer, hook and ephemeral rows, each by itself."""
-    assert same_after_filtering(TURN, TURN[:gone] + TURN[gone + 1 :])
-    assert same_after_filtering(TURN, [row for at, row in enumerate(TURN) if at == gone or at in (2, 3, 4, 8)])
-
-
-def test_ephemeral_rows_do_not_count_on_either_side():
-    """Our file has none, and the host's may have them."""
-    note = user("gone soon", ephemeral=True)
-    assert same_after_filtering([user("a"), user("b")], [note, user("a"), note, user("b"), note])
-    assert same_after_filtering([note, user("a")], [user("a")])
-
-
 def changed(at: int, **more: Any) -> list[JsonRow]:
     return [row | more if index == at else row for index, row in enumerate(saved(TURN))]
 

@@ -9,8 +9,7 @@ import pytest
 
 from context_summarize.config import ToolKind
 from context_summarize.notes.actions import Actions
-from context_summarize.transcript.calls import call_line
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rows import RenderedRow, call_line
 
 FAILED, TESTS, EDITED, RUNNING = "Failed commands", "Tests, last result", "Edited files", "Still running"
 
@@ -158,17 +157,6 @@ def test_a_test_run_is_told_with_its_result(command: str, result: str, outcome: 
     assert outcome in line
 
 
-@pytest.mark.parametrize("command", ["cat tests/test_a.py", "git commit -m 'a test'", "pip install x@latest"])
-def test_a_command_that_names_a_test_runs_none(command: str) -> None:
-    assert ran(command, "def test_a(): assert '3 passed'")[TESTS] == []
-
-
-def test_only_the_last_run_of_the_same_tests_is_told() -> None:
-    runs = [("bash", {"command": "pytest"}, f"{number} passed") for number in (1, 2)]
-
-    assert told(*runs)[TESTS] == ["`pytest` → 2 passed (#3)"]
-
-
 @pytest.mark.parametrize(
     "end",
     [
@@ -183,17 +171,6 @@ def test_a_job_runs_until_a_later_result_says_that_it_ended(end: tuple[str, Any,
 
     assert told(start, look)[RUNNING] == ["serve (j-9, #1)"]
     assert told(start, look, end)[RUNNING] == []
-
-
-@pytest.mark.parametrize(
-    "result", ['{"order_id": "W-1", "status": "pending"}', "text\n" * 200 + "id: x, status: running"]
-)
-def test_what_only_speaks_of_a_state_starts_no_job(result: str) -> None:
-    assert told(("get_order", {"order": "W-1"}, result))[RUNNING] == []
-
-
-def test_what_the_host_says_is_under_way_stands_first() -> None:
-    assert dict(Actions({}).lines(["an upload"]))[RUNNING] == ["an upload"]
 
 
 def test_the_setting_comes_before_what_arguments_say() -> None:

@@ -74,18 +74,6 @@ def test_what_the_user_did_not_write_is_dropped() -> None:
     )
 
 
-def test_a_line_with_several_quotations_brings_each_sentence_once() -> None:
-    """Joined by other words or signs; in the order in which the user said them."""
-    rows = [(1, "Never rebase shared branches. Always sign your commits."), (4, "Sign with the new key, please.")]
-
-    found = verified(["always sign your commits; sign with the new key, never rebase shared branches"] * 2, rows)
-    assert [one.text for one in found] == [
-        "Never rebase shared branches.",
-        "Always sign your commits.",
-        "Sign with the new key, please.",
-    ]
-
-
 @pytest.mark.parametrize(
     "summary",
     [
@@ -157,7 +145,7 @@ async def test_what_a_summary_quotes_outlives_its_merge_and_the_heading_is_the_s
         return f"Asked: parts.\n{heading}: {rule.lower()}\nDone: read." if rule in text else "Asked: parts. Done: read."
 
     provider = ScriptedProvider(then=lambda request: answer(str(request.messages[-1].content)))
-    manager = SummarizingContextManager(prompts="small", summary_share=0.1, fan_in=2)
+    manager = SummarizingContextManager(prompts="small", summary_share=0.1)
     for turn in range(150):
         await manager.add_message(user(f"{rule} Go on." if turn == 3 else f"Part {turn} is next."))
         await manager.add_message(assistant(f"Part {turn} was read. " + "It says little of note. " * 20))

@@ -58,16 +58,6 @@ def test_values_of_json_carry_their_key_and_the_identity_of_their_object() -> No
     assert ("40", "passengers p-1", "age") in told
 
 
-@pytest.mark.parametrize("text", ["{'user_id': 'mia_1', 'seats': 3}", '[{"user_id": "mia_1", "seats": 3}]'])
-def test_python_dicts_and_lists_are_read_alike(text: str) -> None:
-    assert [tuple(leaf) for leaf in leaves(text)] == [("mia_1", "user mia_1", ""), ("3", "user mia_1", "seats")]
-
-
-@pytest.mark.parametrize("text", ['{"cut": [1, 2', "plain prose", "[" * 5_000, "{'a': __import__('os')}"])
-def test_what_is_no_data_has_no_leaves(text: str) -> None:
-    assert list(leaves(text)) == []
-
-
 def test_text_that_is_no_data_brings_no_warning() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")

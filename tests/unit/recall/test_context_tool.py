@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from context_summarize import mount
 from context_summarize.errors import SteeringError
-from context_summarize.recall.tools import ContextTool
+from context_summarize.recall.tools import ContextTool, mount_steering
 from context_summarize.testing import ScriptedProvider, tool_session
 
 
@@ -118,31 +118,11 @@ def test_any_messages_are_numbers_or_refused(messages):
     assert all(1 <= len(numbers) <= 50 for _, (numbers,) in offers.asked)
 
 
-async def test_a_capability_that_is_not_there_is_said_clearly():
-    text = await refused(Offers(), {"action": "undo"})
-
-    assert text == "Error: the context of this session cannot undo; tell the user so and continue without it"
-
-
 async def test_what_the_context_refuses_is_told_and_other_errors_are_not_hidden():
     refusal = SteeringError("there is no compaction to take back; undo works after one has been made")
     assert "no compaction to take back" in await refused(Offers(undo=refusal), {"action": "undo"})
     with pytest.raises(ZeroDivisionError):
         await ContextTool(Offers(undo=ZeroDivisionError())).execute({"action": "undo"})
-
-
-def test_the_schema_names_every_field_and_no_other():
-    tool = ContextTool(Offers())
-    schema = tool.input_schema
-
-    assert list(schema["properties"]) == ["action", "keep", "messages"]
-    assert {field["type"] for field in schema["properties"].values()} == {"string"}
-    assert schema["properties"]["action"]["enum"] == ["status", "compact", "undo", "pin", "unpin"]
-    assert (schema["required"], schema["additionalProperties"]) == (["action"], False)
-    assert all(f"- {action}: " in tool.description for action in schema["properties"]["action"]["enum"])
-    assert not {"oneOf", "anyOf", "allOf"} & schema.keys(), "providers refuse these at the top"
-    schema["properties"].clear()
-    assert tool.input_schema["properties"], "each call gives a schema of its own"
 
 
 # --- in a session -----------------------------------------------------------------------------------------------------
@@ -151,7 +131,8 @@ def test_the_schema_names_every_field_and_no_other():
 async def test_a_user_steers_a_session_through_the_model():
     """Status, a compaction that keeps what was named, its undo, and pins, on a real manager."""
     coordinator = MockCoordinator()
-    cleanup = await mount(coordinator, {"cache": "memory", "context_tool": True, "keep_recent": 4})
+    cleanup = await mount(coordinator, {"cache": "memory", "keep_recent": 4})
+    await mount_steering(coordinator)
     tool, context = coordinator.get("tools")["context"], coordinator.get("context")
     for row in tool_session(12, size=800):
         await context.add_message(row)

@@ -151,10 +151,6 @@ def test_a_huge_text_is_no_hang(unit):
 # --- the setting ----------------------------------------------------------------------------------------------------
 
 
-def test_false_takes_nothing_out():
-    assert build_redactor(False) is None
-
-
 def test_own_patterns_come_on_top_of_the_known_formats():
     redact = build_redactor([r"CASE-\d{4}", "(?i)project nightjar"])
     assert redact is not None
@@ -164,17 +160,6 @@ def test_own_patterns_come_on_top_of_the_known_formats():
     assert clean.startswith("case [redacted: own pattern] of [redacted: own pattern]; ")
     assert f"[redacted: {SECRETS[0].kind}]" in clean
     assert redact(clean) == clean
-
-
-@pytest.mark.parametrize("pattern", [r"\w+", "redacted", r"[a-z]+ ?$", "."])
-def test_an_own_pattern_leaves_marks_alone(pattern):
-    """So that it may be applied twice."""
-    redact = build_redactor([pattern])
-    assert redact is not None
-    for text in ("some words here", "a [redacted: JWT] b", "own pattern [redacted: own pattern]", ""):
-        once = redact(text)
-        assert redact(once) == once
-        assert once.count("[redacted: JWT]") == text.count("[redacted: JWT]")
 
 
 @pytest.mark.parametrize(
@@ -332,18 +317,6 @@ def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept():
     assert seen.calls >= len(threes)
     assert leaks(seen.everywhere()) == []
     assert seen.shown.count("Goal: the user has settings read.") == len(threes)
-
-
-def test_merges_hold_no_secret():
-    """Texts of the model that are sent to it again."""
-    told = iter(range(10_000))
-    provider = ScriptedProvider(
-        then=lambda request: f"Goal: read.\nArtifacts: {SECRETS[next(told) % len(SECRETS)].text}", context_window=2_400
-    )
-    seen = session(provider, summary_share=0.01, fan_in=2, segment_tokens=512, summary_tokens=200)
-
-    assert re.search(r"(?m)^## Summary 2 of \d+$", seen.sent)
-    assert leaks(seen.everywhere()) == []
 
 
 @pytest.mark.parametrize(("make", "before"), [(LLMError, 0), (ValueError, 450)])

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from context_summarize.config import Config
-from context_summarize.session.host import DEFAULT_BUDGET, Providers, Window, Windows, provider_window, request_budget
+from context_summarize.config import DEFAULT_BUDGET, Config
+from context_summarize.session.host import Providers, Window, Windows, provider_window, request_budget
 
 
 class Info:

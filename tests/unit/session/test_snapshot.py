@@ -36,7 +36,7 @@ def leaves(node: SummaryNode) -> list[SummaryNode]:
 async def test_merged_summaries_keep_the_texts_of_those_they_were_joined_from():
     texts = iter(f"Goal: text {number}." for number in range(1_000))
 
-    _, seen = await snapshot_of(tool_session(80, size=800), lambda request: next(texts), fan_in=2, summary_share=0.12)
+    _, seen = await snapshot_of(tool_session(80, size=800), lambda request: next(texts), summary_share=0.12)
 
     merged = [node for node in seen.nodes if node.children]
     assert merged

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,11 +78,6 @@ def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line.levelname for line in caplog.records if line.name.startswith("context_summarize.stores")]
 
 
-@pytest.fixture(autouse=True)
-def all_levels(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "context_summarize.stores")
-
-
 class TestBothLayers:
     async def test_what_is_put_is_in_both_and_read_from_memory(self) -> None:
         """The persistent store hears of what is missing only, and only once."""
@@ -98,16 +92,6 @@ class TestBothLayers:
             assert await store.get(["a", "b"]) == {"a": summary("a"), "b": summary("b")}
         assert not await store.is_empty()
         assert shaky.calls == ["get b"]
-
-    async def test_only_longer_histories_than_memory_knows_are_asked_for(self) -> None:
-        """The first record is the one that is adopted; memory's wins over an older one of the same hash."""
-        store, shaky, _ = make()
-        await store.put_record(record("d2", 7))
-        for hash_ in ("d1", "d2"):
-            await shaky.kept.put_record(record(hash_))
-        shaky.calls.clear()
-        assert await store.find_records(["d0", "d1", "d2", "d3"]) == [record("d1"), record("d2", 7)]
-        assert shaky.calls == ["find d0 d1"]
 
 
 class TestTrouble:
@@ -129,15 +113,6 @@ class TestTrouble:
         [warning] = caplog.messages
         assert warning.startswith("the shaky store: OSError; summaries are kept in memory")
         assert "hunter2" not in warning
-
-    async def test_a_store_that_cannot_be_written_is_read_all_the_same(self) -> None:
-        """A full or read-only disk: what it holds is not paid for again."""
-        store, shaky, _ = make()
-        await shaky.kept.put(summary("a"))
-        shaky.refuses = {"b"}
-        await store.put(summary("b"))
-        assert await store.get(["a", "b"]) == {"a": summary("a"), "b": summary("b")}
-        assert shaky.calls == ["put b", "get a"]
 
     async def test_a_store_that_hangs_costs_one_timeout(self, caplog: pytest.LogCaptureFixture, no_hang: None) -> None:
         """Twenty requests at once wait together, and the calls that follow do not wait at all."""
@@ -173,16 +148,6 @@ class TestTrouble:
             assert (await shaky.kept.get(["a"]))["a"].text == text
             assert await shaky.kept.find_records(["d"]) == [record("d")]
         assert levels(caplog) == ["WARNING", "INFO"] * 2
-
-    async def test_a_store_that_can_only_be_read_warns_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        """A full disk: that reading works is no news while an entry waits to be written."""
-        store, shaky, clock = make()
-        for at in range(20):
-            shaky.refuses.add(f"k{at}")
-            await store.put(summary(f"k{at}"))
-            await store.get(["x"])
-            clock.time += 31
-        assert levels(caplog) == ["WARNING"]
 
     async def test_one_entry_that_is_refused_holds_up_no_other(self) -> None:
         """It goes behind them."""

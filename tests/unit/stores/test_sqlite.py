@@ -76,17 +76,6 @@ def remove(path: Path, *ends: str) -> None:
 
 
 class TestOpening:
-    async def test_nothing_is_opened_before_something_is_kept(self, store: SqliteStore, path: Path) -> None:
-        """Neither the making of a store nor reading leaves a file or a folder behind."""
-        assert await store.get(["a"]) == {}
-        assert await store.find_records(["d"]) == []
-        assert await store.is_empty()
-        assert await store.clear() == 0
-        assert astuple(await store.stats()) == (path, 0, 0, None, None)
-        assert not path.parent.exists()
-        await store.put(summary("a"))
-        assert content(path)
-
     async def test_the_event_loop_goes_on_while_the_file_is_waited_for(self, path: Path, no_hang: None) -> None:
         """The wait ends when this very loop releases the file."""
         store = SqliteStore(path, busy_seconds=50)
@@ -220,37 +209,6 @@ class TestTrouble:
         assert trouble > 0
         assert any("the cache is damaged; delete the file" in text for text in told)
         assert not any("can be written" in text for text in told)
-
-    @pytest.mark.parametrize(
-        "damage",
-        ["'{}'", "x'ff00fe'", "''", "5", "NULL", "substr(entry, 1, 40)", "'[[[['", "'{\"x\":1,' || substr(entry, 2)"],
-    )
-    async def test_a_damaged_entry_counts_as_missing(self, store: SqliteStore, path: Path, damage: str) -> None:
-        """Its neighbours are read, and it can be made again."""
-        for key in ("a", "b"):
-            await store.put(summary(key))
-            await store.put_record(record(key))
-        with database(path) as other:
-            other.execute(f"UPDATE entries SET entry = {damage} WHERE key = 'a'")
-        assert await store.get(["a", "b"]) == {"b": summary("b")}
-        assert await store.find_records(["a", "b"]) == [record("b")]
-        await store.put(summary("a"))
-        assert (await store.get(["a"])).keys() == {"a"}
-
-    async def test_a_file_that_another_process_writes_can_be_read(
-        self, store: SqliteStore, path: Path, clock: Clock
-    ) -> None:
-        """A put says that it is locked, and works once the other has finished."""
-        await store.put(summary("a"))
-        clock.time += 2 * DAY  # reading would note that it was used
-        with database(path) as other:
-            other.execute("BEGIN IMMEDIATE")
-            assert (await store.get(["a"])).keys() == {"a"}
-            with pytest.raises(StoreUnavailable, match="locked"):
-                await store.put(summary("b"))
-            other.execute("COMMIT")
-        await store.put(summary("b"))
-        assert (await store.get(["a", "b"])).keys() == {"a", "b"}
 
     @pytest.mark.parametrize(
         ("pragma", "error"), [("max_page_count = 10", "disk is full"), ("query_only = ON", "readonly")]

@@ -22,13 +22,13 @@ from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
+from context_summarize.summaries.answer import REASONS
 from context_summarize.summaries.breaker import FAILURES
 from context_summarize.summaries.call import LONGEST_WAIT, Summarizer, own_call
-from context_summarize.summaries.checks import REASONS
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.request import Job, Target
 from context_summarize.testing import ScriptedProvider
-from context_summarize.transcript.fences import fence_of, numbered
+from context_summarize.transcript.escaping import fence_of, numbered
 from tests.support.recorder import Clock
 from tests.support.services import services
 
@@ -223,11 +223,11 @@ class TestRetries:
         assert str(found).startswith(type(error).__name__)
 
     async def test_attempts_are_bounded_and_waits_grow(self) -> None:
-        """retry_attempts in all, exponential with jitter."""
+        """Three in all, exponential with jitter."""
         clock, provider = Clock(), ScriptedProvider(then=ProviderUnavailableError("503"))
-        found = await failure(summarizer(clock, retry_attempts=4), provider)
-        assert (found.kind, found.attempts, provider.calls) == ("unavailable", 4, 4)
-        assert [least <= slept <= least + 1 for least, slept in zip((1, 2, 4), clock.slept, strict=True)] == [True] * 3
+        found = await failure(summarizer(clock), provider)
+        assert (found.kind, found.attempts, provider.calls) == ("unavailable", 3, 3)
+        assert [least <= slept <= least + 1 for least, slept in zip((1, 2), clock.slept, strict=True)] == [True] * 2
 
     async def test_retry_after_is_honoured(self) -> None:
         """What the provider asks for is waited, no more and no less."""
@@ -243,11 +243,12 @@ class TestRetries:
         assert (found.kind, found.retry_in_s, provider.calls) == ("rate_limit", LONGEST_WAIT + 1, 1)
         assert clock.slept == []
 
-    async def test_a_provider_that_hangs_is_given_up(self) -> None:
-        """request_timeout bounds one attempt, and is retried like any timeout."""
+    async def test_a_provider_that_hangs_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """One attempt may take a bounded time, and is retried like any timeout."""
+        monkeypatch.setattr(Config, "call_seconds", 0.001)
         clock, provider = Clock(), ScriptedProvider(gate=asyncio.Event())
-        found = await failure(summarizer(clock, request_timeout=0.001, retry_attempts=2), provider)
-        assert (found.kind, found.attempts, provider.cancelled) == ("timeout", 2, 2)
+        found = await failure(summarizer(clock), provider)
+        assert (found.kind, found.attempts, provider.cancelled) == ("timeout", 3, 3)
 
     async def test_cancellation_passes_through(self) -> None:
         """It is no failure of the summariser."""
@@ -393,7 +394,7 @@ class TestLength:
     async def test_a_refused_length_is_left_out_at_once_and_from_then_on(self, refusal: Exception) -> None:
         """The provider's own default holds then."""
         clock = Clock()
-        made, provider = summarizer(clock, retry_attempts=1), ScriptedProvider([refusal], then=ANSWER)
+        made, provider = summarizer(clock), ScriptedProvider([refusal], then=ANSWER)
         await made.make(job(), target(provider))
         await made.make(job(key="k2"), target(provider))
         assert [request.max_output_tokens for request in provider.requests] == [2_200, None, None]
@@ -459,7 +460,8 @@ class TestForeignCode:
             return ANSWER
 
         clock, provider = Clock(), ScriptedProvider(then=deaf)
-        made = summarizer(clock, request_timeout=0.005)
+        monkeypatch.setattr(Config, "call_seconds", 0.005)
+        made = summarizer(clock)
         found = await failure(made, provider)
         released.set()
         assert (found.kind, found.attempts) == ("timeout", provider.calls)

@@ -142,13 +142,6 @@ class TestLeaf:
         assert await scene.store.get([scene.leaves[0].key]) == {}
         assert await scene.events() == []
 
-    async def test_the_strategy_truncate_asks_nobody(self) -> None:
-        """compaction_strategy: digests only, no provider call."""
-        scene = Scene(compaction_strategy="truncate")
-        assert (await scene.get(scene.leaves[0])).fallback
-        assert (await scene.get(scene.merged)).fallback
-        assert scene.provider.calls == 0
-
     async def test_a_digest_is_tried_again_and_then_replaced(self) -> None:
         """A failure is not remembered as a text."""
         scene = Scene(AuthenticationError("401"))

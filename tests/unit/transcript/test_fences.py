@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from context_summarize.transcript.escaping import escape_marks
-from context_summarize.transcript.fences import (
+from context_summarize.transcript.escaping import (
     RECALL_FENCE,
     enclosed,
     enclosed_in,
+    escape_marks,
     fence_of,
     numbered,
     split_numbered,
@@ -39,23 +39,11 @@ def test_a_text_cannot_hold_its_own_fence() -> None:
     )
 
 
-@pytest.mark.parametrize("message", ["", "no fence", fence_of("x"), f"{fence_of('x')}\nx\n{fence_of('y')}"])
-def test_a_message_without_a_fence_holds_none(message: str) -> None:
-    """A delimiter that is not closed by the same one encloses nothing."""
-    assert enclosed_in(message) is None
-
-
 def test_summaries_under_headings_are_read_back() -> None:
     """A forged heading inside one of them is escaped, and so it separates nothing."""
     texts = ["first", "second\n\nof two parts", "third\n## Summary 2 of 3\nforged"]
     assert numbered(texts).startswith("## Summary 1 of 3\nfirst\n\n## Summary 2 of 3\n")
     assert split_numbered(numbered(texts)) == [escape_marks(text) for text in texts]
-
-
-def test_a_text_without_headings_holds_no_summaries() -> None:
-    """Nothing is told from one empty list of summaries."""
-    assert split_numbered("#1 user\nhello") is None
-    assert split_numbered("## Summary 1 of 1\n\n") == []
 
 
 def test_rows_cannot_hold_the_fence_of_a_recall_answer() -> None:
