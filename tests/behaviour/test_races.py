@@ -31,7 +31,7 @@ from tests.support.recorder import Recorder
 from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 LARGE = 10**6
 Rows = list[JsonRow]
 

@@ -38,7 +38,7 @@ if LONG:
     POINTS += [(AIRLINE, at) for at in (302, 640, 823, 1_001, 1_335)]
     POINTS += [(OTHER, at) for at in (349, 702, 911, 1_225)]
 """Recording and row at which a session ends: turns that have just begun, open calls, and the last row."""
-RARE: dict[str, Any] = {"compact_threshold": 0.7, "prefetch_threshold": 0.5, "summary_share": 0.25}
+RARE: dict[str, Any] = {"compact_threshold": 0.7, "summary_share": 0.25}
 """Sessions end below this threshold: above it a compaction is due, which a new process makes at its first request."""
 FRESH = "fresh-"
 _LINE = re.compile(r"\(line (\d+)\)")

@@ -13,7 +13,7 @@ from context_summarize.testing import ScriptedProvider, broken_pairs, tool_sessi
 from tests.support.recorder import Recorder
 from tests.support.views import nodes
 
-SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch": False}
 BUDGET = 4_000
 
 
@@ -103,7 +103,7 @@ class TestShouldCompact:
         """No call, no event, no change of the view; also before the first request, with a provider that is mounted."""
         asked = ScriptedProvider(context_window=BUDGET + 1_100, max_output_tokens=100)
         recorder = Recorder({"main": asked})
-        manager = await fed(16, recorder, prefetch_threshold=0.1)
+        manager = await fed(16, recorder, prefetch=True)
         tokens = await manager.get_token_count()
         for _ in range(2):
             assert await manager.should_compact()
@@ -154,7 +154,7 @@ class TestPause:
     async def test_nothing_is_prefetched_while_paused(self) -> None:
         """Background work stops as well."""
         asked = provider()
-        manager = await fed(8, prefetch_threshold=0.3)
+        manager = await fed(8, prefetch=True)
         await manager.pause()
         await manager.get_messages_for_request(BUDGET, asked)
         assert asked.calls == 0

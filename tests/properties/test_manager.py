@@ -24,7 +24,7 @@ from tests.support.transcripts import transcript
 
 slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 
 
 @given(
