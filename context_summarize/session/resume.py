@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from context_summarize.config import Config
 from context_summarize.core.frames import show_one_line
 from context_summarize.core.record import Recorded
 from context_summarize.core.view_state import ViewState
@@ -27,10 +26,9 @@ class Resumed:
 class Resumption:
     """Takes up the farthest recorded compaction that matches a history."""
 
-    def __init__(self, records: Records, tasks: SummaryRegistry, config: Config, count: Count) -> None:
+    def __init__(self, records: Records, tasks: SummaryRegistry, count: Count) -> None:
         self._records = records
         self._tasks = tasks
-        self._config = config
         self._count = count
 
     async def find(self, chat: Conversation) -> Resumed:
