@@ -156,26 +156,25 @@ class Extracting(Summariser):
     """Writes the sentences whose telling words are most frequent, in their order (Luhn 1958)."""
 
     _end = re.compile(r"(?<=[.!?:])\s+|\n+")
+    _longest = 120
+    """Tokens of a sentence."""
 
     def text(self, shown: str, room: int) -> str:
         parts = [part.strip() for part in self._end.split(_SPACES.sub(" ", shown))]
         parts = [part for part in parts if len(part) > 20 and not part.startswith(("#", "==="))]
-        return self._chosen(parts, self._weights(parts), room, longest=120) or shown[:200]
-
-    def _weights(self, parts: Sequence[str]) -> list[float]:
         telling = [telling_words(part) for part in parts]
         frequency = Counter(word for found in telling for word in found)
-        lengths = [len(words(part)) + 8 for part in parts]
-        return [sum(frequency[word] for word in found) / length for found, length in zip(telling, lengths, strict=True)]
-
-    def _chosen(self, parts: Sequence[str], weights: Sequence[float], room: int, longest: int) -> str:
+        weights = [
+            sum(frequency[word] for word in found) / (len(words(part)) + 8)
+            for part, found in zip(parts, telling, strict=True)
+        ]
         chosen: list[int] = []
         for at in sorted(range(len(parts)), key=lambda at: weights[at], reverse=True):
             size = self.count(parts[at]) + 1
-            if size <= min(longest, room):
+            if size <= min(self._longest, room):
                 chosen.append(at)
                 room -= size
-        return "\n".join(parts[at] for at in sorted(chosen))
+        return "\n".join(parts[at] for at in sorted(chosen)) or shown[:200]
 
 
 class Down(Summariser):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
@@ -19,17 +18,6 @@ SYSTEM = {"role": "system", "content": "be kind"}
 def count(text: str) -> int:
     """A token is a word."""
     return len(text.split())
-
-
-class Counter:
-    """Counts words, and how often it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def __call__(self, text: str) -> int:
-        self.asked.append(text)
-        return count(text)
 
 
 def history_of(rows: list[JsonRow]) -> History:
@@ -69,18 +57,13 @@ MIXED: list[JsonRow] = [
 
 
 class TestCounting:
-    def test_rows_are_counted_once(self) -> None:
+    def test_a_row_is_counted_once(self) -> None:
         """Whoever asks again finds the figure."""
-        history, counter = history_of(MIXED), Counter()
+        history = history_of(MIXED)
         assert set(history.tokens) == {-1}
-        for row in range(5):
-            history.count_row(row, counter)
-        asked = len(counter.asked)
-        assert [tokens < 0 for tokens in history.tokens] == [False] * 5 + [True] * 5
-        sizes = [measure(row, count) for row in MIXED]
-        assert [history.count_row(row, counter) for row in range(5)] == sizes[:5]
-        assert len(counter.asked) == asked
-        assert [history.count_row(row, counter) for row in range(len(MIXED))] == sizes
+        assert [history.count_row(at, count) for at in range(5)] == [measure(row, count) for row in MIXED[:5]]
+        assert [history.count_row(at, lambda _: 99) for at in range(5)] == list(history.tokens[:5])
+        assert list(history.tokens[5:]) == [-1] * 5
 
 
 class TestNumbers:
@@ -195,47 +178,29 @@ class TestRunningHashes:
         assert not set(history.running_hashes("a", 4)) & set(history.running_hashes("b", 4))
 
 
-def built(history: History, *sizes: int, first_group: int = 0, first_index: int = 0) -> NodeBuilder:
-    """The history cut into segments of these sizes."""
-    builder = NodeBuilder(history, "s", "m", None)
-    builder.start(*sizes, first_group=first_group, first_index=first_index)
-    cut(builder)
+def cut(rows: list[JsonRow], *sizes: int, first_group: int = 0, first_index: int = 0) -> NodeBuilder:
+    """A history cut into segments of these sizes; none without."""
+    builder = NodeBuilder(history_of(rows), "s", "m", None)
+    if sizes:
+        builder.start(*sizes, first_group=first_group, first_index=first_index)
+        builder.advance()
     return builder
 
 
-def cut(builder: NodeBuilder) -> None:
-    builder.advance()
-
-
-class TestSegments:
+class TestNodes:
     def test_other_sizes_go_on_where_they_are_told_to(self) -> None:
         """Sizes derived anew do not move what is summarised already."""
-        builder = built(history_of(tool_session(12)), 128, 32, first_group=6, first_index=4)
+        builder = cut(tool_session(12), 128, 32, first_group=6, first_index=4)
         assert (builder.leaves[0].first_group, builder.leaves[0].index) == (6, 4)
         assert builder.segment_sizes == (128, 32)
 
-
-class Cut:
-    """A history cut into segments, with its nodes."""
-
-    def __init__(self, rows: list[JsonRow], segment_tokens: int = 128, **changes: Any) -> None:
-        self.history = history_of(rows)
-        given: dict[str, Any] = {"segment_hash": "s", "merge_hash": "m", "redact": None, **changes}
-        self.builder = NodeBuilder(self.history, **given)
-        self.builder.start(segment_tokens, 48, first_group=0, first_index=0)
-        cut(self.builder)
-        self.leaves = self.builder.leaves
-
-
-class TestNodes:
     def test_a_rest_needs_sizes_and_more_than_it_would_write(self) -> None:
         """No summary where it would not be smaller."""
-        cut = Cut([*tool_session(4), user("short"), assistant("too")])
-        groups = len(cut.history.rendered)
-        assert cut.builder.rest(groups - 2, groups) is None
-        assert cut.builder.rest(2, 2) is None
-        unknown = NodeBuilder(history_of(tool_session(4)), "s", "m", None)
-        assert unknown.rest(0, 4) is None
-        node = cut.builder.rest(0, 6)
+        builder = cut([*tool_session(4), user("short"), assistant("too")], 128, 48)
+        groups = len(builder.history.rendered)
+        assert builder.rest(groups - 2, groups) is None
+        assert builder.rest(2, 2) is None
+        assert cut(tool_session(4)).rest(0, 4) is None
+        node = builder.rest(0, 6)
         assert node is not None
         assert (node.is_rest, node.level, node.first_group, node.end_group, node.children) == (True, 0, 0, 6, ())
