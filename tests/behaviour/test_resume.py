@@ -24,6 +24,7 @@ from tests.support.gated import questions
 from tests.support.kept import KeptStore
 from tests.support.paths import ROOT
 from tests.support.recorder import EXAMPLE
+from tests.support.snapshot import snapshot
 
 DATA = ROOT / "tests" / "data"
 AIRLINE, OTHER, CODING = EXAMPLE, DATA / "airline-desk-1.jsonl", DATA / "marshmallow-fix.jsonl"
@@ -158,7 +159,7 @@ async def live(rows: Sequence[JsonRow], budget: int, **settings: Any) -> Ended:
     view = await manager.get_messages_for_request(budget, provider)
     await manager.settle()  # what was begun for the next compaction is there
     messages = [at for at, row in enumerate(rows, 1) if is_saved(row)]
-    ends = [messages[leaf.last - 1] for leaf in leaves((await manager.snapshot(view)).nodes)]
+    ends = [messages[leaf.last - 1] for leaf in leaves((await snapshot(manager, view)).nodes)]
     await manager.close()
     return Ended(list(rows), view, provider, ends)
 
@@ -251,7 +252,7 @@ async def test_reasoning_is_in_no_key_and_is_not_shown_to_the_summariser() -> No
         manager = SummarizingContextManager()
         await manager.set_messages(given)
         view = await manager.get_messages_for_request(8_000, provider)
-        found.append([leaf.key for leaf in leaves((await manager.snapshot(view)).nodes)])
+        found.append([leaf.key for leaf in leaves((await snapshot(manager, view)).nodes)])
         await manager.close()
         assert provider.calls > 0
         assert FRESH not in "".join(questions(provider))
