@@ -14,9 +14,8 @@ from context_summarize.background import within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import build_redactor
-from context_summarize.summaries.answer import Answer, read_answer
+from context_summarize.summaries.answer import Answer, AnswerRefusedError, Checks, read_answer
 from context_summarize.summaries.breaker import Breaker
-from context_summarize.summaries.checks import AnswerRefusedError, Checks
 from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
 from context_summarize.summaries.request import (
     Job,
@@ -28,8 +27,7 @@ from context_summarize.summaries.request import (
     summary_request,
     with_sizes,
 )
-from context_summarize.summaries.services import Services
-from context_summarize.summaries.telling import Teller
+from context_summarize.summaries.services import Services, Teller
 from context_summarize.transcript.escaping import fence_of
 
 logger = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from amplifier_core.llm_errors import (
 from context_summarize.background import Stopped, error_text
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import Redact
-from context_summarize.summaries.checks import AnswerRefusedError
+from context_summarize.summaries.answer import AnswerRefusedError
 
 _TOO_LARGE = re.compile(
     r"context[ _](?:window|length|size)|maximum (?:context|number of tokens)|exceeds the context|request_too_large"

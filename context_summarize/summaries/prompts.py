@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,25 +79,24 @@ class PromptSet:
         return self.segment.header.get("rules_heading", "")
 
 
-def load_prompts(name_or_folder: str, *, root: Path | None = None) -> PromptSet:
+def load_prompts(name_or_folder: str) -> PromptSet:
     """Reads and checks a prompt set. Each call reads the disk.
 
     A value with a path separator, or with `~` at its start, is a folder. Any other value is the name of a set of the
-    package or, if there is no such set, a folder in the working directory. `root` is the folder of the named sets, by
-    default the package's own.
+    package or, if there is no such set, a folder in the working directory.
 
     Raises:
         TemplateError: no such set or folder; a file is missing, unreadable or empty; a variable is missing or unknown.
     """
-    folder = find_set(name_or_folder, root=root)
-    for _, problem in find_problems(folder):
+    folder = find_set(name_or_folder)
+    for problem in find_problems(folder):
         raise TemplateError(problem)
     segment, merge, frame = (_read(folder / name, slots) for name, slots in _FILES.items())
     return PromptSet(name_or_folder, segment, merge, frame)
 
 
-def find_problems(folder: Path) -> Iterator[tuple[str, str]]:
-    """(file, problem and remedy) for every problem of a folder as a set; the files in order.
+def find_problems(folder: Path) -> Iterator[str]:
+    """Every problem of a folder as a set, with its remedy, file by file.
 
     If a file's header or text cannot be read, its other problems show only when that is corrected.
     """
@@ -106,43 +104,43 @@ def find_problems(folder: Path) -> Iterator[tuple[str, str]]:
         try:
             template = _read(folder / name, slots)
         except TemplateError as error:
-            yield name, str(error)
+            yield str(error)
         else:
-            yield from ((name, f"{template.path}: {problem}") for problem in _wrong_variables(template.body, slots))
+            yield from (f"{template.path}: {problem}" for problem in _wrong_variables(template.body, slots))
 
 
-def find_set(name_or_folder: str, *, root: Path | None = None) -> Path:
+def find_set(name_or_folder: str) -> Path:
     """The folder of a set, found as in `load_prompts`; its files are not checked.
 
     Raises:
         TemplateError: there is no such set or folder.
     """
-    root = root or sets_of(Path(__file__).parents[1])
-    is_path = name_or_folder.startswith("~") or any(mark in name_or_folder for mark in (os.sep, os.altsep or os.sep))
-    names = available_sets(root=root)
-    if not is_path and name_or_folder in names:
-        return root / name_or_folder
+    names = available_sets()
+    if name_or_folder in names:
+        return sets_folder() / name_or_folder
     try:
         folder = Path(name_or_folder).expanduser()
     except RuntimeError as error:
         raise TemplateError(f"prompts {name_or_folder!r}: {error}; give the full path of the folder") from None
     if name_or_folder and folder.is_dir():
         return folder
-    seen = f"{folder} is not a folder" if is_path else f"no set of this name{_nearest(name_or_folder, names)}"
-    known = "" if is_path else f"available: {_listed(names)}; or "
-    raise TemplateError(f"prompts {name_or_folder!r}: {seen}; {known}give a folder that holds {_listed(_FILES)}")
+    near, known = _nearest(name_or_folder, names), _listed(names)
+    raise TemplateError(
+        f"prompts {name_or_folder!r}: no set of this name{near}, and no folder; "
+        f"available: {known}; or give a folder that holds {_listed(_FILES)}"
+    )
 
 
-def available_sets(*, root: Path | None = None) -> tuple[str, ...]:
-    """Names of the sets that come with the package, sorted; `root` as in `load_prompts`."""
-    root = root or sets_of(Path(__file__).parents[1])
-    if not root.is_dir():
-        return ()
-    return tuple(sorted(entry.name for entry in root.iterdir() if entry.is_dir() and entry.name[0] not in "._"))
+def available_sets() -> tuple[str, ...]:
+    """Names of the sets that come with the package, sorted."""
+    return tuple(
+        sorted(entry.name for entry in sets_folder().iterdir() if entry.is_dir() and entry.name[0] not in "._")
+    )
 
 
-def sets_of(package: Path) -> Path:
+def sets_folder() -> Path:
     """The folder of the sets: inside the package in a wheel, beside the package in a checkout."""
+    package = Path(__file__).parents[1]
     packed = package / "_prompts"
     return packed if packed.is_dir() else package.parent / "prompts"
 

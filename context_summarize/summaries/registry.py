@@ -6,9 +6,8 @@ import asyncio
 import logging
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
 
-from context_summarize.background import end_tasks, until_done
+from context_summarize.background import end_tasks, in_thread, until_done
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Place, Summary
 from context_summarize.core.view_state import ShownNode
@@ -17,15 +16,13 @@ from context_summarize.redaction import traceback_of
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.request import Target, make_fallback, make_job
 from context_summarize.summaries.services import Services
-from context_summarize.tokens.measure import Count
 
 logger = logging.getLogger(__name__)
 
 MAX_REFUSALS = 3
 """Times that the answers for a key may be refused by their form, two each; after that it is not asked for again."""
-_QUICKLY_READ = 1_024
-"""`segment_tokens` up to which a segment is read in a few milliseconds."""
-T = TypeVar("T")
+_CHARACTERS = 40
+"""For each token of a segment's length, so many may be read: of a row that is ten times as long every character is."""
 Show = Callable[[NodeBuilder, Node, Summary], ShownNode]
 """Makes the row that stands for a node."""
 
@@ -158,7 +155,8 @@ class SummaryRegistry:
             return
         async with self._turns:  # what waits for a provider is not read before its turn
             async with self._reading:  # one after the other, so that they ask in the order in which they were started
-                job = await self._read(make_job, node, builder, children)
+                size = _CHARACTERS * node.segment_tokens
+                job = await in_thread(size, make_job, node, builder, children, self._services.count)
             summary = await self._summarizer.make(job, target)
         self._texts[node.key] = summary
         try:
@@ -230,20 +228,10 @@ class SummaryRegistry:
         if node.key not in self._fallbacks:
             await self._find(node.children)
             below = [self.summary(child) or await self._fallback(child, builder) for child in node.children]
-            self._fallbacks[node.key] = await self._read(make_fallback, node, builder, below)
+            size = _CHARACTERS * node.segment_tokens
+            made = await in_thread(size, make_fallback, node, builder, below, self._services.count)
+            self._fallbacks[node.key] = made
         return self._fallbacks[node.key]
-
-    async def _read(
-        self,
-        make: Callable[[Node, NodeBuilder, Sequence[Summary], Count], T],
-        node: Node,
-        builder: NodeBuilder,
-        children: Sequence[Summary],
-    ) -> T:
-        """What is made of a node's rows: in a thread where that may take longer than a few milliseconds."""
-        if node.segment_tokens <= _QUICKLY_READ:
-            return make(node, builder, children, self._services.count)
-        return await asyncio.to_thread(make, node, builder, children, self._services.count)
 
     # --- the life of a session --------------------------------------------------------------------------------------
 

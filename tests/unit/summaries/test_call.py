@@ -22,9 +22,9 @@ from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
+from context_summarize.summaries.answer import REASONS
 from context_summarize.summaries.breaker import FAILURES
 from context_summarize.summaries.call import LONGEST_WAIT, Summarizer, own_call
-from context_summarize.summaries.checks import REASONS
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.request import Job, Target
 from context_summarize.testing import ScriptedProvider
