@@ -83,11 +83,8 @@ class Config:
     """Newest rows that stay verbatim (count, 0 or more; 0 = none beyond the newest message or tool group)."""
     compact_threshold: Annotated[_Above0, _SHARE] = 0.45
     """Share of the budget in use at which a compaction is made (above 0, at most 1)."""
-    prefetch_threshold: Annotated[
-        Literal["auto"] | _Above0 | None,
-        "must be a share of the budget above 0 and at most 1, 'auto' or none, got {!r}; none = off",
-    ] = "auto"
-    """Share of the budget in use at which background work starts; none = off; default: 2/3 of compact_threshold."""
+    prefetch: _Flag = True
+    """False: no summary is made in the background, before a compaction is due."""
     max_tokens: Annotated[
         int | None,
         Field(ge=1000),
@@ -174,8 +171,7 @@ class Config:
     @property
     def prefetch_from(self) -> float | None:
         """Share of the budget in use at which background work starts; None = never."""
-        given = self.prefetch_threshold
-        return self.compact_threshold * 2 / 3 if isinstance(given, str) else given
+        return self.compact_threshold * 2 / 3 if self.prefetch else None
 
     @property
     def least_freed(self) -> float:
@@ -203,7 +199,7 @@ class Config:
 SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """What pydantic knows of each setting; `description` is its text for the documentation."""
 
-_MAY_BE_NONE = ("prefetch_threshold", "max_tokens", "segment_tokens", "shorten_tool_results")
+_MAY_BE_NONE = ("max_tokens", "segment_tokens", "shorten_tool_results")
 """Settings that may be off and take no name as a value."""
 
 

@@ -16,12 +16,8 @@ from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ViewState
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
-"""Why a compaction is made; one for a cold cache is made of what is known already, or not at all."""
-Prefetched = Literal["room", "no room"] | None
-"""Whether the texts of a compaction are being made already, and whether there is room to go on without them."""
+"""Why a compaction is made."""
 
-_MOST_OF_IT = 0.75
-"""Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
 _HARDER = 256
 """The second shortening takes results above a quarter of the first bound, but none of this many tokens or fewer."""
 
@@ -33,7 +29,10 @@ class CompactionRequest:
     reason: Reason = "threshold"
     focus: str | None = None
     """What the newest summarised part should keep above all; with reason `manual` only."""
-    prefetched: Prefetched = None
+    known_only: bool = False
+    """Only of texts that are known, as far as they go."""
+    easy: bool = False
+    """Only as much as a compaction at the very threshold would summarise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,15 +65,11 @@ class Plan:
         return self.tokens_before - self.tokens_after
 
 
-def plan(given: PlanInput, request: CompactionRequest, *, known_only: bool = False) -> Plan:
-    """The plan of a compaction now: shorten, summarise, merge, shorten harder; then whatever it takes to fit.
-
-    Args:
-        known_only: of what is ready, as far as it goes.
-    """
-    draft, limits = Draft(given, known_only=known_only), given.limits
+def plan(given: PlanInput, request: CompactionRequest) -> Plan:
+    """The plan of a compaction now: shorten, summarise, merge, shorten harder; then whatever it takes to fit."""
+    draft, limits = Draft(given, known_only=request.known_only), given.limits
     goal = 0 if request.reason == "manual" else limits.target_room
-    if request.prefetched == "room" and not known_only:
+    if request.easy:
         goal = max(goal, _prefetched_goal(draft, limits))
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(limits.keep_recent, goal)
@@ -82,7 +77,7 @@ def plan(given: PlanInput, request: CompactionRequest, *, known_only: bool = Fal
         draft.summarise_remainder(limits.keep_recent, request.focus)
     if limits.shorten_above is not None and draft.size() > limits.threshold_room:
         draft.shorten_results(limits.keep_recent, max(_HARDER, limits.shorten_above // 4))
-    if not known_only:
+    if not request.known_only:
         _make_fit(draft, limits)
     return _finished(given, draft, request.reason, goal)
 
@@ -145,29 +140,3 @@ def _finished(given: PlanInput, draft: Draft, reason: Reason, goal: int) -> Plan
         fits=after <= given.limits.view_room,
         reached=after <= goal,
     )
-
-
-def make_plan(given: PlanInput, request: CompactionRequest) -> Plan:
-    """The plan of a compaction now. If texts are being made already, one that takes no waiting if that is enough."""
-    if request.reason == "cold_cache":
-        return plan(given, request, known_only=True)
-    whole, limits = plan(given, request), given.limits
-    if request.prefetched is None:
-        return whole
-    enough = _MOST_OF_IT * whole.freed if request.prefetched == "room" else 0
-    ready = plan(given, request, known_only=True)
-    relieves = ready.freed >= limits.min_fold * limits.own_budget and ready.tokens_after < limits.threshold_room
-    return ready if not ready.missing and ready.freed >= enough and relieves else whole
-
-
-def is_worthwhile(made: Plan, limits: Limits, *, may_fire: bool) -> bool:
-    """A compaction throws the provider's prompt cache away, so it must free enough, or be needed to fit.
-
-    Args:
-        may_fire: the throttle allows a compaction of a view that cannot fit.
-    """
-    if made.freed <= 0:
-        return False
-    if made.reason == "manual" or (made.reason == "must_fit" and made.fits):
-        return True
-    return may_fire if made.reason == "must_fit" else made.freed >= limits.min_fold * limits.own_budget

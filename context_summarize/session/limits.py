@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from context_summarize.config import Config
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
+from context_summarize.session.conversation import Conversation
 from context_summarize.session.host import Providers, given_budget, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.summaries.request import Target
@@ -59,29 +60,9 @@ class RequestLimits:
         """Tokens of a request with a view of this size, as the provider counts."""
         return self.correct(view_tokens + self.own.system_tokens)
 
-
-class Deadline:
-    """How long a request may wait for late summaries, in seconds, over all its rounds."""
-
-    def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
-        self._seconds = seconds
-        self._clock = clock
-        self._begun = clock()
-        self.waited = 0.0
-        self._taken = 0.0
-
-    def left(self) -> float | None:
-        """Seconds that are left; None without a bound."""
-        return None if self._seconds is None else max(0.0, self._seconds - self.waited)
-
-    def take(self) -> float:
-        """Seconds waited since this was asked last."""
-        taken, self._taken = self.waited - self._taken, self.waited
-        return taken
-
-    def since(self) -> float:
-        """Seconds since the request began."""
-        return self._clock() - self._begun
+    def beside(self, tokens: int) -> RequestLimits:
+        """The limits where rows of this size stand beside the view."""
+        return replace(self, own=replace(self.own, view_room=self.own.view_room - tokens))
 
 
 class LimitsReader:
@@ -97,12 +78,8 @@ class LimitsReader:
         self.served_budget: int | None = None
         """The budget of the last request, in tokens."""
 
-    async def read(self, wanted: Wanted, retained_tokens: int = 0) -> RequestLimits:
-        """The limits of the next request; nothing is decided yet.
-
-        Args:
-            retained_tokens: size of the rows that stand beside the view because the host wants them whole.
-        """
+    async def read(self, wanted: Wanted) -> RequestLimits:
+        """The limits of the next request; nothing is decided yet."""
         windows, provider = self._providers.windows, self._providers.seen(wanted.provider)
         budget = await request_budget(self._config, wanted.token_budget, provider, windows)
         await self._system.refresh()
@@ -112,7 +89,7 @@ class LimitsReader:
         own_budget = max(1, self._meter.invert(budget))
         return RequestLimits(
             budget=budget,
-            own=own_limits(self._config, own_budget, self._system.tokens + retained_tokens),
+            own=own_limits(self._config, own_budget, self._system.tokens),
             system_prompt=self._system.text,
             status=self._system.status_row,
             target=target,
@@ -132,6 +109,12 @@ class LimitsReader:
 def patience(config: Config) -> float:
     """Share of the budget up to which a session may go on above its threshold: half of the room there is left."""
     return (1 + config.compact_threshold) / 2
+
+
+def compact_from(chat: Conversation, config: Config, budget: int) -> float:
+    """Tokens of the request at which a compaction is due; later once the last one has been taken back."""
+    usual, held_at = config.compact_threshold * budget, chat.steered.held_at
+    return usual if held_at is None else max(usual, held_at + config.least_freed * budget)
 
 
 def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:

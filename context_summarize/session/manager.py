@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,6 @@ from context_summarize.session.conversation import Conversation, checked_rows, c
 from context_summarize.session.host_face import HostFace
 from context_summarize.session.limits import Wanted, patience
 from context_summarize.session.parts import Parts, build_parts
-from context_summarize.session.snapshot import Snapshot, take_snapshot
 from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores import SummaryStore
 from context_summarize.tokens.measure import measure
@@ -213,11 +212,6 @@ class SummarizingContextManager(HostFace):
     async def settle(self) -> None:
         """Until what is being prefetched is there, at most `wait_seconds`: replays leave no time between requests."""
         await self._requests.settled(self._config.wait_seconds)
-
-    async def snapshot(self, view: Sequence[JsonRow]) -> Snapshot:
-        """The summaries shown, what they stand for, and where each row of `view`, the last one served, comes from."""
-        services = self._parts.services
-        return await take_snapshot(self.conversation, services.store, view, services.count)
 
     async def recall(self, query: RecallQuery) -> RecallAnswer:
         """Read summarised or shortened rows back, as the model asks for them, while there is room for an answer.

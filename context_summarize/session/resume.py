@@ -11,7 +11,6 @@ from context_summarize.core.history import History
 from context_summarize.core.nodes import CompactionRecord
 from context_summarize.core.notes_log import NotesAsk
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
-from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, Steered, start_segments
 from context_summarize.session.limits import notes_room
 from context_summarize.session.records import Records
@@ -31,9 +30,8 @@ class Resumed:
 class Resumption:
     """Takes up the longest recorded compaction that matches a history."""
 
-    def __init__(self, records: Records, compactor: Compactor, tasks: SummaryRegistry, config: Config) -> None:
+    def __init__(self, records: Records, tasks: SummaryRegistry, config: Config) -> None:
         self._records = records
-        self._compactor = compactor
         self._tasks = tasks
         self._config = config
         self._own_budget: int | None = None

@@ -20,7 +20,7 @@ from tests.support.recorder import Recorder
 from tests.support.views import nodes
 
 SETTINGS: dict[str, Any] = {
-    "segment_tokens": 512, "keep_recent": 4, "prefetch_threshold": None,
+    "segment_tokens": 512, "keep_recent": 4, "prefetch": False,
     "compact_threshold": 0.7,
 }  # fmt: skip
 BUDGET = 8_000

@@ -22,7 +22,7 @@ from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 LARGE = 10**6
 
 

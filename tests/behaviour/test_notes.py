@@ -59,7 +59,7 @@ class AgentSession:
     host: Any = None
 
     def __post_init__(self) -> None:
-        given = {"max_tokens": WINDOW, "prefetch_threshold": None, **self.settings}
+        given = {"max_tokens": WINDOW, "prefetch": False, **self.settings}
         self.manager = SummarizingContextManager(self.host, store=self.store, **given)
 
     async def play(self, rows: Iterable[JsonRow]) -> AgentSession:

@@ -28,9 +28,10 @@ from context_summarize.testing import (
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions
 from tests.support.recorder import Recorder
+from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 LARGE = 10**6
 Rows = list[JsonRow]
 
@@ -111,7 +112,7 @@ class Session:
 
     async def shown(self) -> list[str]:
         """The keys of the summaries that the view shows."""
-        return [node.key for node in (await self.manager.snapshot([])).nodes]
+        return [node.key for node in (await snapshot(self.manager)).nodes]
 
     def events(self) -> tuple[int, int, int]:
         return (

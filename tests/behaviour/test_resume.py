@@ -24,6 +24,7 @@ from tests.support.gated import questions
 from tests.support.kept import KeptStore
 from tests.support.paths import ROOT
 from tests.support.recorder import EXAMPLE
+from tests.support.snapshot import snapshot
 
 DATA = ROOT / "tests" / "data"
 AIRLINE, OTHER, CODING = EXAMPLE, DATA / "airline-desk-1.jsonl", DATA / "marshmallow-fix.jsonl"
@@ -37,7 +38,7 @@ if LONG:
     POINTS += [(AIRLINE, at) for at in (302, 640, 823, 1_001, 1_335)]
     POINTS += [(OTHER, at) for at in (349, 702, 911, 1_225)]
 """Recording and row at which a session ends: turns that have just begun, open calls, and the last row."""
-RARE: dict[str, Any] = {"compact_threshold": 0.7, "prefetch_threshold": 0.5, "summary_share": 0.25}
+RARE: dict[str, Any] = {"compact_threshold": 0.7, "summary_share": 0.25}
 """Sessions end below this threshold: above it a compaction is due, which a new process makes at its first request."""
 FRESH = "fresh-"
 _LINE = re.compile(r"\(line (\d+)\)")
@@ -158,7 +159,7 @@ async def live(rows: Sequence[JsonRow], budget: int, **settings: Any) -> Ended:
     view = await manager.get_messages_for_request(budget, provider)
     await manager.settle()  # what was begun for the next compaction is there
     messages = [at for at, row in enumerate(rows, 1) if is_saved(row)]
-    ends = [messages[leaf.last - 1] for leaf in leaves((await manager.snapshot(view)).nodes)]
+    ends = [messages[leaf.last - 1] for leaf in leaves((await snapshot(manager, view)).nodes)]
     await manager.close()
     return Ended(list(rows), view, provider, ends)
 
@@ -251,7 +252,7 @@ async def test_reasoning_is_in_no_key_and_is_not_shown_to_the_summariser() -> No
         manager = SummarizingContextManager()
         await manager.set_messages(given)
         view = await manager.get_messages_for_request(8_000, provider)
-        found.append([leaf.key for leaf in leaves((await manager.snapshot(view)).nodes)])
+        found.append([leaf.key for leaf in leaves((await snapshot(manager, view)).nodes)])
         await manager.close()
         assert provider.calls > 0
         assert FRESH not in "".join(questions(provider))

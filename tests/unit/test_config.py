@@ -18,7 +18,7 @@ DEFAULTS = {
     "summary_model": None,
     "keep_recent": 10,
     "compact_threshold": 0.45,
-    "prefetch_threshold": "auto",
+    "prefetch": True,
     "max_tokens": None,
     "safety_margin": 1000,
     "auto_compact": True,
@@ -40,7 +40,7 @@ GOOD: dict[str, list[Any]] = {
     "summary_provider": ["openai", "none"],
     "keep_recent": [0, 1_000],
     "compact_threshold": [1, 1.0, 0.01],
-    "prefetch_threshold": [None, "auto", 0.01],
+    "prefetch": [False],
     "max_tokens": [None, 1_000, 10**9],
     "safety_margin": [0, 5],
     "segment_tokens": [None, 64],
@@ -63,7 +63,7 @@ BAD: dict[str, list[Any]] = {
     "summary_model": ["", True],
     "keep_recent": [-1, 1.5, "10", True, None],
     "compact_threshold": [0, 1.01, 70, "0.7", None, True, NAN, INF],
-    "prefetch_threshold": [0, 1.1, "0.5", True, NAN],
+    "prefetch": [0, None],
     "max_tokens": [0, 100, 1.5, "200000", True],
     "safety_margin": [-1, 0.5, None],
     "auto_compact": [0, "true", None],
@@ -138,13 +138,9 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
     ("given", "says"),
     [
         (
-            {"prefetch_threshold": 0.5},
-            "prefetch_threshold 0.5 must be below compact_threshold 0.45 (the default); leave it out to derive it",
-        ),
-        (
-            {"prefetch_threshold": 0.3, "profile": "frugal"},
-            "prefetch_threshold 0.3 must be below compact_threshold 0.22 (of profile 'frugal'); "
-            "leave it out to derive it",
+            {"segment_tokens": 4_096, "max_tokens": 8_000, "profile": "frugal"},
+            "segment_tokens 4096 is above the 1,760 tokens that a request holds, compact_threshold 0.22 (of profile "
+            "'frugal') of max_tokens 8000; leave it out to derive it",
         ),
         (
             {"segment_tokens": 4_096, "max_tokens": 8_000},
@@ -170,12 +166,12 @@ def test_settings_that_contradict_each_other_are_refused(given: dict[str, Any], 
 
 def test_one_message_tells_all_that_is_wrong() -> None:
     """Misspelt keys, wrong values and contradictions; but none with a value that is wrong by itself."""
-    wrong = {"keep_recnt": 5, "max_tokens": 100, "profile": "lean", "wait_seconds": "a", "safety_margin": 10**6}
+    wrong = {"keep_recnt": 5, "max_tokens": 100, "profile": "lean", "wait_seconds": "a", "cache": ""}
     with pytest.raises(ConfigError) as refused:
-        Config.from_mapping({**wrong, "prefetch_threshold": 0.9, "compact_threshold": 0.8})
+        Config.from_mapping(wrong)
     head, *lines = str(refused.value).splitlines()
     assert head == "5 settings are wrong:"
-    for name in ("keep_recnt", "max_tokens", "profile", "wait_seconds", "prefetch_threshold"):
+    for name in ("keep_recnt", "max_tokens", "profile", "wait_seconds", "cache"):
         assert sum(name in line for line in lines) == 1, name
 
 
@@ -248,7 +244,7 @@ def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_a
     assert "docs/migration.md" in record.getMessage()
 
 
-@pytest.mark.parametrize("key", ["prefetch_threshold", "max_tokens", "segment_tokens", "shorten_tool_results"])
+@pytest.mark.parametrize("key", ["max_tokens", "segment_tokens", "shorten_tool_results"])
 @pytest.mark.parametrize("word", ["none", "None", None])
 def test_none_may_be_written_as_a_word(key: str, word: str | None) -> None:
     """In YAML `none` is a text, and what our pages call it."""

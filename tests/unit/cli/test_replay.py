@@ -128,7 +128,7 @@ def test_a_session_may_come_from_amplifiers_folder_and_through_a_pipe(session: P
 
 def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
     """One a time, as often as they are needed."""
-    pairs = ["auto_compact=false", "max_tokens=3000", "prefetch_threshold=none", 'redact=["a=b"]']
+    pairs = ["auto_compact=false", "max_tokens=3000", "prefetch=false", 'redact=["a=b"]']
 
     told = run(session, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
 

@@ -245,7 +245,7 @@ async def _session(provider: ScriptedProvider, rows: list[JsonRow], focus: str |
     log.addHandler(lines)
     log.setLevel(logging.DEBUG)
     tap, store = Tap(provider), KeptStore()
-    given = {"keep_recent": 1, "segment_tokens": 256, "summary_tokens": 100, "prefetch_threshold": None, "debug": True}
+    given = {"keep_recent": 1, "segment_tokens": 256, "prefetch": False}
 
     async def no_sleep(seconds: float) -> None:
         await asyncio.sleep(0)

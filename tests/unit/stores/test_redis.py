@@ -87,7 +87,7 @@ async def test_a_session_serves_every_request_whatever_the_server_does(
 ) -> None:
     """The server hangs, dies and returns in mid-session; then a new session adopts the compaction without a call."""
     caplog.set_level(logging.INFO, "context_summarize.stores")
-    settings = {"keep_recent": 4, "segment_tokens": 64, "prefetch_threshold": None}
+    settings = {"keep_recent": 4, "segment_tokens": 64, "prefetch": False}
     provider, clock, rows = ScriptedProvider(then="Goal: look up orders."), Clock(), tool_session(40)
     context = SummarizingContextManager(config=settings, store=layered(server.address, clock, HANG))
     trouble = {8: server.freeze, 16: server.kill, 24: server.start}
