@@ -123,27 +123,6 @@ class TestTrouble:
         assert len(shaky.calls) == 20
         assert levels(caplog) == ["WARNING"]
 
-    @pytest.mark.parametrize("first", ["put", "get"])
-    async def test_what_was_put_while_it_was_away_is_written_when_it_is_back(
-        self, caplog: pytest.LogCaptureFixture, first: str
-    ) -> None:
-        """By the first call that succeeds, the newest text of each key; a second outage has a warning of its own."""
-        caplog.set_level("INFO", "context_summarize.stores")
-        store, shaky, clock = make()
-        for text in ("one", "two"):
-            shaky.fails()
-            await store.put(summary("a", "old"))
-            await store.put(summary("a", text))
-            await store.put_record("d", record())
-            shaky.works()
-            clock.time += 31
-            await (store.put(summary("b")) if first == "put" else store.get(["x"]))
-            for _ in range(20):
-                await asyncio.sleep(0)
-            assert (await shaky.kept.get(["a"]))["a"].text == text
-            assert await shaky.kept.get_records(["d"]) == {"d": record()}
-        assert levels(caplog) == ["WARNING", "INFO"] * 2
-
     async def test_one_entry_that_is_refused_holds_up_no_other(self) -> None:
         """It goes behind them."""
         store, shaky, clock = make()
