@@ -56,10 +56,7 @@ def contradictions(config: Any, given: Mapping[str, Any], profile: Mapping[str, 
         of = "" if name in given else f" (of profile {config.profile!r})" if name in profile else " (the default)"
         return f"{name} {getattr(config, name)!r}{of}"
 
-    prefetch, segment, window = config.prefetch_threshold, config.segment_tokens, config.max_tokens
-    if isinstance(prefetch, int | float) and prefetch >= config.threshold_share:
-        text = f"{shown('prefetch_threshold')} must be below {shown('compact_threshold')}; leave it out to derive it"
-        yield {"prefetch_threshold", "compact_threshold"}, text
+    segment, window = config.segment_tokens, config.max_tokens
     if segment and window and segment > config.threshold_share * window:
         room = f"{int(config.threshold_share * window):,} tokens"
         of = f"{shown('compact_threshold')} of {shown('max_tokens')}"

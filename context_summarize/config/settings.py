@@ -106,11 +106,8 @@ class Config:
         "must be a share (0.65), tokens (150000) or both ([0.65, 150000]: the smaller one counts), got {!r}",
     ] = (0.65, 100_000)
     """Where a compaction is made: a share of the budget (0.65), tokens (150000), or the smaller of both."""
-    prefetch_threshold: Annotated[
-        Literal["auto"] | _Above0 | None,
-        "must be a share of the budget above 0 and at most 1, 'auto' or none, got {!r}; none = off",
-    ] = "auto"
-    """Share of the budget in use at which background work starts; none = off; default: 2/3 of compact_threshold."""
+    prefetch: _Flag = True
+    """False: no summary is made in the background, before a compaction is due."""
     max_tokens: Annotated[
         int | None,
         Field(ge=1000),
@@ -206,13 +203,7 @@ class Config:
     @property
     def target_usage(self) -> float:
         """Share of the budget in use that a compaction aims at."""
-        return self.threshold_share / 3
-
-    @property
-    def prefetch_from(self) -> float | None:
-        """Share of the size at which a compaction is made from which on background work starts; None = never."""
-        given = self.prefetch_threshold
-        return 2 / 3 if isinstance(given, str) else given and given / self.threshold_share
+        return self.threshold_share * 0.3
 
     @property
     def share_of_summaries(self) -> float:
@@ -235,7 +226,7 @@ class Config:
 SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """What pydantic knows of each setting; `description` is its text for the documentation."""
 
-_MAY_BE_NONE = ("prefetch_threshold", "max_tokens", "segment_tokens", "shorten_tool_results")
+_MAY_BE_NONE = ("max_tokens", "segment_tokens", "shorten_tool_results")
 """Settings that may be off and take no name as a value."""
 
 

@@ -50,7 +50,7 @@ class Limits:
         free = max(0, self._top(left) - left)
         return max(self.threshold_room, left + int(GROWTH * self.threshold * free))
 
-    def defer_up_to(self, left: int) -> int:
+    def defer_below(self, left: int) -> int:
         """Tokens of the view up to which a session may go on while the summaries of that compaction are being made."""
         return (self.again_above(left) + self._top(left)) // 2
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
 from context_summarize.config import ToolKind
@@ -78,6 +79,17 @@ class NotesLog:
         """One that has read nothing yet."""
         tools, signs, heading = self._tools, self._signs, self._heading
         return NotesLog(self._builder, self._redact, self._count, tools=tools, signs=signs, heading=heading)
+
+    def copy(self) -> NotesLog:
+        """Another one that has read the same."""
+        with self._lock:
+            other = copy(self)
+            vars(other).update(
+                _notes=deepcopy(self._notes, {id(self._count): self._count}),
+                _verified=set(self._verified),
+                _lock=threading.Lock(),
+            )
+        return other
 
     def instructions(self) -> tuple[NamedPlace, ...]:
         """Where the instructions stand that have been found so far; what a record keeps."""

@@ -16,12 +16,7 @@ from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ViewState
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
-"""Why a compaction is made; one for a cold cache is made of what is known already, or not at all."""
-Prefetched = Literal["room", "no room"] | None
-"""Whether the texts of a compaction are being made already, and whether there is room to go on without them."""
-
-_MOST_OF_IT = 0.75
-"""Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
+"""Why a compaction is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +26,10 @@ class CompactionRequest:
     reason: Reason = "threshold"
     focus: str | None = None
     """What the newest summarised part should keep above all; with reason `manual` only."""
-    prefetched: Prefetched = None
+    known_only: bool = False
+    """Only of texts that are known, as far as they go."""
+    easy: bool = False
+    """Only as much as a compaction at the very threshold would summarise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,15 +62,11 @@ class Plan:
         return self.tokens_before - self.tokens_after
 
 
-def plan(given: PlanInput, request: CompactionRequest, *, known_only: bool = False) -> Plan:
-    """The plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit.
-
-    Args:
-        known_only: of what is ready, as far as it goes.
-    """
-    draft, limits = Draft(given, known_only=known_only), given.limits
+def plan(given: PlanInput, request: CompactionRequest) -> Plan:
+    """The plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit."""
+    draft, limits = Draft(given, known_only=request.known_only), given.limits
     goal = 0 if request.reason == "manual" else limits.target_room
-    if request.prefetched == "room" and not known_only:
+    if request.easy:
         goal = max(goal, _prefetched_goal(draft, limits))
     draft.shorten_results(limits.keep_recent, limits.shorten_above)
     draft.summarise(limits.keep_recent, goal)
@@ -80,7 +74,7 @@ def plan(given: PlanInput, request: CompactionRequest, *, known_only: bool = Fal
         draft.summarise_remainder(limits.keep_recent, request.focus)
     if draft.size() > limits.threshold_room:
         draft.shorten_results(given.history.rows_of_newest_group, limits.shorten_above)
-    if not known_only:
+    if not request.known_only:
         _make_fit(draft, limits)
     return _finished(given, draft, request.reason, goal)
 
@@ -143,36 +137,3 @@ def _finished(given: PlanInput, draft: Draft, reason: Reason, goal: int) -> Plan
         fits=after <= given.limits.view_room,
         reached=after <= goal,
     )
-
-
-def make_plan(given: PlanInput, request: CompactionRequest) -> Plan:
-    """The plan of a compaction now. If texts are being made already, one that takes no waiting if that is enough."""
-    if request.reason == "cold_cache":
-        return plan(given, request, known_only=True)
-    whole, limits = plan(given, request), given.limits
-    if request.prefetched is None:
-        return whole
-    enough = _MOST_OF_IT * whole.freed if request.prefetched == "room" else 0
-    ready = plan(given, request, known_only=True)
-    is_enough = ready.freed >= enough and _frees_enough(ready, limits)
-    return ready if not ready.missing and is_enough else whole
-
-
-def _frees_enough(made: Plan, limits: Limits) -> bool:
-    """Whether it frees enough for what it leaves."""
-    return made.tokens_before >= limits.again_above(made.tokens_after)
-
-
-def is_worthwhile(made: Plan, limits: Limits, *, may_fire: bool) -> bool:
-    """A compaction throws the provider's prompt cache away, so it must free enough, or be needed to fit.
-
-    Args:
-        may_fire: the throttle allows a compaction of a view that cannot fit.
-    """
-    if made.freed <= 0:
-        return False
-    if made.reason == "manual" or (made.reason == "must_fit" and made.fits):
-        return True
-    if made.reason == "cold_cache":
-        return 4 * made.freed >= made.tokens_before  # the cache is gone anyway
-    return may_fire if made.reason == "must_fit" else _frees_enough(made, limits)

@@ -25,6 +25,8 @@ from context_summarize.tokens.measure import Count
 
 _AT_ONCE = 50
 """Rows of a host that are checked before others have their turn: no thread reads what the host may change."""
+_MOST_EARLIER = 8
+"""Views that are kept so that compactions can be taken back; records know earlier ones."""
 _LEAST_SEGMENT = 512
 """Segments of this length are cut in the smallest windows too."""
 
@@ -56,8 +58,8 @@ class Conversation:
     adopted: bool = False
     """True once recorded compactions have been looked for."""
     steered: Steered = Steered()
-    earlier: ViewState | None = None
-    """The view before the last compaction; None if there was none, or if it is not known."""
+    earlier: tuple[ViewState, ...] = ()
+    """The views before the last few compactions of this process, the oldest first: what can be taken back."""
 
     async def convert(self) -> None:
         """Convert the groups that have come since the last time; in a thread where that takes long."""
@@ -96,6 +98,13 @@ def with_view(chat: Conversation, view: ViewState, count: Count, hides_system: b
     first = chat.history.group_position(view.frontier_row)
     groups = ShownGroups(chat.history, count, hides_system=hides_system, first=first)
     return replace(chat, view=view, groups=groups, adopted=True)
+
+
+def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> Conversation:
+    """The conversation with the view of a compaction, whose record has this hash."""
+    undone = tuple(hash_ for hash_ in chat.steered.undone if hash_ != record_hash)
+    steered = replace(chat.steered, undone=undone, held_at=None)
+    return replace(chat, view=view, earlier=(*chat.earlier, chat.view)[-_MOST_EARLIER:], steered=steered)
 
 
 def with_prompt(chat: Conversation, count: Count, hides_system: bool) -> Conversation:

@@ -67,12 +67,12 @@ class HostFace:
         return await self._parts.requests.undo()
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
-        """Keep messages verbatim from the next compaction on; the numbers of all pinned ones. See `OnDemand.pin`."""
+        """Keep messages verbatim from the next compaction on; the numbers of all pinned ones. See `Steering.pin`."""
         await self._loaded()
         return await self._parts.requests.pin(messages)
 
     async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
-        """Let go of these pins, or of all; the numbers of those left. See `OnDemand.unpin`."""
+        """Let go of these pins, or of all; the numbers of those left. See `Steering.unpin`."""
         await self._loaded()
         return await self._parts.requests.unpin(messages)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from context_summarize.config import Config
@@ -59,29 +59,10 @@ class RequestLimits:
         """Tokens of a request with a view of this size, as the provider counts."""
         return self.correct(view_tokens + self.own.system_tokens)
 
-
-class Deadline:
-    """How long a request may wait for late summaries, in seconds, over all its rounds."""
-
-    def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
-        self._seconds = seconds
-        self._clock = clock
-        self._begun = clock()
-        self.waited = 0.0
-        self._taken = 0.0
-
-    def left(self) -> float | None:
-        """Seconds that are left; None without a bound."""
-        return None if self._seconds is None else max(0.0, self._seconds - self.waited)
-
-    def take(self) -> float:
-        """Seconds waited since this was asked last."""
-        taken, self._taken = self.waited - self._taken, self.waited
-        return taken
-
-    def since(self) -> float:
-        """Seconds since the request began."""
-        return self._clock() - self._begun
+    def beside(self, tokens: int) -> RequestLimits:
+        """The limits where rows of this size stand beside the view."""
+        room = self.own.view_room - tokens
+        return replace(self, own=replace(self.own, view_room=room, base=max(0, min(self.own.base, room))))
 
 
 class LimitsReader:
@@ -97,25 +78,17 @@ class LimitsReader:
         self.served: RequestLimits | None = None
         """Those of the last request."""
 
-    async def read(self, wanted: Wanted, retained_tokens: int = 0) -> RequestLimits:
-        """The limits of the next request; nothing is decided yet.
-
-        Args:
-            retained_tokens: size of the rows that stand beside the view because the host wants them whole.
-        """
+    async def read(self, wanted: Wanted) -> RequestLimits:
+        """The limits of the next request; nothing is decided yet."""
         windows, provider = self._providers.windows, self._providers.seen(wanted.provider)
         budget = await request_budget(self._config, wanted.token_budget, provider, windows)
         await self._system.refresh()
         target = await self._target()
         own_budget, cap = max(1, self._meter.invert(budget)), self._config.threshold_tokens
+        own_cap = None if cap is None else self._meter.own(cap)
         limits = RequestLimits(
             budget=budget,
-            own=own_limits(
-                self._config,
-                own_budget,
-                self._system.tokens + retained_tokens,
-                None if cap is None else self._meter.own(cap),
-            ),
+            own=own_limits(self._config, own_budget, self._system.tokens, own_cap),
             system_prompt=self._system.text,
             status=self._system.status_row,
             target=target,
@@ -153,7 +126,7 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
         share=config.share_of_summaries,
         fan_in=config.fan_in,
         shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
-        notes_room=notes_room(config, base),
+        notes_room=int(min(config.notes_share, config.share_of_summaries / 2) * base),
     )
 
 
@@ -165,11 +138,6 @@ def scaled(config: Config, tokens: int, cap: int | None = None) -> int:
     """
     cap = config.threshold_tokens if cap is None else cap
     return tokens if cap is None else min(tokens, int(cap / config.threshold_share))
-
-
-def notes_room(config: Config, base: int) -> int:
-    """Tokens that the row of notes may take."""
-    return int(min(config.notes_share, config.share_of_summaries / 2) * base)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

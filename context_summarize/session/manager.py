@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +21,6 @@ from context_summarize.session.conversation import Conversation, checked_rows, c
 from context_summarize.session.host_face import HostFace
 from context_summarize.session.limits import Wanted
 from context_summarize.session.parts import Parts, build_parts
-from context_summarize.session.snapshot import Snapshot, take_snapshot
 from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores import SummaryStore
 from context_summarize.tokens.measure import measure
@@ -214,11 +213,6 @@ class SummarizingContextManager(HostFace):
         """Until what is being prefetched is there, at most `wait_seconds`: replays leave no time between requests."""
         await self._requests.settled(self._config.wait_seconds)
 
-    async def snapshot(self, view: Sequence[JsonRow]) -> Snapshot:
-        """The summaries shown, what they stand for, and where each row of `view`, the last one served, comes from."""
-        services = self._parts.services
-        return await take_snapshot(self.conversation, services.store, view, services.count)
-
     async def recall(self, query: RecallQuery) -> RecallAnswer:
         """Read summarised or shortened rows back, as the model asks for them, while there is room for an answer.
 
@@ -227,7 +221,7 @@ class SummarizingContextManager(HostFace):
         """
         used, chat, served = await self.get_token_count(), self.conversation, self._parts.host.limits.served
         budget = served.budget if served else DEFAULT_BUDGET
-        bound = self._requests.defer_up_to(served) if served and self._config.auto_compact else budget
+        bound = self._requests.defer_below(served) if served and self._config.auto_compact else budget
         limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), chat.view.nodes
         return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 

@@ -15,12 +15,11 @@ from context_summarize.events import Outbox
 from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import Redact, build_redactor
-from context_summarize.session.compaction import Compactor
 from context_summarize.session.conversation import Conversation, new_conversation
 from context_summarize.session.host import Providers, is_cancelled
 from context_summarize.session.limits import Host, LimitsReader
-from context_summarize.session.on_demand import OnDemand
 from context_summarize.session.operations import Operations
+from context_summarize.session.steering import Steering
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.stores import MemoryStore, SummaryStore, open_store
 from context_summarize.summaries.call import Summarizer
@@ -40,7 +39,7 @@ class Parts:
     providers: Providers
     summarizer: Summarizer
     tasks: SummaryRegistry
-    requests: OnDemand
+    requests: Steering
     redact: Redact | None
     history_path: str | None
     """File that the history is kept in; None = memory."""
@@ -83,8 +82,7 @@ def build_parts(
     providers = Providers(coordinator, config)
     host = _host(coordinator, config, counter, providers)
     tasks = SummaryRegistry(services, summarizer, _show_by(services), host.is_cancelled)
-    compactor = Compactor(services, tasks, Operations(coordinator))
-    requests = OnDemand(services, tasks, compactor, host)
+    requests = Steering(services, tasks, host, Operations(coordinator))
     return Parts(
         services=services,
         host=host,

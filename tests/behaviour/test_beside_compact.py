@@ -15,7 +15,7 @@ from tests.support.gated import Gated
 from tests.support.recorder import Recorder
 from tests.support.views import size
 
-SMALL: dict[str, Any] = {"keep_recent": 4, "segment_tokens": 64, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"keep_recent": 4, "segment_tokens": 64, "prefetch": False}
 SOON = 10
 """Seconds after which a wait for the summaries would be seen."""
 

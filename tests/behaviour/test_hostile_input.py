@@ -16,7 +16,7 @@ from context_summarize.testing import ScriptedProvider, assistant, call, result,
 from tests.properties.rules import check_opening, check_shape
 from tests.support.effort import HUGE, full
 
-SMALL: dict[str, Any] = {"segment_tokens": 512, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 512, "prefetch": False}
 GUARD = 60
 """Seconds: against hangs, far above what any case takes on a busy machine."""
 MANY = full(5_000, 600)

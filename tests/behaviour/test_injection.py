@@ -59,7 +59,7 @@ async def compacted(
 ) -> Scene:
     """A session of these rows after `compact()`; the segments' length is fixed, so that requests can be compared."""
     provider = ScriptedProvider(then=says)
-    given = {"keep_recent": 2, "segment_tokens": 512, "prefetch_threshold": None, **settings}
+    given = {"keep_recent": 2, "segment_tokens": 512, "prefetch": False, **settings}
     manager = SummarizingContextManager(**given, max_concurrency=1)
     for row in rows:
         await manager.add_message(row)

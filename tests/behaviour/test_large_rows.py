@@ -12,7 +12,7 @@ from context_summarize.recall import RecallQuery
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
 from tests.support.session import summarise
 
-SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch_threshold": None, "keep_recent": 2}
+SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch": False, "keep_recent": 2}
 LARGE = "".join(f"Order {at} of the log was found and is on its way.\n" for at in range(12_000))
 """Some three hundred segments."""
 AFTER = tool_session(6)

@@ -14,6 +14,7 @@ from context_summarize import SummarizingContextManager
 from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.effort import LONG
 from tests.support.recorder import Clock, Recorder, recording
+from tests.support.snapshot import snapshot
 
 STEP = 5
 """Seconds between two requests."""
@@ -118,7 +119,7 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
         if row["role"] == "assistant":
             await manager.get_messages_for_request(provider=provider)
             clock.time += 1
-    shown = (await manager.snapshot(await manager.get_messages_for_request(provider=provider))).nodes
+    shown = (await snapshot(manager, await manager.get_messages_for_request(provider=provider))).nodes
     assert any(node.level for node in shown), "nothing was merged"
     assert all(node.summary is not None and node.summary.fallback for node in shown)
     assert await store.get([node.key for node in shown]) == {}

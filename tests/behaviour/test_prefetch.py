@@ -70,7 +70,7 @@ async def session(provider: Any, rows: list[dict[str, Any]], **settings: Any) ->
 def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> None:
     """At most 5 % of the waiting without prefetching, with no more calls, no digest, and never too many at once."""
     rows = recording()[:800]
-    plain = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch_threshold=None))
+    plain = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch=False))
     ahead = run_virtually(session(Slow(20 * TURN, 40_000), rows))
     assert sum(plain.waits) > 60
     assert sum(ahead.waits) <= 0.05 * sum(plain.waits)
@@ -96,20 +96,14 @@ def test_merges_are_made_ahead_as_well() -> None:
 
 
 def test_nothing_is_made_below_the_threshold_or_when_told_not_to() -> None:
-    """No call before `prefetch_threshold`; none at all without it, or without automatic compactions."""
+    """No call long before the threshold; none at all without prefetch or automatic compactions."""
     rows = recording()[:180]
-    quiet = (
-        {"prefetch_threshold": None},
-        {"prefetch_threshold": 0.85},
-        {"auto_compact": False},
-    )
-    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.9, prefetch_threshold=0.3))
+    quiet: tuple[dict[str, Any], ...] = ({"prefetch": False}, {"compact_threshold": 1.0}, {"auto_compact": False})
+    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.7))
     assert busy.provider.asked
     assert busy.recorder.count("context:compaction") == 0
     for settings in quiet:
-        run = run_virtually(
-            session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.9, "prefetch_threshold": 0.3, **settings})
-        )
+        run = run_virtually(session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.7, **settings}))
         assert run.provider.asked == [], settings
 
 

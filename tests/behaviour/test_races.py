@@ -28,9 +28,10 @@ from context_summarize.testing import (
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions
 from tests.support.recorder import Recorder
+from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 LARGE = 10**6
 Rows = list[JsonRow]
 
@@ -47,9 +48,9 @@ class SlowHooks(Recorder):
 def slowly(name: str) -> Callable[..., Any]:
     """This method of a store, which takes a while before and after its work."""
 
-    async def call(self: MemoryStore, given: Any) -> Any:
+    async def call(self: MemoryStore, *given: Any) -> Any:
         await asyncio.sleep(0)
-        found = await getattr(MemoryStore, name)(self, given)
+        found = await getattr(MemoryStore, name)(self, *given)
         await asyncio.sleep(0)
         return found
 
@@ -59,7 +60,7 @@ def slowly(name: str) -> Callable[..., Any]:
 class SlowStore(MemoryStore):
     """A store that takes a while."""
 
-    get, put, find_records, put_record = map(slowly, ("get", "put", "find_records", "put_record"))
+    get, put, get_records, put_record = map(slowly, ("get", "put", "get_records", "put_record"))
 
 
 class AsksAround(ScriptedProvider):
@@ -111,7 +112,7 @@ class Session:
 
     async def shown(self) -> list[str]:
         """The keys of the summaries that the view shows."""
-        return [node.key for node in (await self.manager.snapshot([])).nodes]
+        return [node.key for node in (await snapshot(self.manager)).nodes]
 
     def events(self) -> tuple[int, int, int]:
         return (

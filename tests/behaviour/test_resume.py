@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from tests.support.gated import questions
 from tests.support.kept import KeptStore
 from tests.support.paths import ROOT
 from tests.support.recorder import EXAMPLE
+from tests.support.snapshot import snapshot
 
 DATA = ROOT / "tests" / "data"
 AIRLINE, OTHER, CODING = EXAMPLE, DATA / "airline-desk-1.jsonl", DATA / "marshmallow-fix.jsonl"
@@ -37,7 +38,7 @@ if LONG:
     POINTS += [(AIRLINE, at) for at in (302, 640, 823, 1_001, 1_335)]
     POINTS += [(OTHER, at) for at in (349, 702, 911, 1_225)]
 """Recording and row at which a session ends: turns that have just begun, open calls, and the last row."""
-RARE: dict[str, Any] = {"compact_threshold": 0.7, "prefetch_threshold": 0.5, "summary_share": 0.25}
+RARE: dict[str, Any] = {"compact_threshold": 0.7, "summary_share": 0.25}
 """Sessions end below this threshold: above it a compaction is due, which a new process makes at its first request."""
 FRESH = "fresh-"
 _LINE = re.compile(r"\(line (\d+)\)")
@@ -158,7 +159,7 @@ async def live(rows: Sequence[JsonRow], budget: int, **settings: Any) -> Ended:
     view = await manager.get_messages_for_request(budget, provider)
     await manager.settle()  # what was begun for the next compaction is there
     messages = [at for at, row in enumerate(rows, 1) if is_saved(row)]
-    ends = [messages[leaf.last - 1] for leaf in leaves((await manager.snapshot(view)).nodes)]
+    ends = [messages[leaf.last - 1] for leaf in leaves((await snapshot(manager, view)).nodes)]
     await manager.close()
     return Ended(list(rows), view, provider, ends)
 
@@ -251,7 +252,7 @@ async def test_reasoning_is_in_no_key_and_is_not_shown_to_the_summariser() -> No
         manager = SummarizingContextManager()
         await manager.set_messages(given)
         view = await manager.get_messages_for_request(8_000, provider)
-        found.append([leaf.key for leaf in leaves((await manager.snapshot(view)).nodes)])
+        found.append([leaf.key for leaf in leaves((await snapshot(manager, view)).nodes)])
         await manager.close()
         assert provider.calls > 0
         assert FRESH not in "".join(questions(provider))
@@ -381,10 +382,10 @@ async def test_a_record_of_another_session_is_not_found(kept: tuple[MemoryStore,
 async def test_a_record_that_does_not_match_its_history_is_ignored(kept: tuple[KeptStore, Ended]) -> None:
     """One of another length: the view is made anew, from the summaries that are there."""
     store, ended = kept
-    records = list({record.hash: record for record in store.records}.values())
+    records = list(store.records.items())
     assert len(records) > 2
-    for record, other in zip(records, [*records[1:], records[0]], strict=True):
-        await store.put_record(replace(other, hash=record.hash))
+    for (hash_, _), (_, other) in zip(records, [*records[1:], records[0]], strict=True):
+        await store.put_record(hash_, other)
     view, _ = await resume(as_saved(ended.rows), 8_000, store=store)
     ranges = [row["metadata"]["messages"] for row in nodes(view)]
     assert ranges

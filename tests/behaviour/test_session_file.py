@@ -26,7 +26,7 @@ from tests.support.session import Host
 from tests.support.virtual import Threads, run_virtually
 
 pytestmark = pytest.mark.usefixtures("no_hang")
-SMALL: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "prefetch": False}
 LARGE = 10**6
 
 SYSTEM: JsonRow = {"role": "system", "content": "Be brief."}

@@ -23,7 +23,7 @@ from tests.support.recorder import Clock, Recorder
 SMALL: dict[str, Any] = {
     "segment_tokens": 64,
     "keep_recent": 4,
-    "prefetch_threshold": None,
+    "prefetch": False,
 }
 COUNT = TokenCounter().count
 

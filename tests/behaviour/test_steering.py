@@ -13,7 +13,7 @@ from context_summarize.testing import ScriptedProvider, broken_pairs, tool_sessi
 from tests.support.recorder import Recorder
 from tests.support.views import nodes
 
-SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch": False}
 BUDGET = 4_000
 
 
@@ -30,8 +30,8 @@ async def fed(turns: int, recorder: Recorder | None = None, **settings: Any) -> 
 
 
 class TestPreview:
-    async def test_it_tells_what_the_next_compaction_then_does(self) -> None:
-        """Range, segments and reason; the compaction itself comes within a tenth of the estimated size."""
+    async def test_it_tells_what_compact_then_does(self) -> None:
+        """Reason, range, segments and calls; the compaction comes within a tenth of the estimated size."""
         recorder, asked = Recorder(), provider()
         manager = await fed(3, recorder)
         await manager.get_messages_for_request(BUDGET, asked)
@@ -41,10 +41,11 @@ class TestPreview:
         assert told.reason == "threshold"
         assert asked.calls == 0
         assert told.calls == told.segments > 0
-        shown = nodes(await manager.get_messages_for_request(BUDGET, asked))
+        await manager.compact()
         [made] = recorder.of("context:post_compact")
         assert made["segments"] == told.segments
         assert asked.calls == told.calls
+        shown = nodes(await manager.get_messages_for_request(BUDGET, asked))
         assert told.messages is not None
         assert shown[0]["metadata"]["messages"][0] == told.messages[0]
         assert shown[-1]["metadata"]["messages"][1] == told.messages[1]
@@ -102,7 +103,7 @@ class TestShouldCompact:
         """No call, no event, no change of the view; also before the first request, with a provider that is mounted."""
         asked = ScriptedProvider(context_window=BUDGET + 1_100, max_output_tokens=100)
         recorder = Recorder({"main": asked})
-        manager = await fed(16, recorder, prefetch_threshold=0.1)
+        manager = await fed(16, recorder, prefetch=True)
         tokens = await manager.get_token_count()
         for _ in range(2):
             assert await manager.should_compact()
@@ -153,7 +154,7 @@ class TestPause:
     async def test_nothing_is_prefetched_while_paused(self) -> None:
         """Background work stops as well."""
         asked = provider()
-        manager = await fed(8, prefetch_threshold=0.3)
+        manager = await fed(8, prefetch=True)
         await manager.pause()
         await manager.get_messages_for_request(BUDGET, asked)
         assert asked.calls == 0

@@ -24,7 +24,7 @@ from tests.support.recorder import Clock, Recorder
 from tests.support.views import nodes
 
 SETTINGS: dict[str, Any] = {
-    "segment_tokens": 512, "keep_recent": 4, "prefetch_threshold": None,
+    "segment_tokens": 512, "keep_recent": 4, "prefetch": False,
     "compact_threshold": 0.7,
 }  # fmt: skip
 BUDGET = 6_000
@@ -276,9 +276,9 @@ HOUR = 3_600
 
 class TestColdCache:
     async def session(self, fill: int = 12) -> tuple[Session, Clock]:
-        """A session above `prefetch_threshold` whose summaries are ready, and its clock."""
+        """A session near its threshold whose summaries are ready, and its clock."""
         clock = Clock()
-        session = Session(prefetch_threshold=0.5)
+        session = Session(prefetch=True)
         manager = SummarizingContextManager(
             session.host, store=session.store, clock=clock, sleep=clock.sleep, config=session.settings
         )

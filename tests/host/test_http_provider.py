@@ -55,7 +55,7 @@ ROWS = tool_session(9, size=2_400)
 """Nine lookups of some 1,100 tokens each."""
 SETTINGS: dict[str, Any] = {
     "keep_recent": 6,
-    "prefetch_threshold": None,  # each answer of the server is for a compaction
+    "prefetch": False,  # each answer of the server is for a compaction
     "segment_tokens": 2_000,
     "shorten_tool_results": None,
     "safety_margin": 0,

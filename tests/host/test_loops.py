@@ -296,7 +296,7 @@ async def test_a_stored_reminder_is_kept_and_summarised_as_other_rows_are() -> N
 @pytest.fixture
 async def waiting() -> AsyncIterator[tuple[Desk, asyncio.Event, asyncio.Task[list[JsonRow]]]]:
     """A request that waits for a summary, in a loop that tells of a cancellation only afterwards."""
-    async with Desk(prefetch_threshold=None, wait_seconds=60) as desk:
+    async with Desk(prefetch=False, wait_seconds=60) as desk:
         gate = asyncio.Event()
         desk.provider = ScriptedProvider(then=summarise, context_window=100_000, gate=gate)
         for row in tool_session(60, size=600):
@@ -330,7 +330,7 @@ async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(waiting: Any, how: str) -
 @pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
 async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view(how: str) -> None:
     """loop-events 8077f3c calls `should_compact()`, then `compact()`: without its summaries nothing is replaced."""
-    async with Desk(max_tokens=3 * BUDGET, prefetch_threshold=None) as desk:
+    async with Desk(max_tokens=3 * BUDGET, prefetch=False) as desk:
         gate = asyncio.Event()
         provider = ScriptedProvider(then=summarise, context_window=100_000, gate=gate)
         await desk.coordinator.mount("providers", provider, name="main")

@@ -49,7 +49,7 @@ async def test_the_module_mounts_the_tool_and_nothing_else():
 
 async def test_a_session_loads_it_by_its_name_beside_the_context(monkeypatch):
     """Tools are mounted after the context; it is asked through the coordinator at each call, and the frames name it."""
-    host = Host(monkeypatch, {"segment_tokens": 512, "keep_recent": 6, "prefetch_threshold": None})
+    host = Host(monkeypatch, {"segment_tokens": 512, "keep_recent": 6, "prefetch": False})
     host.config["tools"].append({"module": "tool-context-recall"})
     await host.start()
 

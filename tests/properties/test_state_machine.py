@@ -106,9 +106,9 @@ class ManagerMachine(RuleBasedStateMachine):
         wait=st.sampled_from([0, 60, 60]),
         share=st.sampled_from([0.1, 0.25]),
         derived=st.booleans(),
-        prefetch=st.sampled_from([None, 0.3]),
+        prefetch=st.booleans(),
     )
-    def begin(self, rows: Rows, keep: int, wait: float, share: float, derived: bool, prefetch: float | None) -> None:
+    def begin(self, rows: Rows, keep: int, wait: float, share: float, derived: bool, prefetch: bool) -> None:
         """A new session with some history."""
         self.recorder, self.clock = SlowHooks(), Clock()
         self.wait = wait
@@ -118,7 +118,7 @@ class ManagerMachine(RuleBasedStateMachine):
             self.provider = Moody()
             self.manager = SummarizingContextManager(
                 self.recorder, clock=self.clock, sleep=self.clock.sleep, keep_recent=keep,
-                wait_seconds=wait, summary_share=share, prefetch_threshold=prefetch, **sizes,
+                wait_seconds=wait, summary_share=share, prefetch=prefetch, **sizes,
             )  # fmt: skip
             await self.manager.set_messages(copy.deepcopy(rows))
 

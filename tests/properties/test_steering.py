@@ -20,7 +20,7 @@ from tests.support.recorder import Recorder
 from tests.support.views import size
 
 SMALL: dict[str, Any] = {
-    "segment_tokens": 64, "prefetch_threshold": None, "keep_recent": 2,
+    "segment_tokens": 64, "prefetch": False, "keep_recent": 2,
     "compact_threshold": 0.5,
 }  # fmt: skip
 BUDGET = 1_500

@@ -18,7 +18,7 @@ DEFAULTS = {
     "summary_model": None,
     "keep_recent": 10,
     "compact_threshold": (0.65, 100_000),
-    "prefetch_threshold": "auto",
+    "prefetch": True,
     "max_tokens": None,
     "safety_margin": 1000,
     "auto_compact": True,
@@ -40,7 +40,7 @@ GOOD: dict[str, list[Any]] = {
     "summary_provider": ["openai", "none"],
     "keep_recent": [0, 1_000],
     "compact_threshold": [1, 1.0, 0.01, 150_000, [0.65, 150_000]],
-    "prefetch_threshold": [None, "auto", 0.01],
+    "prefetch": [False],
     "max_tokens": [None, 1_000, 10**9],
     "safety_margin": [0, 5],
     "segment_tokens": [None, 64],
@@ -78,7 +78,7 @@ BAD: dict[str, list[Any]] = {
         [1, 2, 3],
         [0.65, 70],
     ],
-    "prefetch_threshold": [0, 1.1, "0.5", True, NAN],
+    "prefetch": [0, None],
     "max_tokens": [0, 100, 1.5, "200000", True],
     "safety_margin": [-1, 0.5, None],
     "auto_compact": [0, "true", None],
@@ -153,14 +153,9 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
     ("given", "says"),
     [
         (
-            {"prefetch_threshold": 0.7},
-            "prefetch_threshold 0.7 must be below compact_threshold (0.65, 100000) (the default); "
-            "leave it out to derive it",
-        ),
-        (
-            {"prefetch_threshold": 0.3, "profile": "frugal"},
-            "prefetch_threshold 0.3 must be below compact_threshold 0.22 (of profile 'frugal'); "
-            "leave it out to derive it",
+            {"segment_tokens": 4_096, "max_tokens": 8_000, "profile": "frugal"},
+            "segment_tokens 4096 is above the 1,760 tokens that a request holds, compact_threshold 0.22 (of profile "
+            "'frugal') of max_tokens 8000; leave it out to derive it",
         ),
         (
             {"segment_tokens": 6_000, "max_tokens": 8_000},
@@ -186,20 +181,20 @@ def test_settings_that_contradict_each_other_are_refused(given: dict[str, Any], 
 
 def test_one_message_tells_all_that_is_wrong() -> None:
     """Misspelt keys, wrong values and contradictions; but none with a value that is wrong by itself."""
-    wrong = {"keep_recnt": 5, "max_tokens": 100, "profile": "lean", "wait_seconds": "a", "safety_margin": 10**6}
+    wrong = {"keep_recnt": 5, "max_tokens": 100, "profile": "lean", "wait_seconds": "a", "cache": ""}
     with pytest.raises(ConfigError) as refused:
-        Config.from_mapping({**wrong, "prefetch_threshold": 0.9, "compact_threshold": 0.8})
+        Config.from_mapping(wrong)
     head, *lines = str(refused.value).splitlines()
     assert head == "5 settings are wrong:"
-    for name in ("keep_recnt", "max_tokens", "profile", "wait_seconds", "prefetch_threshold"):
+    for name in ("keep_recnt", "max_tokens", "profile", "wait_seconds", "cache"):
         assert sum(name in line for line in lines) == 1, name
 
 
 @pytest.mark.parametrize("threshold", [0.02, 0.1, 0.25, 0.45, 0.8, 1.0])
 def test_a_default_never_contradicts_a_setting(threshold: float) -> None:
-    """Whatever the threshold, work in the background starts below it, and a compaction frees what is worth it."""
+    """Whatever the threshold, a compaction aims below it."""
     made = Config.from_mapping({"compact_threshold": threshold})
-    assert 0 < made.target_usage < threshold * (made.prefetch_from or 0) < threshold
+    assert 0 < made.target_usage < threshold
     assert made.share_of_summaries < threshold
 
 
@@ -273,7 +268,7 @@ def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_a
     assert "docs/migration.md" in record.getMessage()
 
 
-@pytest.mark.parametrize("key", ["prefetch_threshold", "max_tokens", "segment_tokens", "shorten_tool_results"])
+@pytest.mark.parametrize("key", ["max_tokens", "segment_tokens", "shorten_tool_results"])
 @pytest.mark.parametrize("word", ["none", "None", None])
 def test_none_may_be_written_as_a_word(key: str, word: str | None) -> None:
     """In YAML `none` is a text, and what our pages call it."""

@@ -13,7 +13,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.notes_log import NotesAsk, NotesLog
-from context_summarize.core.plan import CompactionRequest, Plan, Prefetched, Reason, is_worthwhile, make_plan, next_plan
+from context_summarize.core.plan import CompactionRequest, Plan, Reason, next_plan, plan
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
 from context_summarize.core.view_size import PlanInput
@@ -90,21 +90,21 @@ class Scene:
         self,
         reason: Reason = "threshold",
         focus: str | None = None,
-        prefetched: Prefetched = None,
+        *,
+        easy: bool = False,
         **changes: Any,
     ) -> Plan:
-        return make_plan(self.planned(**changes), CompactionRequest(reason, focus, prefetched))
+        request = CompactionRequest(reason, focus, known_only=reason == "cold_cache", easy=easy)
+        return plan(self.planned(**changes), request)
 
     def planned(self, **changes: Any) -> PlanInput:
         return PlanInput(
-            history=self.history,
             builder=self.builder,
             groups=self.groups,
             view=self.state,
             limits=self.limits(**changes),
             pins=self.pins,
             size_of=lambda node: self.known[node].tokens if node in self.known else None,
-            count=count,
         )
 
     def show(self, node: Node) -> ShownNode:
@@ -517,45 +517,13 @@ def test_a_compaction_for_a_cold_cache_is_made_of_what_is_ready() -> None:
     assert 0 < plan.freed < scene.plan().freed
 
 
-@pytest.mark.parametrize(("ready", "waits"), [(2, True), (4, True), (5, False)])
-def test_with_room_left_a_compaction_waits_unless_most_of_it_is_ready(ready: int, waits: bool) -> None:
-    """Three quarters of what it would free."""
-    plan = ready_scene(ready).plan(prefetched="room")
-    assert bool(plan.missing) is waits
-
-
-def test_without_room_what_is_ready_is_enough_if_it_frees_enough_for_what_it_leaves() -> None:
-    """Else the next one would be due soon."""
-    scene = ready_scene(2)
-    ready = scene.plan("cold_cache")
-    for hundredths in range(1, 100):
-        limits = scene.limits(threshold=hundredths / 100)
-        plan = scene.plan(prefetched="no room", threshold=limits.threshold)
-        assert (not plan.missing) is (ready.tokens_before >= limits.again_above(ready.tokens_after))
-
-
-def test_with_room_left_a_compaction_asks_for_no_more_than_one_at_the_threshold() -> None:
-    """Its summaries are under way already; without room it goes down to the target."""
+def test_an_easy_plan_is_one_that_the_very_threshold_would_have_asked_for() -> None:
+    """Its summaries are under way already; the whole goes down to the target."""
     scene = ready_scene(0, share=1.0, threshold=0.6, keep_recent=1)
-    whole = scene.plan()
-    assert scene.plan(prefetched="no room") == whole
-    waits = scene.plan(prefetched="room")
-    assert waits.view.nodes == whole.view.nodes[: len(waits.view.nodes)] != whole.view.nodes
-    assert waits.reached
-    assert waits.tokens_after > scene.limits().target_room
-
-
-def test_what_is_ready_stands_for_the_whole_from_three_quarters_of_it_on() -> None:
-    """With summaries of short segments, so that the share grows in small steps; if it is worth making by itself."""
-    taken = 0
-    for ready in range(14):
-        scene = ready_scene(ready, segment_tokens=190, share=1.0, threshold=0.79)
-        whole, known = scene.plan(), scene.plan("cold_cache")
-        is_worth_it = known.tokens_before >= scene.limits(threshold=0.79).again_above(known.tokens_after)
-        is_taken = not scene.plan(prefetched="room").missing
-        assert is_taken is (known.freed >= 0.75 * whole.freed and is_worth_it)
-        taken += is_taken
-    assert 0 < taken < 14
+    whole, easy = scene.plan(), scene.plan(easy=True)
+    assert easy.view.nodes == whole.view.nodes[: len(easy.view.nodes)] != whole.view.nodes
+    assert easy.reached
+    assert easy.tokens_after > scene.limits().target_room
 
 
 def test_a_compaction_of_what_is_ready_goes_no_further_though_it_does_not_fit() -> None:
@@ -578,26 +546,6 @@ def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -
 
 
 # --- edges ----------------------------------------------------------------------------------------------------------
-
-
-def test_a_compaction_is_worthwhile_if_it_frees_enough_or_is_needed() -> None:
-    scene = Scene(talk(16))
-    limits, plan = scene.limits(), scene.settled()
-    before = plan.tokens_before
-    enough = next(freed for freed in range(before) if before >= limits.again_above(before - freed))
-
-    def worthwhile(reason: Reason, freed: int, *, fits: bool = True, may_fire: bool = False) -> bool:
-        made = replace(plan, reason=reason, fits=fits, tokens_after=before - freed)
-        return is_worthwhile(made, limits, may_fire=may_fire)
-
-    quarter = -(-before // 4)
-    assert [worthwhile("threshold", freed) for freed in (0, 1, enough - 1, enough)] == [False, False, False, True]
-    assert [worthwhile("cold_cache", freed) for freed in (0, quarter - 1, quarter)] == [False, False, True]
-    assert [worthwhile("manual", freed) for freed in (-1, 0, 1)] == [False, False, True]
-    assert [worthwhile("must_fit", freed, may_fire=True) for freed in (0, 1)] == [False, True]
-    assert worthwhile("must_fit", 1)
-    assert not worthwhile("must_fit", enough, fits=False)
-    assert worthwhile("must_fit", 1, fits=False, may_fire=True)
 
 
 def test_a_plan_of_exactly_what_it_aims_at_has_reached_it() -> None:

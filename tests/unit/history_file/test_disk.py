@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import fcntl
 import os
 import resource
 import stat
@@ -168,19 +167,6 @@ async def test_a_file_that_cannot_be_read_is_refused_by_name_and_left_as_it_is(p
     assert warning.endswith(("move it away", "move the file away")), "no other remedy"
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [Path.mkdir, lambda path: path.symlink_to(path), lambda path: path.symlink_to("/dev/full"), os.mkfifo],
-)
-async def test_what_cannot_be_a_file_means_memory_and_one_warning(path, warnings, spoil, no_hang):
-    """A folder, a loop of links, a device, a pipe."""
-    spoil(path)
-    await written(path, rows_of(1))
-    (warning,) = warnings()
-    assert "in memory" in warning
-    assert warning.endswith(("; correct persistence.path", "; move it away"))
-
-
 # --- a new file in place of the old ---------------------------------------------------------------------------------
 
 
@@ -296,10 +282,3 @@ async def test_a_second_session_keeps_to_memory(path, warnings):
     assert "persistence.path" in warning
     assert await read(path) == rows_of(1)
     assert not temporary.exists(), "a killed session has left it"
-
-
-async def test_on_a_disk_without_locks_the_history_is_kept_all_the_same(path, monkeypatch):
-    """As on some network disks."""
-    monkeypatch.setattr(fcntl, "flock", lambda *_: fail(errno.ENOLCK))
-    await written(path, rows_of(1))
-    assert await read(path) == rows_of(1)

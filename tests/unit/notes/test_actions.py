@@ -132,14 +132,6 @@ def test_a_command_that_ended_well_or_prints_about_errors_has_not_failed(result:
     assert ran("show x", result)[FAILED] == []
 
 
-def test_a_command_that_failed_and_is_fine_later_stays_told_as_such() -> None:
-    failing = ("bash", {"command": "make 2>&1 | head -20"}, "make: error: x")
-    other = ("bash", {"command": "ls y"}, "exit code 2")
-    lines = told(failing, other, ("bash", {"command": "make"}, "built"), ("bash", {"command": "make"}, "built"))
-
-    assert lines[FAILED] == ["`ls y` → exit 2", "`make` → make: error: x, later fine"]
-
-
 @pytest.mark.parametrize(
     ("command", "result", "outcome"),
     [
@@ -183,13 +175,3 @@ def test_the_setting_comes_before_what_arguments_say() -> None:
 
     assert lines[FAILED] == ['`deploy {"stage": "live"}` → exit 3']
     assert lines[EDITED] == ["a.md"]
-
-
-def test_results_that_come_in_another_order_belong_to_the_tool_that_they_name() -> None:
-    actions = Actions({})
-    calls = "\n".join((call_line("bash", '{"command": "x"}'), call_line("write", '{"path": "a", "content": ""}')))
-    rows = [("assistant", None, calls), ("tool", "write", "ok"), ("tool", "bash", "exit code 1")]
-    actions.read([RenderedRow(at, role, name, text) for at, (role, name, text) in enumerate(rows)])
-
-    assert dict(actions.lines())[EDITED] == ["a"]
-    assert dict(actions.lines())[FAILED] == ["`x` → exit 1"]

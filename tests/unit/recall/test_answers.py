@@ -132,18 +132,6 @@ class TestByRange:
 
 
 class TestBounds:
-    async def test_a_row_that_is_too_large_for_any_answer_is_cut_and_goes_on_where_it_was_cut(self):
-        text = "\n".join(f"line {at} of a long listing" for at in range(1_000))
-        history = history_of([user("list"), assistant(text)])
-
-        first, *others = await all_answers(history, 1_000, "2")
-
-        assert "[… cut here: " in first.text
-        assert "characters of this message follow …]" in first.text
-        assert re.fullmatch(r"2\+\d+-2", first.rest or "")
-        pieces = [NOTE.sub("", HEADER.sub("", body(answer))).strip("\n") for answer in [first, *others]]
-        assert "\n".join(pieces) == text, "cut at ends of lines, nothing lost, nothing twice"
-
     @untimed
     @given(histories(), st.integers(MIN_TOKENS, 3_000), st.integers(1, 30), st.integers(0, 60))
     def test_every_answer_keeps_to_its_limit_and_all_of_them_hold_every_row_once(self, rows, limit, first, more):
@@ -222,19 +210,6 @@ class TestByWords:
         assert len(answer.text) < 2_000
         assert answer.text.endswith('[A message whole, with those around it: recall(messages="1-3")]')
 
-    async def test_words_that_stand_together_as_in_the_question_come_first(self):
-        rows = [
-            user("state of error"),
-            *FILLER,
-            user("the error state"),
-            *FILLER,
-            user("error"),
-            *FILLER,
-            user("state"),
-        ]
-
-        assert (await ask(rows, words='"error state"')).messages[0] == 32
-
     @pytest.mark.parametrize(
         ("text", "words"),
         [
@@ -251,18 +226,6 @@ class TestByWords:
     )
     async def test_ids_paths_other_scripts_and_other_forms_are_found(self, text, words):
         assert (await ask([*FILLER, user(text)], words=words)).messages[0] == 31
-
-    async def test_more_matches_than_fit_are_named_by_their_numbers(self):
-        answer = await ask(tool_session(60), 500, words="order")
-
-        [told] = re.findall(r"\[(\d+) more match less: messages ([\d, ]+)\]$", answer.text)
-        assert int(told[0]) > 100
-        assert not set(map(int, told[1].split(", "))) & set(answer.messages)
-
-    async def test_nothing_found_is_an_answer_and_says_so(self):
-        for words in ("zeppelin", '"', "* - ("):
-            answer = await ask(SESSION, words=words)
-            assert (answer.text, answer.messages) == ("[No message of 40 of this conversation matches]", ())
 
 
 class TestTheIndex:

@@ -15,7 +15,7 @@ from context_summarize.replay import ReplayResult, replay, row_text
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 
-LATE: dict[str, Any] = {"compact_threshold": 0.7, "prefetch_threshold": 0.5}
+LATE: dict[str, Any] = {"compact_threshold": 0.7}
 """Compactions that are so rare that the last one has summaries of its own."""
 
 

@@ -130,15 +130,3 @@ def test_what_names_several_sessions_or_none_is_refused_with_a_remedy() -> None:
         open_recording("ab")
     with pytest.raises(SessionFileError, match=r"nix is neither a file nor the id of a session in .*; name one"):
         open_recording("nix")
-
-
-def test_a_file_goes_before_a_session_and_a_folder_is_its_transcript(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The name of a transcript's recording is that of its folder, which is the session's id."""
-    folder = stored("same").parent
-    write(tmp_path / "same", json.dumps(user("a file")))
-    monkeypatch.chdir(tmp_path)
-
-    assert open_recording("same").rows == [user("a file")]
-    assert (open_recording(str(folder)).name, open_recording(str(folder)).rows) == ("same", [user("same")])

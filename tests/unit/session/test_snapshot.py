@@ -7,8 +7,8 @@ from typing import Any
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text
-from context_summarize.session.snapshot import Snapshot, SummaryNode, ViewOrigin
 from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
+from tests.support.snapshot import Snapshot, SummaryNode, ViewOrigin, snapshot
 from tests.support.views import notes
 
 
@@ -24,7 +24,7 @@ async def snapshot_of(
             view = await manager.get_messages_for_request(provider=provider)
             await manager.settle()
         await manager.add_message(row)
-    seen = await manager.snapshot(view)
+    seen = await snapshot(manager, view)
     await manager.close()
     return view, seen
 

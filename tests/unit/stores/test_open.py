@@ -19,7 +19,7 @@ from context_summarize.testing import ScriptedProvider, tool_session
 from tests.contracts.factories import summary
 from tests.support.gated import answer
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "prefetch": False}
 FILE = "amplifier/context-summarize/summaries.db"
 
 

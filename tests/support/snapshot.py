@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from context_summarize import SummarizingContextManager
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary, with_children
 from context_summarize.core.shown_groups import Entry
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.session.conversation import Conversation
-from context_summarize.stores import SummaryStore
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow
 
@@ -55,16 +55,17 @@ class Snapshot:
     """One for each row of the view."""
 
 
-async def take_snapshot(chat: Conversation, store: SummaryStore, view: Sequence[JsonRow], count: Count) -> Snapshot:
+async def snapshot(manager: SummarizingContextManager, view: Sequence[JsonRow] = ()) -> Snapshot:
     """The tree behind `view`, the rows served last; texts of merged summaries are looked up in the store."""
+    chat, services = manager.conversation, manager._parts.services  # noqa: SLF001 - nothing else tells of the store
     shown = chat.view.nodes
     below = [child.key for node in shown for child in with_children(node.children)]
-    texts = await store.get(list(dict.fromkeys(below)))
+    texts = await services.store.get(list(dict.fromkeys(below)))
     texts |= {item.node.key: item.summary for item in chat.view.shown}
     return Snapshot(
         nodes=tuple(_tree(chat.history, node, texts) for node in shown),
         messages=chat.history.messages(chat.view.frontier),
-        origins=tuple(_origins(chat, view, count)),
+        origins=tuple(_origins(chat, view, services.count)),
     )
 
 
