@@ -47,7 +47,7 @@ class SystemPrompt:
         """What each block was last."""
         self._changing: set[_Name] = set()
         """Blocks that have changed between two requests, or have gone."""
-        self._counted: tuple[tuple[str | None, str], int] | None = None
+        self._counted = (("", ""), 0)
         """What was counted last, and its tokens."""
 
     async def refresh(self) -> None:
@@ -93,9 +93,11 @@ class SystemPrompt:
     @property
     def tokens(self) -> int:
         """The size of all of it, uncorrected."""
-        status = self.status_row
-        shown = (self.text, self._shown[1])
-        if self._counted is None or self._counted[0] != shown:
-            size = measure({"role": "system", "content": self.text or ""}, self._count)
+        text, status = self.text, self.status_row
+        if text is None:
+            return 0
+        shown = (text, status["content"] if status else "")
+        if self._counted[0] != shown:
+            size = measure({"role": "system", "content": text}, self._count)
             self._counted = (shown, size + (measure(status, self._count) if status else 0))
         return self._counted[1]
