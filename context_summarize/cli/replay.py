@@ -49,7 +49,7 @@ def replay_command(
     request that an agent would send at that point. It sends data only to the provider that writes the summaries.
 
     --json prints an object with file, provider, window, budget, messages, history_tokens, requests, largest_view,
-    stable_share, provider_calls, failed_calls, failed_summaries, provider_input_tokens, provider_output_tokens,
+    stable_share, provider_calls, failed_summaries, provider_input_tokens, provider_output_tokens,
     seconds, ok, compactions (a list), checks (a list) and, with --show-view, last_view (a list). Sizes are in tokens.
 
     Exit status: 0 all checks passed, 1 a check failed, 2 if the session or an option cannot be used, 3 if the provider
