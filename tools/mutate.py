@@ -26,9 +26,9 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/unit/redaction/test_redactor.py",
     ),
     "summaries/breaker": ("tests/unit/summaries/test_breaker.py", "tests/unit/summaries/test_call.py"),
-    "summaries/call": ("tests/unit/summaries/test_call.py", "tests/behaviour/test_calls.py"),
-    "summaries/failures": ("tests/unit/summaries/test_failures.py", "tests/unit/summaries/test_call.py"),
-    "summaries/checks": ("tests/behaviour/test_answers.py", "tests/unit/summaries/test_call.py"),
+    "summaries/call": ("tests/unit/summaries/test_call.py", "tests/unit/summaries/test_breaker.py"),
+    "summaries/failures": ("tests/unit/summaries/test_call.py",),
+    "summaries/answer": ("tests/behaviour/test_answers.py", "tests/unit/summaries/test_call.py"),
     "summaries/registry": (
         "tests/unit/summaries/test_registry.py",
         "tests/behaviour/test_races.py::TestSessionEnd",

@@ -173,7 +173,7 @@ class Draft:
         if not view.frontier or not history.users or history.users[0] in view.pinned:
             return
         row, tenth = history.row_of(history.users[0]), max(HARD_FLOOR, self._given.limits.own_budget // 10)
-        is_pinned = row < view.frontier_row and history.count_row(row, self._given.count) > tenth
+        is_pinned = row < view.frontier_row and history.count_row(row, self._given.groups.count) > tenth
         if is_pinned and view.shortened.get(row, tenth + 1) > tenth:
             self._shorten({row: tenth})
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -65,10 +65,10 @@ class ShownGroups:
         self._short: dict[tuple[int, int], Entry] = {}
         """By row of the history and tokens kept of it."""
 
-    def over(self, history: History) -> ShownGroups:
-        """The same groups, over a copy of their history."""
+    def copy(self) -> ShownGroups:
+        """The same groups, over their history as it is now."""
         other = copy(self)
-        other.history = history
+        other.history = self.history.copy()
         return other
 
     def backlog(self) -> int:
@@ -172,25 +172,12 @@ class ShownGroups:
         keep = None if entry.origin is None else view.shortened.get(entry.origin)
         if entry.origin is None or keep is None or entry.tokens <= keep:
             return entry
-        return self._short.get((entry.origin, keep)) or self._shorten(entry, entry.origin, keep)
-
-    def _shorten(self, entry: Entry, origin: int, keep: int) -> Entry:
-        hint = row_hint(self.history, origin) if self.history.recall else ""
-        row, tokens = shortened_row(entry.row, entry.tokens, keep, self.count, hint)
-        found = self._short[origin, keep] = Entry(origin, row, tokens)
+        found = self._short.get((entry.origin, keep))
+        if found is None:
+            hint = row_hint(self.history, entry.origin) if self.history.recall else ""
+            row, tokens = shortened_row(entry.row, entry.tokens, keep, self.count, hint)
+            found = self._short[entry.origin, keep] = Entry(entry.origin, row, tokens)
         return found
-
-    def to_shorten(self, first: int, end: int, longest: int) -> list[Entry]:
-        """The results above `longest` tokens in history rows [first, end) whose short forms are not made yet."""
-        keep = short_length(longest)
-        found = (entry for entry in self.results(first, end) if entry.tokens > longest)
-        return [entry for entry in found if (entry.origin, keep) not in self._short]
-
-    def shorten(self, entries: Iterable[Entry], keep: int) -> None:
-        """Make the short forms of these rows."""
-        for entry in entries:
-            if entry.origin is not None:
-                self._shorten(entry, entry.origin, keep)
 
     def results(self, first: int, end: int) -> Iterator[Entry]:
         """The results in history rows [first, end) that may be shortened."""

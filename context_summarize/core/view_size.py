@@ -13,7 +13,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Place
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
-from context_summarize.tokens.measure import Count, measure
+from context_summarize.tokens.measure import measure
 
 FRAME_TOKENS = 70
 """Estimate of what the frame adds to a summary whose row has not been built yet."""
@@ -26,21 +26,24 @@ SizeOf = Callable[[Node], int | None]
 class PlanInput:
     """All that a plan is made from. Nothing in it is changed by planning."""
 
-    history: History
-    builder: NodeBuilder
     groups: ShownGroups
+    """Of the history that is planned for."""
+    builder: NodeBuilder
     view: ViewState
     """The view as it stands."""
     limits: Limits
     pins: tuple[int, ...] = ()
     """Rendered groups that the user wants verbatim from the next compaction on."""
     size_of: SizeOf
-    count: Count
+
+    @property
+    def history(self) -> History:
+        """Of these groups."""
+        return self.groups.history
 
     def as_it_is(self) -> PlanInput:
         """The same for a plan that a thread makes: rows may be added meanwhile."""
-        history = self.history.copy()
-        return replace(self, history=history, builder=self.builder.copy(), groups=self.groups.over(history))
+        return replace(self, groups=self.groups.copy(), builder=self.builder.copy())
 
 
 class ViewSizer:
@@ -49,7 +52,7 @@ class ViewSizer:
     def __init__(self, given: PlanInput) -> None:
         self._given = given
         self._known: dict[Place, int | None] = {}
-        self._opening = measure(opening_row(), given.count)
+        self._opening = measure(opening_row(), given.groups.count)
         self._verbatim = given.groups.from_row(given.view.frontier_row)
         self._sizes: list[int] = []
         """Tokens of each of these groups, shortened as in the view that was measured last."""
@@ -91,7 +94,7 @@ class ViewSizer:
     def _nodes_size(self, view: ViewState) -> int:
         if view.shown:  # a fallback among them is to be made anew, and does not count as known
             return sum(shown.tokens for shown in view.shown)
-        history, limits, count = self._given.history, self._given.limits, self._given.count
+        history, limits, count = self._given.history, self._given.limits, self._given.groups.count
         lines = sum(one_line_size(history, node, limits.role, count) for node in view.nodes[: view.lines])
         return lines + self.sum_of(view.nodes[view.lines :])
 

@@ -10,15 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from context_summarize.background import guarded, within
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.core.frames import NAME as RECALL
 from context_summarize.redaction import traceback_of
 from context_summarize.session.provider_names import find_provider
-from context_summarize.summaries.foreign import guarded, within
 
 logger = logging.getLogger(__name__)
 
-_NAME = "context-summarize"
 _INFO_SECONDS = 2.0
 """Seconds that a provider has to say what its window is."""
 _QUICK = 0.05
@@ -105,8 +104,6 @@ class _Known:
     window: Window | None = None
     asked_again_at: float = 0.0
     """Seconds of the event loop's clock: a provider that hung is left alone until then."""
-    lingering: set[asyncio.Task[Any]] = field(default_factory=set)
-    """Questions that ignore their cancellation."""
     quick: set[str] = field(default_factory=set)
     """Methods that have returned at once."""
 
@@ -114,9 +111,9 @@ class _Known:
 class Windows:
     """The windows of a session's providers: each is asked for every request, and what it said last is remembered.
 
-    A provider that does not answer within two seconds is not asked again for a minute, nor while the old question goes
-    on: its last known window counts meanwhile. A method that is no coroutine function is called in a thread until it
-    has once returned at once; one that blocks only later cannot be bounded.
+    A provider that does not answer within two seconds is not asked again for a minute: its last known window counts
+    meanwhile. A method that is no coroutine function is called in a thread until it has once returned at once; one that
+    blocks only later cannot be bounded.
     """
 
     def __init__(self, redact: bool | Sequence[str] = True, is_cancelled: Callable[[], bool] = lambda: False) -> None:
@@ -127,7 +124,7 @@ class Windows:
     async def of(self, provider: Any) -> Window | None:
         """The window of a provider; None when it has none."""
         known = self._entry(provider)
-        if known.lingering or asyncio.get_running_loop().time() < known.asked_again_at:
+        if asyncio.get_running_loop().time() < known.asked_again_at:
             return known.window
         hung = False
         for ask, pick in (("get_model_info", None), ("get_info", "defaults")):
@@ -170,12 +167,12 @@ async def _told(known: _Known, ask: str, is_cancelled: Callable[[], bool]) -> An
         answer = guarded(method)
     else:
         started = time.monotonic()
-        work = asyncio.to_thread(guarded, method)
-        answer = await within(work, _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}", is_cancelled)
+        answer = await within(lambda: asyncio.to_thread(guarded, method), _INFO_SECONDS, is_cancelled)
         if time.monotonic() - started < _QUICK:
             known.quick.add(ask)
     if inspect.isawaitable(answer):
-        answer = await within(answer, _INFO_SECONDS, known.lingering, f"{_NAME}:{ask}", is_cancelled)
+        told = answer
+        answer = await within(lambda: told, _INFO_SECONDS, is_cancelled)
     return answer
 
 

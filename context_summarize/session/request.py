@@ -287,14 +287,12 @@ class Requests:
     async def _planned(self, chat: Conversation, limits: RequestLimits, do: Callable[[PlanInput], T]) -> T:
         """What planning comes to; in a thread, on a copy, where the rows are many."""
         given = PlanInput(
-            history=chat.history,
-            builder=chat.builder,
             groups=chat.groups,
+            builder=chat.builder,
             view=chat.view,
             limits=limits.own,
             pins=tuple(sorted(chat.steered.pins)),
             size_of=self._tasks.size_of,
-            count=self._services.count,
         )
         if chat.history.characters_from(chat.view.frontier_row) <= LONG:
             return do(given)

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from context_summarize.background import within
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.redaction import traceback_of
-from context_summarize.summaries.foreign import guarded, within
 from context_summarize.tokens.measure import Count, measure
 
 logger = logging.getLogger(__name__)
@@ -40,8 +38,6 @@ class SystemPrompt:
         self._count = count
         self._redact = redact
         self._is_cancelled = is_cancelled
-        self._lingering: set[asyncio.Task[Any]] = set()
-        """Questions to a factory that ignore their cancellation."""
         self._factory: Factory | None = None
         self._text: str | None = None
         self._blocks: dict[_Name, str] = {}
@@ -68,8 +64,7 @@ class SystemPrompt:
         if self._factory is None:
             return
         try:
-            asked = guarded(self._factory)
-            prompt = await within(asked, math.inf, self._lingering, "context-summarize:prompt", self._is_cancelled)
+            prompt = await within(self._factory, None, self._is_cancelled)
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             if isinstance(error, TimeoutError) and self._is_cancelled():
                 return

@@ -98,14 +98,12 @@ class Scene:
 
     def planned(self, **changes: Any) -> PlanInput:
         return PlanInput(
-            history=self.history,
             builder=self.builder,
             groups=self.groups,
             view=self.state,
             limits=self.limits(**changes),
             pins=self.pins,
             size_of=lambda node: self.known[node].tokens if node in self.known else None,
-            count=count,
         )
 
     def show(self, node: Node) -> ShownNode:

@@ -183,7 +183,7 @@ class TestHangs:
     @pytest.fixture(autouse=True)
     def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("context_summarize.session.host._INFO_SECONDS", 0.01)
-        monkeypatch.setattr("context_summarize.summaries.foreign.GRACE", 0.001)
+        monkeypatch.setattr("context_summarize.background.GRACE", 0.001)
 
     @pytest.mark.parametrize("deaf", [False, True])
     async def test_the_last_known_window_counts_while_a_provider_hangs(self, deaf: bool) -> None:
