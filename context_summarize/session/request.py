@@ -18,7 +18,14 @@ from context_summarize.core.view_state import ViewState
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Announcer, Change
 from context_summarize.session.compaction import ViewMaker
-from context_summarize.session.conversation import Conversation, compacted, derive_sizes, with_prompt, with_view
+from context_summarize.session.conversation import (
+    Conversation,
+    compacted,
+    derive_sizes,
+    start_segments,
+    with_prompt,
+    with_view,
+)
 from context_summarize.session.decide import Case, Step, decide_for
 from context_summarize.session.limits import CompactionThrottle, Host, RequestLimits, Wanted, compact_from, patience
 from context_summarize.session.operations import Operations
@@ -86,7 +93,7 @@ class Requests:
         self._server = Server(services.outbox, host.meter, services.count)
         self._retention = Retention(services.count)
         self.records = Records(services.store, services.prompts, self._config, host.session_id)
-        self.resumption = Resumption(self.records, tasks, self._config)
+        self.resumption = Resumption(self.records, tasks, services.count)
         self._chat: Conversation | None = None
         self.paused = False
         self._under_way = 0
@@ -190,10 +197,10 @@ class Requests:
     async def _ready(self, attempt: Attempt) -> tuple[Conversation, RequestLimits]:
         """The conversation, resumed, and indexed if a compaction is near or is due; limits beside what is retained."""
         indexed_from = min(self._config.compact_threshold, self._config.prefetch_from or 1.0)
-        hides_system, own_budget = attempt.limits.system_prompt is not None, attempt.limits.own.own_budget
+        hides_system = attempt.limits.system_prompt is not None
         while True:
             history = self.chat.history
-            await self._resumed(hides_system, own_budget)
+            await self._resumed(hides_system)
             if self.chat.history is not history:
                 continue
             self._retention.update(self.chat, attempt.retained)
@@ -206,25 +213,22 @@ class Requests:
             if self.chat.history is history:
                 return self.chat, limits
 
-    async def _resumed(self, hides_system: bool, own_budget: int | None = None) -> None:
+    async def _resumed(self, hides_system: bool) -> None:
         """Once per history: take up the longest recorded compaction that matches it, without a provider call."""
         if not self._host.counter.loaded:
             await self._host.counter.load()
         chat = self.chat
         if not chat.adopted:
-            found = await self.resumption.find(chat, own_budget, lambda: self._is_waiting_for_a_record(chat))
-            if found is not None and self._is_waiting_for_a_record(chat):
+            found = await self.resumption.find(chat)
+            if self.chat.history is chat.history and not self.chat.adopted:
                 view = found.view
                 self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=found.steered)
-                if found.record is not None:
-                    self.resumption.cut(self.chat, found.record)
+                if found.sizes is not None:
+                    start_segments(self.chat, *found.sizes, self._config.fan_in)
                     self._tasks.compacted(view.shown)
                     self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
         self._chat = with_prompt(self.chat, self._services.count, hides_system)
         await self.chat.convert()
-
-    def _is_waiting_for_a_record(self, chat: Conversation) -> bool:
-        return self.chat.history is chat.history and not self.chat.adopted
 
     def _used(self, chat: Conversation, limits: RequestLimits) -> int:
         """Tokens of the request as it would go out now, as the provider counts."""

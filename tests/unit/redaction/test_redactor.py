@@ -264,7 +264,7 @@ async def _session(provider: ScriptedProvider, rows: list[JsonRow], focus: str |
         log.removeHandler(lines)
         log.setLevel(level)
     nodes = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
-    kept = [asdict(s) for s in store.summaries] + [asdict(r) for r in store.records]
+    kept = [*map(asdict, store.summaries), store.records]
     return Session(
         sent="\n".join(str(message.content) for request in provider.requests for message in request.messages),
         stored=_dumped(kept),
