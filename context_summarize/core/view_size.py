@@ -94,18 +94,13 @@ class ViewSizer:
     def _nodes_size(self, view: ViewState) -> int:
         if view.shown:  # a fallback among them is to be made anew, and does not count as known
             return sum(shown.tokens for shown in view.shown)
-        history, limits, count = self._given.history, self._given.limits, self._given.groups.count
-        lines = sum(one_line_size(history, node, limits.role, count) for node in view.nodes[: view.lines])
+        history, count = self._given.history, self._given.groups.count
+        lines = sum(one_line_size(history, node, count) for node in view.nodes[: view.lines])
         return lines + self.sum_of(view.nodes[view.lines :])
 
     def _opens(self, view: ViewState, pins: Sequence[Group], verbatim: Sequence[Group]) -> bool:
         """Whether the view needs no row of its own to open with a user message."""
-        history, groups = self._given.history, self._given.groups
         if not view.compactions:
             return True
-        following = verbatim
-        if view.nodes and self._given.limits.role == "user":  # the first node opens, unless a pin stands before it
-            first = min(history.rendered_group(view.nodes[0].end_group - 1).end, view.frontier_row)
-            pins, following = [group for group in pins if group.start < first], ()
-        shown = (groups.shown(group).opens for part in (pins, following) for group in part)
+        shown = (self._given.groups.shown(group).opens for group in (*pins, *verbatim))
         return next((opens for opens in shown if opens is not None), True)
