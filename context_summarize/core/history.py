@@ -127,11 +127,8 @@ class History:
         """How many rendered groups lie wholly before the newest `keep_recent` rows; the newest group never does."""
         newest_open = self._grouper.open_start is not None
         most = len(self.rendered) if newest_open else len(self.rendered) - 1
-        return max(0, min(most, self.groups_before(len(self.rows) - keep_recent)))
-
-    def groups_before(self, row: int) -> int:
-        """How many rendered groups lie wholly before this history row."""
-        return bisect_right(self.rendered, row, key=lambda at: self.groups[at].end)
+        bound = len(self.rows) - keep_recent
+        return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
 
     def group_position(self, row: int) -> int:
         """Position of the first closed group that starts at or after this history row."""
