@@ -11,8 +11,7 @@ from context_summarize.core.frames import row_hint
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.pairs import opens_with_user
-from context_summarize.messages.reading import is_hook
+from context_summarize.messages.reading import is_hook, opens_with_user
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.messages.view_rows import continues, synthetic_result, view_row, without_continuation

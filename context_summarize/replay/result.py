@@ -17,7 +17,6 @@ _FIGURES = (
     "largest_view",
     "stable_share",
     "provider_calls",
-    "failed_calls",
     "failed_summaries",
     "provider_input_tokens",
     "provider_output_tokens",
@@ -117,7 +116,6 @@ class ReplayResult:
     compared_rows: int = 0
     """Sum over all requests except the last: rows."""
     provider_calls: int = 0
-    failed_calls: int = 0
     made_summaries: int = 0
     """Summaries that the provider wrote."""
     failed_summaries: int = 0
@@ -171,7 +169,7 @@ class ReplayResult:
 def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     """What a replay took, as (what, figure, remark)."""
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
-    calls = f"for summaries, {result.failed_calls:,} failed"
+    calls = "for summaries"
     if result.failed_summaries:
         every = "every summary failed" if result.no_summary_made else f"{result.failed_summaries:,} summaries failed"
         calls += f"; {every}, fallback summaries replace them"

@@ -24,7 +24,7 @@ from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import ConfigError
-from context_summarize.messages.pairs import broken_pairs
+from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.providers.openai_compatible import OpenAICompatibleProvider, make_provider

@@ -16,8 +16,7 @@ from context_summarize.core.shown_groups import ShownGroups, shortened_row
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.pairs import broken_pairs
-from context_summarize.messages.reading import analyse
+from context_summarize.messages.reading import analyse, broken_pairs
 from context_summarize.messages.rows import NO_RESULT, JsonRow
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import assistant, call, calls, hook, result, user
