@@ -15,7 +15,6 @@ from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, Row
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.rows import RenderedRow
 
 _HASH_BYTES = 32
 
@@ -174,14 +173,6 @@ class History:
             if total > LONG:
                 break
         return total
-
-    def messages(self, end_group: int) -> tuple[RenderedRow, ...]:
-        """The rendered rows of the groups [0, end_group), whole and unredacted, numbered from 1."""
-        out: list[RenderedRow] = []
-        for ordinal in range(end_group):
-            group = self.rendered_group(ordinal)
-            out += render_group(self.rows, group, number=len(out) + 1, segment_tokens=None)
-        return tuple(out)
 
     # --- hashes -----------------------------------------------------------------------------------------------------
 
