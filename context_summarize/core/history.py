@@ -15,7 +15,6 @@ from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, Row
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.rows import RenderedRow
 
 _HASH_BYTES = 32
 
@@ -127,11 +126,8 @@ class History:
         """How many rendered groups lie wholly before the newest `keep_recent` rows; the newest group never does."""
         newest_open = self._grouper.open_start is not None
         most = len(self.rendered) if newest_open else len(self.rendered) - 1
-        return max(0, min(most, self.groups_before(len(self.rows) - keep_recent)))
-
-    def groups_before(self, row: int) -> int:
-        """How many rendered groups lie wholly before this history row."""
-        return bisect_right(self.rendered, row, key=lambda at: self.groups[at].end)
+        bound = len(self.rows) - keep_recent
+        return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
 
     def group_position(self, row: int) -> int:
         """Position of the first closed group that starts at or after this history row."""
@@ -177,14 +173,6 @@ class History:
             if total > LONG:
                 break
         return total
-
-    def messages(self, end_group: int) -> tuple[RenderedRow, ...]:
-        """The rendered rows of the groups [0, end_group), whole and unredacted, numbered from 1."""
-        out: list[RenderedRow] = []
-        for ordinal in range(end_group):
-            group = self.rendered_group(ordinal)
-            out += render_group(self.rows, group, number=len(out) + 1, segment_tokens=None)
-        return tuple(out)
 
     # --- hashes -----------------------------------------------------------------------------------------------------
 

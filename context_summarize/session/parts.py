@@ -16,9 +16,8 @@ from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import Redact, build_redactor
 from context_summarize.session.conversation import Conversation, new_conversation
-from context_summarize.session.host import Providers, is_cancelled
+from context_summarize.session.host import Providers, active_operations, is_cancelled
 from context_summarize.session.limits import Host, LimitsReader
-from context_summarize.session.operations import Operations
 from context_summarize.session.steering import Steering
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.stores import MemoryStore, SummaryStore, open_store
@@ -82,7 +81,7 @@ def build_parts(
     providers = Providers(coordinator, config)
     host = _host(coordinator, config, counter, providers)
     tasks = SummaryRegistry(services, summarizer, _show_by(services), host.is_cancelled)
-    requests = Steering(services, tasks, host, Operations(coordinator))
+    requests = Steering(services, tasks, host, lambda: active_operations(coordinator))
     return Parts(
         services=services,
         host=host,
