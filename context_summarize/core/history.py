@@ -1,4 +1,4 @@
-"""`History`: every row in order with its groups, sizes and segments; it only grows, and what is cut stays cut."""
+"""Every row of a conversation in order, with what follows from the rows alone: groups, sizes, hashes. It only grows."""
 
 from __future__ import annotations
 
@@ -70,17 +70,18 @@ class History:
         return is_repeated
 
     def _close(self, group: Group) -> None:
+        position = len(self.groups)
         repeated = [self._is_repeated(row) for row in self.rows[group.start : group.end] if row.pinned]
+        self.groups.append(group)  # before its numbers, because a thread may be reading them
         if not all(repeated):
-            self.pins.append(len(self.groups))
+            self.pins.append(position)
         if group.rendered:
-            if group.user:
-                self.users.append(len(self.rendered))
-            self.rendered.append(len(self.groups))
             self.rendered_rows.append(self._rendered_total)
-            self._hashes += bytes(_HASH_BYTES)
             self._rendered_total += sum(self.rows[i].rendered for i in range(group.start, group.end))
-        self.groups.append(group)
+            self._hashes += bytes(_HASH_BYTES)
+            self.rendered.append(position)
+            if group.user:
+                self.users.append(len(self.rendered) - 1)
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
