@@ -84,8 +84,9 @@ class ShownGroups:
 
     def forget_before(self, row: int) -> None:
         """Let go of what is shown of groups before this history row."""
-        self._closed = {start: shown for start, shown in self._closed.items() if start >= row}
-        self._short = {at: short for at, short in self._short.items() if at[0] >= row}
+        closed, short = self._closed.copy(), self._short.copy()  # a thread may be adding to them
+        self._closed = {start: shown for start, shown in closed.items() if start >= row}
+        self._short = {at: entry for at, entry in short.items() if at[0] >= row}
 
     # --- groups -----------------------------------------------------------------------------------------------------
 

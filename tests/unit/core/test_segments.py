@@ -10,7 +10,7 @@ import pytest
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens, next_cut
-from context_summarize.core.nodes import Node, merge_key, merge_node, segment_key
+from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
@@ -310,7 +310,16 @@ class TestKeys:
         assert merge_node(leaves * 3, template_hash="t", summary_tokens=100, index=0).summary_tokens == 600
         assert merge_node(leaves * 9, template_hash="t", summary_tokens=100, index=0).summary_tokens == 600
         assert node.children == leaves
-        assert node.key == merge_key(leaves, "t", 200)
+        keys = {
+            merge_node(children, template_hash=template, summary_tokens=tokens, index=0).key
+            for children, template, tokens in (
+                (leaves, "t", 100),
+                (leaves, "u", 100),
+                (leaves, "t", 300),
+                (leaves[::-1], "t", 100),
+            )
+        }
+        assert len(keys | {node.key}) == 4
         assert not node.is_rest
         rest = merge_node((node, leaves[1]), template_hash="t", summary_tokens=100, index=-1)
         assert (rest.level, rest.is_rest) == (2, True)
