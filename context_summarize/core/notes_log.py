@@ -115,8 +115,12 @@ class NotesLog:
 
     def _take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> None:
         self._read(frontier)
-        for node, summary in made:
-            self._verify(node, summary)
+        new = [(node, one.text) for node, one in made if not one.fallback and node.key not in self._verified]
+        if new:
+            self._notes.mention("\n".join(text for _, text in new))
+        for node, text in new:
+            self._verified.add(node.key)
+            self._verify(node, text)
 
     def write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
         """The row for the rendered groups before the frontier; None where nothing is told.
@@ -157,13 +161,9 @@ class NotesLog:
         group = history.rendered_group(ordinal)
         return render_group(history.rows, group, number=number, segment_tokens=None, redact=self._redact)
 
-    def _verify(self, node: Node, summary: Summary) -> None:
-        """Look up what a model's summary quotes as instructions, once, in the user's rows that it stands for."""
-        if summary.fallback or node.key in self._verified:
-            return
-        self._verified.add(node.key)
-        self._notes.mention(summary.text)
-        lines = list(quoted_lines(summary.text, self._heading)) if self._heading else []
+    def _verify(self, node: Node, summary: str) -> None:
+        """Look up what a model's summary quotes as instructions in the user's rows that it stands for."""
+        lines = list(quoted_lines(summary, self._heading)) if self._heading else []
         if lines:
             groups = range(node.first_group, node.end_group)
             self._notes.verify(lines, [row for at in groups for row in self._user_rows(at)])

@@ -13,8 +13,7 @@ from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.replay.audit import Audit
-from context_summarize.replay.result import Compaction, ReplayResult
-from context_summarize.replay.rows import message_numbers
+from context_summarize.replay.result import Compaction, ReplayResult, message_numbers
 from context_summarize.session.host import provider_window, request_budget
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores import MemoryStore
