@@ -28,8 +28,6 @@ class Limits:
     """Tool results above this many tokens are shortened; None = never."""
     notes_room: int = 0
     """Tokens that the row of notes may take; they come out of `share`."""
-    role: str = "system"
-    """Role of a summary's row."""
 
     @property
     def threshold_room(self) -> int:

@@ -311,16 +311,16 @@ class TestAdoption:
     async def test_elisions_are_adopted(self) -> None:
         """Shortened rows stay shortened: the prefix does not change."""
         store = MemoryStore()
-        rows = [*tool_session(10), call("r"), result("r", "word " * 6_000), *tool_session(2, start=50)]
+        rows = [*tool_session(10), call("r"), result("r", "word " * 8_000), *tool_session(2, start=50)]
         settings: dict[str, Any] = {
             "shorten_tool_results": 200, "keep_recent": 8, "store": store,
             "compact_threshold": 1.0, "summary_share": 0.25,
         }  # fmt: skip
         first = await fed(manager(**settings), rows)
-        before = await first.get_messages_for_request(6_500, scripted())
+        before = await first.get_messages_for_request(7_500, scripted())
         assert "characters left out" in str(before)
         again = await fed(manager(**settings), rows)
-        assert await again.get_messages_for_request(6_500, scripted()) == before
+        assert await again.get_messages_for_request(7_500, scripted()) == before
 
     async def test_a_late_adoption_does_not_undo_a_boundary(self) -> None:
         """The frontier never moves back: with a store that takes its time."""
