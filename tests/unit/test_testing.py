@@ -35,7 +35,7 @@ class TestScriptedProvider:
     async def test_it_answers_in_the_order_of_the_script_and_records_what_it_was_asked(self) -> None:
         """Text is answered, an exception raised, a response returned, a function called; then `then` for ever."""
         response = ChatResponse(content=[TextBlock(text="whole")], finish_reason="length")
-        script = ["one", RateLimitError("slow"), response, lambda asked: str(asked.messages[0].content)]
+        script: list[Any] = ["one", RateLimitError("slow"), response, lambda asked: str(asked.messages[0].content)]
         provider, asked = ScriptedProvider(script, then="more"), [request(), request(), request(), request("echo")]
         assert answer_text(await provider.complete(asked[0])) == "one"
         with pytest.raises(RateLimitError):
