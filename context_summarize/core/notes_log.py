@@ -36,7 +36,6 @@ class NotesAsk:
     """History rows from here on stand verbatim."""
     room: int
     """Tokens that the row may take."""
-    role: str
     budget: int
     """Tokens of a whole request."""
     operations: tuple[str, ...] = ()
@@ -143,11 +142,11 @@ class NotesLog:
         operations = [self._redact(told) if self._redact else told for told in ask.operations]
         goes_on = self._goes_on(ask.frontier_row)
         text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations, goes_on=goes_on)
-        return replace(self.frame(text, ask.frontier, ask.role), after=len(shown)) if text else None
+        return replace(self.frame(text, ask.frontier), after=len(shown)) if text else None
 
-    def frame(self, text: str, frontier: int, role: str) -> ShownNotes:
+    def frame(self, text: str, frontier: int) -> ShownNotes:
         """The row of these lines, which tell of the rendered groups before `frontier`."""
-        row = notes_row(self._history, text, frontier, role)
+        row = notes_row(self._history, text, frontier)
         return ShownNotes(text, row, measure(row, self._count))
 
     def _read(self, frontier: int) -> None:

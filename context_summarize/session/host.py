@@ -51,14 +51,10 @@ class Window:
         return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
 
 
-def _positive(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
-
-
 def _read(source: Any, name: str) -> int | None:
-    if isinstance(source, Mapping):
-        return _positive(source.get(name))
-    return _positive(getattr(source, name, None))
+    """A positive number of an object or a mapping; None where it has none."""
+    value = source.get(name) if isinstance(source, Mapping) else getattr(source, name, None)
+    return value if type(value) is int and value > 0 else None
 
 
 async def provider_window(provider: Any) -> Window | None:
@@ -178,11 +174,6 @@ def _window_in(answer: Any, pick: str | None) -> Window | None:
     return Window(context, output or 0) if context else None
 
 
-def is_cancelled(coordinator: Any | None) -> bool:
-    """True while the host has cancelled what is running."""
-    return bool(getattr(getattr(coordinator, "cancellation", None), "is_cancelled", False))
-
-
 class Providers:
     """The providers of a session: those mounted, and the one seen last."""
 
@@ -191,7 +182,11 @@ class Providers:
         self._config = config
         self._last: Any | None = None
         self._warned = False
-        self.windows = Windows(config, lambda: is_cancelled(coordinator))
+        self.windows = Windows(config, self.is_cancelled)
+
+    def is_cancelled(self) -> bool:
+        """True while the host has cancelled what is running."""
+        return bool(getattr(getattr(self._coordinator, "cancellation", None), "is_cancelled", False))
 
     def mounted(self) -> dict[str, Any]:
         """Providers by name; empty before the session is ready and without a coordinator."""
@@ -259,6 +254,20 @@ class Providers:
         own = getattr(provider, "name", None)
         return own if isinstance(own, str) else type(provider).__name__
 
+    def operations(self) -> tuple[str, ...]:
+        """What the host has under way beside the conversation, such as background jobs: a line each, at most twenty.
+
+        Nothing where the host has no list, or it cannot be read.
+        """
+        look_up = getattr(self._coordinator, "get_capability", None)
+        try:
+            found = look_up(_OPERATIONS) if callable(look_up) else None
+            listed = found() if callable(found) else found
+            return tuple(map(_line, listed[:_MOST_OPERATIONS])) if isinstance(listed, list | tuple) else ()
+        except Exception as error:  # noqa: BLE001 - a host may raise anything
+            logger.warning("the host's list of active operations cannot be read: %s", type(error).__name__)
+            return ()
+
 
 def find_provider(name: str, mounted: Mapping[str, Any]) -> Any | None:
     """The provider that users mean by a name; None if none is meant.
@@ -275,21 +284,6 @@ def find_provider(name: str, mounted: Mapping[str, Any]) -> Any | None:
         if type(provider).__module__.partition(".")[0] == package:
             return provider
     return next((one for one in mounted.values() if getattr(one, "name", None) in (name, short)), None)
-
-
-def active_operations(coordinator: Any | None) -> tuple[str, ...]:
-    """What the host has under way beside the conversation, such as background jobs: a line each, at most twenty.
-
-    Nothing where the host has no list, or it cannot be read.
-    """
-    look_up = getattr(coordinator, "get_capability", None)
-    try:
-        found = look_up(_OPERATIONS) if callable(look_up) else None
-        listed = found() if callable(found) else found
-        return tuple(map(_line, listed[:_MOST_OPERATIONS])) if isinstance(listed, list | tuple) else ()
-    except Exception as error:  # noqa: BLE001 - a host may raise anything
-        logger.warning("the host's list of active operations cannot be read: %s", type(error).__name__)
-        return ()
 
 
 def _line(operation: Any) -> str:

@@ -160,7 +160,7 @@ class TestSummaries:
         [
             (failure(401, f"incorrect key: {KEY}"), "auth", 1),
             (failure(404, "no such model"), "not_found", 1),
-            (failure(400, "unknown parameter"), "invalid_request", 1),
+            (failure(400, "unknown parameter"), "invalid_request", 3),
             (httpx.Response(200, text='{"choices": [{"mess'), "unavailable", 1),
             (httpx.Response(200, text="<html>a proxy's page</html>"), "unavailable", 1),
             (httpx.Response(200, json={"choices": []}), "unavailable", 1),
