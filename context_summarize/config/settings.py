@@ -24,30 +24,14 @@ ToolKind = Literal["write", "edit", "delete", "command", "none"]
 # The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
 _AT_THE_LATEST = 0.9
 """Share of the budget at which a compaction is made if the threshold is given in tokens alone."""
-_LEAST_TOKENS = 1_000
-"""Of a threshold in tokens."""
 _Flag = Annotated[bool, "must be true or false, got {!r}"]
 _Filled = Annotated[str, Field(pattern=r"\S")]
 _Name = Annotated[_Filled | None, "must be a name, got {!r}; leave it out for the default"]
 _Above0 = Annotated[int | float, Field(gt=0, le=1)]
+_Tokens = Annotated[int, Field(ge=1_000)]
 _SHARE = "must be a share of the budget above 0 and at most 1, got {!r}; 0.7 is 70 %"
 _STRICT = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
 _Class = TypeVar("_Class", bound=type)
-
-
-def _check_threshold(value: Any) -> Any:
-    """A share, tokens, or a list of both."""
-    is_pair = isinstance(value, list | tuple)
-    parts = tuple(value) if is_pair else (value,)
-    wrong = [one for one in parts if isinstance(one, bool) or not isinstance(one, int | float) or not _is_part(one)]
-    if wrong or (is_pair and (len(parts) != 2 or not parts[0] <= 1 < parts[1])):
-        raise ValueError(value)
-    return parts if is_pair else value
-
-
-def _is_part(value: float) -> bool:
-    """Whether this is a share, or whole tokens."""
-    return 0 < value <= 1 or (isinstance(value, int) and value >= _LEAST_TOKENS)
 
 
 def _as_tuple(value: Any) -> Any:
@@ -93,8 +77,8 @@ class Config:
     ] = 10
     """Newest rows that stay verbatim (count, 0 or more; 0 = none beyond the newest message or tool group)."""
     compact_threshold: Annotated[
-        int | float | tuple[int | float, ...],
-        PlainValidator(_check_threshold),
+        _Above0 | _Tokens | tuple[_Above0, _Tokens],
+        BeforeValidator(_as_tuple),
         "must be a share (0.65), tokens (150000) or both ([0.65, 150000]: the smaller one counts), got {!r}",
     ] = (0.65, 100_000)
     """Where a compaction is made: a share of the budget (0.65), tokens (150000), or the smaller of both."""
@@ -194,8 +178,9 @@ class Config:
     def threshold_tokens(self) -> int | None:
         """Tokens at which one is made at the latest; None = whatever the share gives."""
         given = self.compact_threshold
-        tokens = given[1] if isinstance(given, tuple) else given
-        return int(tokens) if tokens > 1 else None
+        if isinstance(given, tuple):
+            return given[1]
+        return int(given) if given > 1 else None
 
     @property
     def target_usage(self) -> float:
