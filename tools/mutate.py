@@ -19,6 +19,11 @@ BAR = 0.9
 """Share of the mutants of a module that the tests must find."""
 MOST = 160
 """Mutants of a module; of a larger number a sample is taken, the same each time."""
+_PLAN_TESTS = (
+    "tests/unit/core/test_plan.py",
+    "tests/behaviour/test_compaction.py",
+    "tests/behaviour/test_floors.py",
+)
 TESTS: dict[str, tuple[str, ...]] = {
     "redaction/redactor": (
         "tests/unit/redaction/test_windows.py",
@@ -26,9 +31,9 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/unit/redaction/test_redactor.py",
     ),
     "summaries/breaker": ("tests/unit/summaries/test_breaker.py", "tests/unit/summaries/test_call.py"),
-    "summaries/call": ("tests/unit/summaries/test_call.py", "tests/behaviour/test_calls.py"),
-    "summaries/failures": ("tests/unit/summaries/test_failures.py", "tests/unit/summaries/test_call.py"),
-    "summaries/checks": ("tests/behaviour/test_answers.py", "tests/unit/summaries/test_call.py"),
+    "summaries/call": ("tests/unit/summaries/test_call.py", "tests/unit/summaries/test_breaker.py"),
+    "summaries/failures": ("tests/unit/summaries/test_call.py",),
+    "summaries/answer": ("tests/behaviour/test_answers.py", "tests/unit/summaries/test_call.py"),
     "summaries/registry": (
         "tests/unit/summaries/test_registry.py",
         "tests/behaviour/test_races.py::TestSessionEnd",
@@ -36,11 +41,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/behaviour/test_races.py::TestNoWaiting",
     ),
     "core/node_builder": ("tests/unit/core/test_segments.py", "tests/unit/core/test_history.py"),
-    "core/plan": (
-        "tests/unit/core/test_plan.py",
-        "tests/behaviour/test_compaction.py",
-        "tests/behaviour/test_floors.py",
-    ),
+    "core/plan": _PLAN_TESTS,
+    "core/draft": _PLAN_TESTS,
 }
 """Modules that are mutated, each with the tests that are to find its mutants."""
 PRELOADED = ("markdown_it", "pydantic", "regex", "rich.console", "tenacity", "tiktoken")

@@ -1,4 +1,4 @@
-"""Nodes: the addresses of summaries, the summaries themselves, and the records of compactions."""
+"""Nodes: the addresses of summaries, and the summaries themselves."""
 
 from __future__ import annotations
 
@@ -61,51 +61,8 @@ class Summary:
     """Seconds since the epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionMarks:
-    """Where the user has put one session, beside its compactions."""
-
-    pins: tuple[tuple[int, str], ...] = ()
-    """(rendered group, hash) of each group that the user has pinned."""
-    undone: tuple[str, ...] = ()
-    """Hashes of the records that the user has taken back in this session."""
-    held_at: int | None = None
-    """Tokens of the request when a compaction was taken back, and none has followed; else None."""
-
-
 NamedPlace = tuple[int, int, int]
 """Of an instruction: rendered row, counted from 1, start, end."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompactionRecord:
-    """A committed boundary, found again by the running hash of the rendered rows that it speaks of."""
-
-    hash: str
-    """Running hash of the rendered groups [0, frontier_group); without summaries, up to the last row shortened."""
-    frontier_group: int
-    rendered_groups: int
-    """Rendered groups in the history when the boundary was committed."""
-    segment_tokens: int
-    summary_tokens: int
-    nodes: tuple[Node, ...]
-    shortened: tuple[tuple[int, int, int, str], ...] = ()
-    """(rendered group, row within the group, tokens kept, hash of the group) of each shortened row."""
-    newest_user: int | None = None
-    """Rendered group of the newest user message when the boundary was made."""
-    created: float = 0.0
-    notes: str | None = ""
-    """The lines of the row of notes, without their frame; None where they are no longer kept."""
-    notes_after: int = 0
-    """How many nodes stand before that row."""
-    notes_age: int = 0
-    """Compactions that it has outlived."""
-    instructions: tuple[NamedPlace, ...] = ()
-    """Where the user's instructions stand that were found before the frontier."""
-    pinned: tuple[int, ...] = ()
-    """Rendered groups before the frontier that the view shows because the user has pinned them."""
-    session: SessionMarks | None = None
-    """Only in the record that one session keeps under its own id."""
 
 
 SCHEMA_VERSION = "1"
@@ -132,18 +89,13 @@ MOST_GROWTH = 6
 """A merged summary is at most so many times as long as a segment's."""
 
 
-def merge_key(children: Sequence[Node], template_hash: str, summary_tokens: int) -> str:
-    """The key of a merged summary: the merge template, its length and the keys of its children."""
-    return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), *(child.key for child in children))
-
-
 def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: int, index: int) -> Node:
     """The address of the summary that stands for these neighbours; `index` -1 makes it a rest node."""
     level = max(child.level for child in children) + 1
     # A merge halves what it joins, or it would make no room.
     below = sum(child.summary_tokens for child in children)
     tokens = min(MOST_GROWTH * summary_tokens, max(summary_tokens, below // 2))
-    key = merge_key(children, template_hash, tokens)
+    key = _hashed(SCHEMA_VERSION, template_hash, str(tokens), *(child.key for child in children))
     first, end = children[0].first_group, children[-1].end_group
     return Node(key, level, index, first, end, tokens, 0, tuple(children))
 

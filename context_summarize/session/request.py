@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -15,17 +15,13 @@ from context_summarize.core.plan import Plan, next_plan
 from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.rows import JsonRow
-from context_summarize.session.announcing import Announcer, Change
+from context_summarize.session.announcing import Change
 from context_summarize.session.compaction import ViewMaker
-from context_summarize.session.conversation import Conversation, compacted, derive_sizes, with_prompt, with_view
+from context_summarize.session.conversation import Conversation, compacted
+from context_summarize.session.current import Attempt, Current
 from context_summarize.session.decide import Case, Decision, decide_for
 from context_summarize.session.limits import CompactionThrottle, Host, RequestLimits, Wanted, compact_from, patience
-from context_summarize.session.operations import Operations
 from context_summarize.session.prefetch import Prefetch
-from context_summarize.session.records import Records
-from context_summarize.session.resume import Resumption
-from context_summarize.session.retention import Retention
-from context_summarize.session.serving import Server
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 
@@ -35,93 +31,26 @@ _COLD_AFTER = 3_600
 """Seconds: no provider's prompt cache, where it is not asked for a longer life, outlives an hour without a request."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Attempt:
-    """One request, or one `compact()`: what it wants, what it has seen, and what it has tried."""
+class Requests(Current):
+    """Answers requests: each decides, and acts on it, until it goes on."""
 
-    chat: Conversation
-    """As it was seen last."""
-    limits: RequestLimits
-    """Less the rows that stand beside the view."""
-    retained: tuple[str, ...] = ()
-    beside: int = 0
-    """Tokens of these rows, as far as they are off the limits."""
-    is_manual: bool = False
-    focus: str | None = None
-    used: int = 0
-    """Tokens of the request as it would go out now, as the provider counts."""
-    is_near: bool = False
-    """A compaction may be due, or its summaries may be made ahead."""
-    indexed: History | None = None
-    """Whose segments are cut: those of rows that come meanwhile are the next request's."""
-    is_due: bool = False
-    """True once a compaction was due."""
-    until: float | None = None
-    """Time of the clock at which its waiting ends; None before it waits."""
-    waited: float = 0.0
-    """Seconds."""
-    in_vain: bool = False
-    """Waiting has not brought what is missing."""
-    made: ViewState | None = None
-    """The view that its compaction has made: one request makes one, and what comes meanwhile is the next one's."""
-
-
-class Requests:
-    """Holds the conversation and answers requests about it.
-
-    There is no lock: rows, other requests and the user's steering may come during any wait. What was planned before a
-    wait is committed only if history, view and pins are still those that it was planned for.
-    """
-
-    def __init__(self, services: Services, tasks: SummaryRegistry, host: Host, operations: Operations) -> None:
-        self._services, self._config = services, services.config
-        self._tasks = tasks
-        self._host = host
+    def __init__(
+        self, services: Services, tasks: SummaryRegistry, host: Host, operations: Callable[[], tuple[str, ...]]
+    ) -> None:
+        super().__init__(services, tasks, host)
         self._views = ViewMaker(services, tasks, operations)
-        self._announcer = Announcer(services.outbox, self._config.target_usage)
         self._throttle = CompactionThrottle()
         self._prefetch = Prefetch(tasks, services.outbox, self._plan_next)
-        self._server = Server(services.outbox, host.meter, services.count)
-        self._retention = Retention(services.count)
-        self.records = Records(services.store, services.prompts, self._config, host.session_id)
-        self.resumption = Resumption(self.records, tasks, self._config)
-        self._chat: Conversation | None = None
         self.paused = False
-        self._under_way = 0
-        """Requests that have a compaction due."""
-        self._served: tuple[object, ...] | None = None
-        """The request that was served last; a correction of the measuring is not in it."""
         self._served_at: tuple[float, History | None, int] = (0.0, None, 0)
         """Seconds of the clock at that request, its history, and how many rows it had."""
         self._late_at: int | None = None
         """The registry's version when the last request went on because summaries were late."""
 
-    # --- the conversation -------------------------------------------------------------------------------------------
-
-    @property
-    def chat(self) -> Conversation:
-        """The conversation as it is now."""
-        if self._chat is None:
-            raise RuntimeError("no conversation yet; begin() gives one")
-        return self._chat
-
     def begin(self, chat: Conversation) -> None:
         """Go on with another conversation: what is being made for the old one comes to nothing."""
-        if self._chat is not None:
-            self._prefetch.stop()
-            self._announcer.withdraw(0, len(self._chat.history), 0.0)
-            self._tasks.forget_history()
-        self._chat, self._served = chat, None
-
-    def forget(self) -> None:
-        """The session has been cleared: what was refused may be asked again, what does not fit is told again."""
-        self._tasks.forget_refusals()
-        self._server.forget()
-
-    def _is_current(self, chat: Conversation) -> bool:
-        """Whether history, view and pins are still those of this conversation."""
-        now = self.chat
-        return now.history is chat.history and now.view is chat.view and now.steered is chat.steered
+        self._prefetch.stop()
+        super().begin(chat)
 
     # --- one request ------------------------------------------------------------------------------------------------
 
@@ -165,70 +94,6 @@ class Requests:
         self._withdraw(attempt)
         await self._services.outbox.flush()
         return saved
-
-    async def tokens(self) -> int:
-        """Tokens of the request as it would go out now."""
-        system = self._host.system
-        if not len(self.chat.history) and not system.text:
-            return 0
-        await self._resume(system.text is not None)
-        return self._host.meter.correct(self._server.view(self.chat).tokens() + system.tokens + self._retention.tokens)
-
-    # --- its parts --------------------------------------------------------------------------------------------------
-
-    async def _attempt(self, wanted: Wanted) -> Attempt:
-        if not self._host.is_cancelled():
-            self._tasks.resume_waiting()
-        return Attempt(chat=self.chat, limits=await self._host.limits.read(wanted), retained=wanted.retained)
-
-    def _end(self, attempt: Attempt) -> None:
-        """Whatever ends an attempt, its waiting is counted."""
-        self._under_way -= attempt.is_due
-        if attempt.waited:
-            self._services.totals.waited_for(attempt.waited)
-
-    async def _ready(self, attempt: Attempt) -> None:
-        """See the conversation as it is now: resumed, beside what is retained, indexed if a compaction may be due."""
-        indexed_from = min(self._config.compact_threshold, self._config.prefetch_from or 1.0)
-        limits = attempt.limits
-        while True:
-            history = self.chat.history
-            await self._resume(limits.system_prompt is not None, limits.own.own_budget)
-            if (chat := self.chat).history is not history:
-                continue
-            if attempt.retained or self._retention.tokens:
-                self._retention.update(chat, attempt.retained)
-                limits = limits.beside(self._retention.tokens - attempt.beside)
-                attempt.beside = self._retention.tokens
-            derive_sizes(chat, self._config, limits.budget)
-            attempt.used = limits.used(self._server.view(chat).tokens())
-            attempt.chat, attempt.limits = chat, limits
-            attempt.is_near = attempt.is_manual or attempt.used >= indexed_from * limits.budget
-            if not attempt.is_near or attempt.indexed is history:
-                return
-            attempt.indexed = history
-            await chat.advance()
-
-    async def _resume(self, hides_system: bool, own_budget: int | None = None) -> None:
-        """Once per history: take up the longest recorded compaction that matches it, without a provider call."""
-        if not self._host.counter.loaded:
-            await self._host.counter.load()
-        chat = self.chat
-        if not chat.adopted:
-            found = await self.resumption.find(chat, own_budget, lambda: self._is_waiting_for_a_record(chat))
-            if found is not None and self._is_waiting_for_a_record(chat):
-                view = found.view
-                self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=found.steered)
-                if found.record is not None:
-                    self.resumption.cut(self.chat, found.record)
-                    self._tasks.compacted(view.shown)
-                    self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
-        if self.chat.groups.hides_system != hides_system:
-            self._chat = with_prompt(self.chat, self._services.count, hides_system)
-        await self.chat.convert()
-
-    def _is_waiting_for_a_record(self, chat: Conversation) -> bool:
-        return self.chat.history is chat.history and not self.chat.adopted
 
     # --- compactions ------------------------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ class Steering(Requests):
             chat, limits = await self._steerable()
             if not chat.view.compactions:
                 raise SteeringError("there is no compaction to take back; undo works after one has been made")
-            earlier = chat.earlier[-1] if chat.earlier else await self.resumption.earlier(chat) or ViewState()
+            earlier = chat.earlier[-1] if chat.earlier else await self.resumption.earlier(chat)
             if self._is_current(chat):
                 break
         back, change = taken_back(limits, chat, earlier, self._services.count)

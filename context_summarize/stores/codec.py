@@ -1,4 +1,4 @@
-"""Summaries and records of compactions as JSON text, the form in which every persistent store keeps them."""
+"""Summaries and records of compactions as text, the form in which every persistent store keeps them."""
 
 from __future__ import annotations
 
@@ -6,33 +6,41 @@ import dataclasses
 import json
 import zlib
 from base64 import b64decode, b64encode
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import TypeAdapter
 
-from context_summarize.core.nodes import CompactionRecord, Summary
+from context_summarize.core.nodes import Summary
+from context_summarize.messages.rows import JsonRow
 
-EntryT = TypeVar("EntryT", Summary, CompactionRecord)
+_SUMMARY = TypeAdapter(Summary)
+_FIELDS = {field.name for field in dataclasses.fields(Summary)}
 
-_ADAPTERS: dict[type, TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in (Summary, CompactionRecord)}
 
-
-def encode(entry: Summary | CompactionRecord) -> str:
-    """One entry as ASCII text; `decode` returns an equal one."""
-    fields = _ADAPTERS[type(entry)].dump_python(entry)
-    if fields.get("notes"):
-        fields["notes"] = b64encode(zlib.compress(fields["notes"].encode("utf-8", "surrogatepass"))).decode()
+def summary_text(summary: Summary) -> str:
+    """One summary as ASCII text; `summary_of` returns an equal one."""
     # Not by pydantic: a tool's output may hold lone surrogates, which its writer and its reader of JSON refuse.
-    return json.dumps(fields, separators=(",", ":"))
+    return json.dumps(_SUMMARY.dump_python(summary), separators=(",", ":"))
 
 
-def decode(kind: type[EntryT], text: str | bytes) -> EntryT | None:
-    """The entry that was encoded; None for a text that is damaged, cut off, or of other fields."""
+def summary_of(text: str | bytes) -> Summary | None:
+    """The summary that was written; None for a text that is damaged, cut off, or of other fields."""
     try:
-        fields = json.loads(text)
-        if fields.get("notes"):
-            fields["notes"] = zlib.decompress(b64decode(fields["notes"])).decode("utf-8", "surrogatepass")
-        entry: EntryT = _ADAPTERS[kind].validate_python(fields)
-    except (ValueError, TypeError, AttributeError, RecursionError, zlib.error):
+        fields: Any = json.loads(text)
+        return _SUMMARY.validate_python(fields) if fields.keys() == _FIELDS else None
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return None
-    return entry if fields.keys() == {field.name for field in dataclasses.fields(kind)} else None
+
+
+def record_text(record: JsonRow) -> str:
+    """One record as ASCII text, compressed: each holds a row of notes, and the address of every summary."""
+    return b64encode(zlib.compress(json.dumps(record, separators=(",", ":")).encode())).decode()
+
+
+def record_of(text: str | bytes) -> JsonRow | None:
+    """The record that was written; None for a text that is damaged or cut off."""
+    try:
+        record: JsonRow = json.loads(zlib.decompress(b64decode(text)))
+    except (ValueError, TypeError, RecursionError, zlib.error):
+        return None
+    return record

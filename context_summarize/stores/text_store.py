@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from itertools import islice
 
-from context_summarize.core.nodes import CompactionRecord, Summary
-from context_summarize.stores.codec import EntryT, decode, encode
+from context_summarize.core.nodes import Summary
+from context_summarize.messages.rows import JsonRow
+from context_summarize.stores.codec import record_of, record_text, summary_of, summary_text
 
 _BATCH = 500  # keys in one query: old SQLite versions take at most 999 values
-_MOST_RECORDS = 3  # the caller adopts the first that fits, mostly the very first
 
 
 class TextStore(ABC):
@@ -18,30 +17,29 @@ class TextStore(ABC):
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """The stored summaries among `keys`."""
-        return {found.key: found for found in await self._find(Summary, "summary", keys, len(keys))}
+        found = {key: summary_of(text) for key, text in (await self._find("summary", keys)).items()}
+        return {key: summary for key, summary in found.items() if summary is not None}
 
     async def put(self, summary: Summary) -> None:
         """Keep one summary. Raises `ValueError` if it is a fallback summary."""
         if summary.fallback:
             raise ValueError(f"a fallback summary is never stored, got one for key {summary.key[:12]}")
-        await self._write("summary", summary.key, encode(summary))
+        await self._write("summary", summary.key, summary_text(summary))
 
-    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
-        """The first three records with one of these running hashes, in the order given."""
-        return await self._find(CompactionRecord, "record", hashes, _MOST_RECORDS)
+    async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
+        """The stored records among those of these hashes."""
+        found = {hash_: record_of(text) for hash_, text in (await self._find("record", hashes)).items()}
+        return {hash_: record for hash_, record in found.items() if record is not None}
 
-    async def put_record(self, record: CompactionRecord) -> None:
+    async def put_record(self, hash_: str, record: JsonRow) -> None:
         """Keep one record; an earlier one of the same hash is replaced."""
-        await self._write("record", record.hash, encode(record))
+        await self._write("record", hash_, record_text(record))
 
-    async def _find(self, kind: type[EntryT], name: str, keys: Sequence[str], most: int) -> list[EntryT]:
-        found: list[EntryT] = []
+    async def _find(self, kind: str, keys: Sequence[str]) -> dict[str, str | bytes]:
+        found: dict[str, str | bytes] = {}
         wanted = list(dict.fromkeys(keys))
-        while wanted and len(found) < most:
-            batch, wanted = wanted[:_BATCH], wanted[_BATCH:]
-            texts = await self._read(name, batch)
-            entries = (decode(kind, texts[key]) for key in batch if key in texts)
-            found += islice((entry for entry in entries if entry is not None), most - len(found))
+        for first in range(0, len(wanted), _BATCH):
+            found |= await self._read(kind, wanted[first : first + _BATCH])
         return found
 
     @abstractmethod

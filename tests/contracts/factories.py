@@ -49,10 +49,10 @@ def summary(key: str, text: str = "Goal: none", *, fallback: bool = False) -> An
     return replace(min(session().summaries, key=repr_length), key=key, text=text, fallback=fallback)
 
 
-def record(hash_: str, number: int = 0) -> Any:
-    """A record as sessions put it, with this hash; `number` tells records of one hash apart."""
-    records = sorted(session().records, key=repr_length)
-    return replace(records[number % len(records)], hash=hash_)
+def record(number: int = 0) -> Any:
+    """A record as sessions put it; `number` tells records apart."""
+    records = sorted(session().records.values(), key=repr_length)
+    return records[number % len(records)]
 
 
 def repr_length(value: object) -> int:

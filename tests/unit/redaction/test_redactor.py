@@ -136,7 +136,7 @@ def _texts(value: Any) -> Iterator[str]:
 UNITS = [
     "a", "\\", '"', "eyJ.", "://a:", "token='", "--token ", "-----BEGIN PRIVATE KEY-----\nProc-Type: ", "glpat-",
     "\x1b[31m", "%25", "&amp;", "A" * 39 + "1\n", "\u200b", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t",
-    "A" * 64 + "\n-----END PRIVATE KEY-----", "password:x&",
+    "A" * 64 + "\n-----END PRIVATE KEY-----", "password:x&", "secret=",
 ]  # fmt: skip
 
 
@@ -264,7 +264,7 @@ async def _session(provider: ScriptedProvider, rows: list[JsonRow], focus: str |
         log.removeHandler(lines)
         log.setLevel(level)
     nodes = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
-    kept = [asdict(s) for s in store.summaries] + [asdict(r) for r in store.records]
+    kept = [*map(asdict, store.summaries), store.records]
     return Session(
         sent="\n".join(str(message.content) for request in provider.requests for message in request.messages),
         stored=_dumped(kept),

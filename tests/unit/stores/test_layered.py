@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_summarize.core.nodes import CompactionRecord, Summary
+from context_summarize.core.nodes import Summary
 from context_summarize.stores import LayeredStore, MemoryStore
 from tests.contracts.factories import record, summary
 from tests.support.recorder import Clock
@@ -53,17 +53,13 @@ class Shaky:
         await self._called("put", summary.key)
         await self.kept.put(summary)
 
-    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
-        await self._called("find", *hashes)
-        return await self.kept.find_records(hashes)
+    async def get_records(self, hashes: Sequence[str]) -> dict[str, Any]:
+        await self._called("get records", *hashes)
+        return await self.kept.get_records(hashes)
 
-    async def put_record(self, record: CompactionRecord) -> None:
-        await self._called("put record", record.hash)
-        await self.kept.put_record(record)
-
-    async def is_empty(self) -> bool:
-        await self._called("is empty")
-        return await self.kept.is_empty()
+    async def put_record(self, hash_: str, record: Any) -> None:
+        await self._called("put record", hash_)
+        await self.kept.put_record(hash_, record)
 
     async def close(self) -> None:
         await self._called("close")
@@ -83,14 +79,13 @@ class TestBothLayers:
         """The persistent store hears of what is missing only, and only once."""
         store, shaky, _ = make()
         await store.put(summary("a"))
-        await store.put_record(record("d"))
+        await store.put_record("d", record())
         assert await shaky.kept.get(["a"]) == {"a": summary("a")}
-        assert await shaky.kept.find_records(["d"]) == [record("d")]
+        assert await shaky.kept.get_records(["d"]) == {"d": record()}
         await shaky.kept.put(summary("b"))
         shaky.calls.clear()
         for _ in range(2):
             assert await store.get(["a", "b"]) == {"a": summary("a"), "b": summary("b")}
-        assert not await store.is_empty()
         assert shaky.calls == ["get b"]
 
 
@@ -103,8 +98,7 @@ class TestTrouble:
         shaky.calls.clear()
         for _ in range(2):
             assert await store.get(["a", "b"]) == {"a": summary("a")}
-            assert await store.find_records(["d"]) == []
-            assert await store.is_empty()
+            assert await store.get_records(["d"]) == {}
             clock.time += 29.9 / 2
         assert shaky.calls == ["get b"]
         clock.time += 0.2
@@ -123,7 +117,7 @@ class TestTrouble:
             assert await store.get([f"no {key}"]) == {}
             await store.put(summary(key))
             assert await store.get([key]) == {key: summary(key)}
-            assert await store.find_records(["d"]) == []
+            assert await store.get_records(["d"]) == {}
 
         await asyncio.gather(*(request(str(at)) for at in range(20)))
         assert len(shaky.calls) == 20

@@ -15,7 +15,6 @@ from context_summarize.stores import LayeredStore, MemoryStore, SharedStore, Sum
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.contracts import test_stores as contract
 from tests.contracts.factories import record, summary
-from tests.contracts.servers import RecordsOnAServer, SummariesOnAServer
 from tests.support.recorder import Clock
 from tests.support.redis_server import RedisServer, free_port, redis_server
 
@@ -46,11 +45,11 @@ def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line.levelname for line in caplog.records if line.name == "context_summarize.stores.layered"]
 
 
-class TestSummariesInRedis(SummariesOnAServer):
+class TestSummariesInRedis(contract.TestSummaries):
     pass
 
 
-class TestRecordsInRedis(RecordsOnAServer):
+class TestRecordsInRedis(contract.TestRecords):
     pass
 
 
@@ -63,9 +62,9 @@ async def test_entries_are_seen_by_others_and_go_after_ninety_days(server: Redis
     first, second = SharedStore(server.address), SharedStore(server.address.replace("redis://", "Valkey://"))
     assert await second.get(["a"]) == {}
     await first.put(summary("a"))
-    await first.put_record(record("d"))
+    await first.put_record("d", record())
     assert await second.get(["a"]) == {"a": summary("a")}
-    assert await second.find_records(["d"]) == [record("d")]
+    assert await second.get_records(["d"]) == {"d": record()}
     async with Redis.from_url(server.address) as client:
         lives = [await client.ttl(key) for key in await client.keys("*")]
     assert [90 * 86_400 - life < 3_600 for life in lives] == [True, True]
