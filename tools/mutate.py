@@ -19,6 +19,11 @@ BAR = 0.9
 """Share of the mutants of a module that the tests must find."""
 MOST = 160
 """Mutants of a module; of a larger number a sample is taken, the same each time."""
+_PLAN_TESTS = (
+    "tests/unit/core/test_plan.py",
+    "tests/behaviour/test_compaction.py",
+    "tests/behaviour/test_floors.py",
+)
 TESTS: dict[str, tuple[str, ...]] = {
     "redaction/redactor": (
         "tests/unit/redaction/test_windows.py",
@@ -35,11 +40,8 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/behaviour/test_races.py::TestNoWaiting",
     ),
     "core/node_builder": ("tests/unit/core/test_segments.py", "tests/unit/core/test_history.py"),
-    "core/plan": (
-        "tests/unit/core/test_plan.py",
-        "tests/behaviour/test_compaction.py",
-        "tests/behaviour/test_floors.py",
-    ),
+    "core/plan": _PLAN_TESTS,
+    "core/draft": _PLAN_TESTS,
 }
 """Modules that are mutated, each with the tests that are to find its mutants."""
 PRELOADED = ("markdown_it", "pydantic", "regex", "rich.console", "tenacity", "tiktoken")

@@ -52,8 +52,7 @@ class Draft:
 
     def size(self) -> int:
         """Tokens of the view, system prompt aside."""
-        others = self.sizer.size(self.view)
-        return others + self._notes_room(others)
+        return self.sizer.size(self.view) + self.notes_room()
 
     def fits(self) -> bool:
         """Whether the budget holds it."""
@@ -61,15 +60,12 @@ class Draft:
 
     def notes_room(self) -> int:
         """Tokens of the row of notes; where it is to be written, what it may take: at most half of what is freed."""
-        return self._notes_room(self.sizer.size(self.view))
-
-    def _notes_room(self, others: int) -> int:
         standing, most = self._given.view, self._given.limits.notes_room
         if not (self.has_notes and self.view.frontier):
             return 0
         if standing.notes is not None and standing.keeps_notes(self.view.nodes, most):
             return standing.notes.tokens
-        return max(0, min(most, (self.sizer.now - others) // 2))
+        return max(0, min(most, (self.sizer.now - self.sizer.size(self.view)) // 2))
 
     # --- summarising ------------------------------------------------------------------------------------------------
 

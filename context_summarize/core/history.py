@@ -1,4 +1,4 @@
-"""`History`: every row in order with its groups, sizes and segments; it only grows, and what is cut stays cut."""
+"""Every row of a conversation in order, with what follows from the rows alone: groups, sizes, hashes. It only grows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import SYSTEM_ROLES, Row
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.rows import RenderedRow
 
 _HASH_BYTES = 32
 
@@ -71,17 +70,18 @@ class History:
         return is_repeated
 
     def _close(self, group: Group) -> None:
+        position = len(self.groups)
         repeated = [self._is_repeated(row) for row in self.rows[group.start : group.end] if row.pinned]
+        self.groups.append(group)  # before its numbers, because a thread may be reading them
         if not all(repeated):
-            self.pins.append(len(self.groups))
+            self.pins.append(position)
         if group.rendered:
-            if group.user:
-                self.users.append(len(self.rendered))
-            self.rendered.append(len(self.groups))
             self.rendered_rows.append(self._rendered_total)
-            self._hashes += bytes(_HASH_BYTES)
             self._rendered_total += sum(self.rows[i].rendered for i in range(group.start, group.end))
-        self.groups.append(group)
+            self._hashes += bytes(_HASH_BYTES)
+            self.rendered.append(position)
+            if group.user:
+                self.users.append(len(self.rendered) - 1)
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
@@ -127,11 +127,8 @@ class History:
         """How many rendered groups lie wholly before the newest `keep_recent` rows; the newest group never does."""
         newest_open = self._grouper.open_start is not None
         most = len(self.rendered) if newest_open else len(self.rendered) - 1
-        return max(0, min(most, self.groups_before(len(self.rows) - keep_recent)))
-
-    def groups_before(self, row: int) -> int:
-        """How many rendered groups lie wholly before this history row."""
-        return bisect_right(self.rendered, row, key=lambda at: self.groups[at].end)
+        bound = len(self.rows) - keep_recent
+        return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
 
     def group_position(self, row: int) -> int:
         """Position of the first closed group that starts at or after this history row."""
@@ -177,14 +174,6 @@ class History:
             if total > LONG:
                 break
         return total
-
-    def messages(self, end_group: int) -> tuple[RenderedRow, ...]:
-        """The rendered rows of the groups [0, end_group), whole and unredacted, numbered from 1."""
-        out: list[RenderedRow] = []
-        for ordinal in range(end_group):
-            group = self.rendered_group(ordinal)
-            out += render_group(self.rows, group, number=len(out) + 1, segment_tokens=None)
-        return tuple(out)
 
     # --- hashes -----------------------------------------------------------------------------------------------------
 

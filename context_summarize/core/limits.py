@@ -25,8 +25,6 @@ class Limits:
     """Share of the budget that a compaction must free."""
     notes_room: int = 0
     """Tokens that the row of notes may take; they come out of `share`."""
-    role: str = "system"
-    """Role of a summary's row."""
 
     @property
     def system_tokens(self) -> int:

@@ -89,18 +89,13 @@ MOST_GROWTH = 6
 """A merged summary is at most so many times as long as a segment's."""
 
 
-def merge_key(children: Sequence[Node], template_hash: str, summary_tokens: int) -> str:
-    """The key of a merged summary: the merge template, its length and the keys of its children."""
-    return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), *(child.key for child in children))
-
-
 def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: int, index: int) -> Node:
     """The address of the summary that stands for these neighbours; `index` -1 makes it a rest node."""
     level = max(child.level for child in children) + 1
     # A merge halves what it joins, or it would make no room.
     below = sum(child.summary_tokens for child in children)
     tokens = min(MOST_GROWTH * summary_tokens, max(summary_tokens, below // 2))
-    key = merge_key(children, template_hash, tokens)
+    key = _hashed(SCHEMA_VERSION, template_hash, str(tokens), *(child.key for child in children))
     first, end = children[0].first_group, children[-1].end_group
     return Node(key, level, index, first, end, tokens, 0, tuple(children))
 

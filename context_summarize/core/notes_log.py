@@ -36,7 +36,6 @@ class NotesAsk:
     """History rows from here on stand verbatim."""
     room: int
     """Tokens that the row may take."""
-    role: str
     budget: int
     """Tokens of a whole request."""
     operations: tuple[str, ...] = ()
@@ -115,8 +114,12 @@ class NotesLog:
 
     def _take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> None:
         self._read(frontier)
-        for node, summary in made:
-            self._verify(node, summary)
+        new = [(node, one.text) for node, one in made if not one.fallback and node.key not in self._verified]
+        if new:
+            self._notes.mention("\n".join(text for _, text in new))
+        for node, text in new:
+            self._verified.add(node.key)
+            self._verify(node, text)
 
     def write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
         """The row for the rendered groups before the frontier; None where nothing is told.
@@ -139,11 +142,11 @@ class NotesLog:
         operations = [self._redact(told) if self._redact else told for told in ask.operations]
         goes_on = self._goes_on(ask.frontier_row)
         text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations, goes_on=goes_on)
-        return replace(self.frame(text, ask.frontier, ask.role), after=len(shown)) if text else None
+        return replace(self.frame(text, ask.frontier), after=len(shown)) if text else None
 
-    def frame(self, text: str, frontier: int, role: str) -> ShownNotes:
+    def frame(self, text: str, frontier: int) -> ShownNotes:
         """The row of these lines, which tell of the rendered groups before `frontier`."""
-        row = notes_row(self._history, text, frontier, role)
+        row = notes_row(self._history, text, frontier)
         return ShownNotes(text, row, measure(row, self._count))
 
     def _read(self, frontier: int) -> None:
@@ -157,13 +160,9 @@ class NotesLog:
         group = history.rendered_group(ordinal)
         return render_group(history.rows, group, number=number, segment_tokens=None, redact=self._redact)
 
-    def _verify(self, node: Node, summary: Summary) -> None:
-        """Look up what a model's summary quotes as instructions, once, in the user's rows that it stands for."""
-        if summary.fallback or node.key in self._verified:
-            return
-        self._verified.add(node.key)
-        self._notes.mention(summary.text)
-        lines = list(quoted_lines(summary.text, self._heading)) if self._heading else []
+    def _verify(self, node: Node, summary: str) -> None:
+        """Look up what a model's summary quotes as instructions in the user's rows that it stands for."""
+        lines = list(quoted_lines(summary, self._heading)) if self._heading else []
         if lines:
             groups = range(node.first_group, node.end_group)
             self._notes.verify(lines, [row for at in groups for row in self._user_rows(at)])

@@ -33,7 +33,7 @@ def to_data(recorded: Recorded, history: History) -> JsonRow:
         "shortened": [list(history.portable(row, keep)) for row, keep in sorted(view.shortened.items())],
         "newest_user": view.newest_user,
         "pinned": list(view.pinned),
-        "groups": history.groups_before(view.rows_at_compaction),
+        "rows": sum(row.rendered for row in history.rows[: view.rows_at_compaction]),
         "notes": [notes.text, notes.after, notes.age] if notes else None,
         "compactions": view.compactions,
         "sizes": list(recorded.sizes),
@@ -47,8 +47,9 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
     A view of a history that went on further is taken up only if it leaves `keep_recent` rows of this one verbatim.
     """
     try:
-        frontier, nodes, groups = data["frontier"], tuple(map(_node, data["nodes"])), data["groups"]
-        is_rewound = groups > len(history.rendered)
+        frontier, nodes, rows = data["frontier"], tuple(map(_node, data["nodes"])), data["rows"]
+        saved = [at for at, row in enumerate(history.rows) if row.rendered]
+        is_rewound = rows > len(saved)
         if not _cover(nodes, frontier) or frontier > history.summarisable(keep_recent if is_rewound else 0):
             return None
         text, after, age = data["notes"] or ("", 0, 0)
@@ -61,7 +62,7 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
             shortened=history.from_portable(data["shortened"]),
             newest_user=data["newest_user"],
             pinned=tuple(data["pinned"]),
-            rows_at_compaction=history.row_of(groups),
+            rows_at_compaction=saved[rows] if rows < len(saved) else len(history),
             notes=ShownNotes(text, {}, 0, len(before), age) if text and before else None,
             compactions=data["compactions"],
         )

@@ -11,8 +11,7 @@ from context_summarize.core.frames import row_hint
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.pairs import opens_with_user
-from context_summarize.messages.reading import is_hook
+from context_summarize.messages.reading import is_hook, opens_with_user
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.messages.view_rows import continues, synthetic_result, view_row, without_continuation
@@ -85,8 +84,9 @@ class ShownGroups:
 
     def forget_before(self, row: int) -> None:
         """Let go of what is shown of groups before this history row."""
-        self._closed = {start: shown for start, shown in self._closed.items() if start >= row}
-        self._short = {at: short for at, short in self._short.items() if at[0] >= row}
+        closed, short = self._closed.copy(), self._short.copy()  # a thread may be adding to them
+        self._closed = {start: shown for start, shown in closed.items() if start >= row}
+        self._short = {at: entry for at, entry in short.items() if at[0] >= row}
 
     # --- groups -----------------------------------------------------------------------------------------------------
 

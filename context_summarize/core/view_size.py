@@ -54,22 +54,25 @@ class ViewSizer:
         self._known: dict[Place, int | None] = {}
         self._opening = measure(opening_row(), given.groups.count)
         self._verbatim = given.groups.from_row(given.view.frontier_row)
-        self._sizes: list[int] = []
-        """Tokens of each of these groups, shortened as in the view that was measured last."""
         self._sized: ViewState | None = None
+        """The view that was measured last, its size, and the tokens of each of these groups in it."""
+        self._size, self._sizes = 0, list[int]()
         self.now = self.size(given.view)
         """The view as it stands."""
 
     def size(self, view: ViewState) -> int:
         """Tokens of a view; of a plan's next view without its row of notes."""
+        if view is self._sized:
+            return self._size
         if self._sized is None or view.shortened is not self._sized.shortened:
             self._sizes = [self._group_size(group, view) for group in self._verbatim]
-        self._sized = view
         history, pins = self._given.history, self._given.groups.pins(view)
         summarised = history.group_position(view.frontier_row) - history.group_position(self._given.view.frontier_row)
         verbatim = sum(self._sizes[summarised:]) + sum(self._group_size(group, view) for group in pins)
         opening = 0 if self._opens(view, pins, self._verbatim[summarised:]) else self._opening
-        return verbatim + self._nodes_size(view) + opening + (view.notes.tokens if view.notes else 0)
+        notes = view.notes.tokens if view.notes else 0
+        self._sized, self._size = view, verbatim + self._nodes_size(view) + opening + notes
+        return self._size
 
     def _group_size(self, group: Group, view: ViewState) -> int:
         groups = self._given.groups
@@ -94,18 +97,13 @@ class ViewSizer:
     def _nodes_size(self, view: ViewState) -> int:
         if view.shown:  # a fallback among them is to be made anew, and does not count as known
             return sum(shown.tokens for shown in view.shown)
-        history, limits, count = self._given.history, self._given.limits, self._given.groups.count
-        lines = sum(one_line_size(history, node, limits.role, count) for node in view.nodes[: view.lines])
+        history, count = self._given.history, self._given.groups.count
+        lines = sum(one_line_size(history, node, count) for node in view.nodes[: view.lines])
         return lines + self.sum_of(view.nodes[view.lines :])
 
     def _opens(self, view: ViewState, pins: Sequence[Group], verbatim: Sequence[Group]) -> bool:
         """Whether the view needs no row of its own to open with a user message."""
-        history, groups = self._given.history, self._given.groups
         if not view.compactions:
             return True
-        following = verbatim
-        if view.nodes and self._given.limits.role == "user":  # the first node opens, unless a pin stands before it
-            first = min(history.rendered_group(view.nodes[0].end_group - 1).end, view.frontier_row)
-            pins, following = [group for group in pins if group.start < first], ()
-        shown = (groups.shown(group).opens for part in (pins, following) for group in part)
+        shown = (self._given.groups.shown(group).opens for group in (*pins, *verbatim))
         return next((opens for opens in shown if opens is not None), True)

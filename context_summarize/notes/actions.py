@@ -50,7 +50,9 @@ _ERROR = re.compile(
     r"|\bcommand (?:failed|aborted|timed out|not found)\b"
 )
 _RUNNING = re.compile(r"(?i)\bstatus\W{1,5}(?:running|in_progress)\b|\b(?:runn|work)ing in (?:the )?background\b")
-_ENDED = re.compile(r"(?i)(?:\b|_)(?:completed?|done|finished|failed|exited|stopped|kill(?:ed)?|cancelled)(?:\b|_)")
+_ENDED = re.compile(
+    r"(?i)(?:\b|_)(?:completed?|done|finished|failed|exited|stopped|kill(?:ed)?|cancelled)(?:\b|_|(?-i:(?<=[Kk]ill)[A-Z]))"
+)
 _JOB_ID = re.compile(r"(?:(?:\b|_)(?:id|ID|pid)|[a-z]Id)['\"]?\s*[:=]\s*['\"]?(\w+(?:[.-]\w+)*)")
 
 

@@ -101,11 +101,11 @@ class Candidates:
         if len(self.sentences) > MOST * 5 // 4:
             self.sentences = sorted(self.sentences, key=lambda one: (one.marks, one.number))[-MOST:]
 
-    def mention(self, summary: str) -> None:
-        """Take in what a model's summary tells: what a model chose is worth keeping where a merge drops it."""
-        exact = values_in(summary)
+    def mention(self, summaries: str) -> None:
+        """Take in what a model's summaries tell: what a model chose is worth keeping where a merge drops it."""
+        exact = values_in(summaries)
         for value in self.values.values():
-            if not value.told and (value.text in exact or (value.kind == "term" and value.text in summary)):
+            if not value.told and (value.text in exact or (value.kind == "term" and value.text in summaries)):
                 value.told = True
 
     # --- reading -----------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from context_summarize.core.node_builder import NodeBuilder, derive_segment_toke
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor
-from context_summarize.replay.rows import message_numbers, named
+from context_summarize.replay.result import message_numbers, named
 from context_summarize.stores import open_store
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.tokens.counter import loaded_counter

@@ -16,8 +16,7 @@ from context_summarize.notes.patterns import values_in
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart
 from context_summarize.replay.html import element
-from context_summarize.replay.result import Compaction, ReplayResult, figures
-from context_summarize.replay.rows import message_numbers, row_text
+from context_summarize.replay.result import Compaction, ReplayResult, figures, message_numbers, row_text
 from context_summarize.transcript.rows import RenderedRow, counted
 
 _COMPACTIONS = 300

@@ -83,14 +83,14 @@ class HostFace:
 
     @_system_prompt_factory.setter
     def _system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
-        self._parts.host.system.set_factory(factory)
+        self._parts.host.system.factory = factory
 
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
         """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
 
         Reminder blocks in the prompt that change from one request to the next end the request instead.
         """
-        self._parts.host.system.set_factory(factory)
+        self._parts.host.system.factory = factory
 
     async def observe_response(self, event: str, data: dict[str, Any]) -> None:
         """Hear an `llm:response`: the provider's own figures correct our measuring."""

@@ -16,9 +16,8 @@ from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import Redact, build_redactor
 from context_summarize.session.conversation import Conversation, new_conversation
-from context_summarize.session.host import Providers, is_cancelled
+from context_summarize.session.host import Providers
 from context_summarize.session.limits import Host, LimitsReader
-from context_summarize.session.operations import Operations
 from context_summarize.session.steering import Steering
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.stores import MemoryStore, SummaryStore, open_store
@@ -67,54 +66,40 @@ def build_parts(
     Raises:
         TemplateError: the prompt set is incomplete.
     """
-    counter = TokenCounter()
+    counter, meter, providers = TokenCounter(), Meter(), Providers(coordinator, config)
+    prompts, count, session_id = load_prompts(config.prompts), counter.count, getattr(coordinator, "session_id", None)
+    system = SystemPrompt(count, config.redact, providers.is_cancelled)
     services = Services(
         config=config,
-        prompts=load_prompts(config.prompts),
-        store=_store(config) if store is None else store,
+        prompts=prompts,
+        store=store or (open_store(config.cache) if config.cache else MemoryStore()),
         outbox=Outbox(getattr(coordinator, "hooks", None), config.redact),
         totals=Totals(),
-        count=counter.count,
+        count=count,
         clock=clock,
         sleep=sleep,
     )
+    host = Host(
+        limits=LimitsReader(config, providers, system, meter),
+        system=system,
+        meter=meter,
+        counter=counter,
+        is_cancelled=providers.is_cancelled,
+        session_id=session_id if isinstance(session_id, str) else None,
+    )
+
+    def show(builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
+        return show_node(builder.history, node, summary, prompts.frame.fill, count)
+
     summarizer = Summarizer(services)
-    providers = Providers(coordinator, config)
-    host = _host(coordinator, config, counter, providers)
-    tasks = SummaryRegistry(services, summarizer, _show_by(services), host.is_cancelled)
-    requests = Steering(services, tasks, host, Operations(coordinator))
+    tasks = SummaryRegistry(services, summarizer, show, host.is_cancelled)
     return Parts(
         services=services,
         host=host,
         providers=providers,
         summarizer=summarizer,
         tasks=tasks,
-        requests=requests,
+        requests=Steering(services, tasks, host, providers.operations),
         redact=build_redactor(config.redact),
         history_path=session_path(str(config.persistence["path"]), coordinator) if config.persistence else None,
     )
-
-
-def _store(config: Config) -> SummaryStore:
-    return MemoryStore() if config.cache is None else open_store(config.cache)
-
-
-def _host(coordinator: Any | None, config: Config, counter: TokenCounter, providers: Providers) -> Host:
-    def cancelled() -> bool:
-        return is_cancelled(coordinator)
-
-    meter, system = Meter(), SystemPrompt(counter.count, config.redact, cancelled)
-    return Host(
-        limits=LimitsReader(config, providers, system, meter),
-        system=system,
-        meter=meter,
-        counter=counter,
-        is_cancelled=cancelled,
-        session_id=session_id if isinstance(session_id := getattr(coordinator, "session_id", None), str) else None,
-    )
-
-
-def _show_by(services: Services) -> Callable[[NodeBuilder, Node, Summary], ShownNode]:
-    """Makes the row of a summary with the frame of the settings."""
-    frame, count = services.prompts.frame.fill, services.count
-    return lambda builder, node, summary: show_node(builder.history, node, summary, frame, "system", count)

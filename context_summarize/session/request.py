@@ -28,7 +28,6 @@ from context_summarize.session.conversation import (
 )
 from context_summarize.session.decide import Case, Step, decide_for
 from context_summarize.session.limits import CompactionThrottle, Host, RequestLimits, Wanted, compact_from, patience
-from context_summarize.session.operations import Operations
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.records import Records
 from context_summarize.session.resume import Resumption
@@ -82,7 +81,9 @@ class Requests:
     wait is committed only if history, view and pins are still those that it was planned for.
     """
 
-    def __init__(self, services: Services, tasks: SummaryRegistry, host: Host, operations: Operations) -> None:
+    def __init__(
+        self, services: Services, tasks: SummaryRegistry, host: Host, operations: Callable[[], tuple[str, ...]]
+    ) -> None:
         self._services, self._config = services, services.config
         self._tasks = tasks
         self._host = host

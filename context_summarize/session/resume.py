@@ -59,6 +59,6 @@ class Resumption:
         lines = [show_one_line(chat.history, one, self._count) for one in shown[: view.lines]]
         chat.notes.restore(found.places)
         if notes is not None:
-            row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group, "system")
+            row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)
             notes = replace(row, after=notes.after, age=notes.age)
         return replace(view, shown=(*lines, *shown[view.lines :]), notes=notes)

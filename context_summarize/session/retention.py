@@ -20,39 +20,28 @@ class Retention:
 
     def __init__(self, count: Count) -> None:
         self._count = count
-        self._history: History | None = None
-        self._compactions = 0
-        self._seen = 0
-        self._newest: dict[str, int] = {}
-        """Content of each reminder → history row of its newest copy."""
+        self._compaction: tuple[History, int] | None = None
+        """The compaction behind whose summaries the rows stand."""
         self._held: list[JsonRow] = []
         self.tokens = 0
         """Size of the rows that are held, uncorrected."""
 
     def update(self, chat: Conversation, wanted: Sequence[str]) -> bool:
         """Hold what is wanted and not shown whole; True if what is held has changed."""
-        before = [row["content"] for row in self._held]
-        if chat.history is not self._history:
-            self._history, self._compactions, self._seen, self._newest = chat.history, -1, 0, {}
-        if chat.view.compactions != self._compactions:
-            self._compactions, self._held = chat.view.compactions, []
-        self._look(chat.history)
-        held = [row["content"] for row in self._held]
-        for content in dict.fromkeys(wanted):
-            index = self._newest.get(content)
-            if content not in held and (index is None or not _is_whole(chat, index)):
-                self._held.append(_reminder(content) if index is None else copy_json(chat.history.rows[index].raw))
-                held.append(content)
-        if held != before:
-            self.tokens = sum(measure(row, self._count) for row in self._held)
-        return held != before
-
-    def _look(self, history: History) -> None:
-        for index in range(self._seen, len(history)):
-            raw = history.rows[index].raw
-            if isinstance(raw.get("content"), str) and is_reminder(raw):
-                self._newest[raw["content"]] = index
-        self._seen = len(history)
+        compaction = (chat.history, chat.view.compactions)
+        held = [*self._held] if compaction == self._compaction else []
+        for content in wanted:
+            if any(row["content"] == content for row in held):
+                continue
+            index = _newest(chat.history, content)
+            if index is None:  # not in the history, and not lost for that
+                held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
+            elif not _is_whole(chat, index):
+                held.append(copy_json(chat.history.rows[index].raw))
+        is_new, self._held, self._compaction = held != self._held, held, compaction
+        if is_new:
+            self.tokens = sum(measure(row, self._count) for row in held)
+        return is_new
 
     def rows(self) -> list[JsonRow]:
         """Copies of the rows that are held."""
@@ -66,6 +55,10 @@ def _is_whole(chat: Conversation, index: int) -> bool:
     return stands and index not in view.shortened
 
 
-def _reminder(content: str) -> JsonRow:
-    """A row for a content that the history does not hold: it is not lost for that."""
-    return {"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}}
+def _newest(history: History, content: str) -> int | None:
+    """The last row that is a reminder with this content; None without one."""
+    for index in reversed(range(len(history))):
+        raw = history.rows[index].raw
+        if raw.get("content") == content and is_reminder(raw):
+            return index
+    return None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages.pairs import broken_pairs
+from context_summarize.messages.reading import broken_pairs
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.testing import tool_session, user
 from tests.support.gated import Gated

@@ -11,7 +11,7 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.core.nodes import leaves_of
-from context_summarize.messages.pairs import broken_pairs
+from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, tool_session

@@ -10,7 +10,6 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.rows import JsonRow
-from context_summarize.providers.counted import CountedProvider
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.tokens.counter import TokenCounter
@@ -77,8 +76,7 @@ async def play(rows: Sequence[JsonRow]) -> Seen:
             sizes[text] = measure(row, counter.count)
         return sizes[text]
 
-    watching = Watching(counter.count, context_window=WINDOW, max_output_tokens=OUTPUT)
-    provider = CountedProvider(watching)
+    provider = Watching(counter.count, context_window=WINDOW, max_output_tokens=OUTPUT)
     manager = SummarizingContextManager(store=MemoryStore(), safety_margin=MARGIN, summary_share=SHARE)
     seen = Seen(sum(measure(row, counter.count) for row in rows))
     for row in rows:
@@ -92,8 +90,9 @@ async def play(rows: Sequence[JsonRow]) -> Seen:
             seen.first_levels += [node["metadata"]["level"] for node in nodes[:1]]
         await manager.add_message(row)
         await asyncio.sleep(0)
+    taken = await manager.statistics()
     await manager.close()
-    seen.provider_input, seen.calls, seen.distinct = provider.input_tokens, provider.calls, len(watching.texts)
+    seen.provider_input, seen.calls, seen.distinct = taken.input_tokens, taken.calls, len(provider.texts)
     return seen
 
 

@@ -24,7 +24,7 @@ from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import ConfigError
-from context_summarize.messages.pairs import broken_pairs
+from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.providers.openai_compatible import OpenAICompatibleProvider, make_provider
@@ -160,7 +160,7 @@ class TestSummaries:
         [
             (failure(401, f"incorrect key: {KEY}"), "auth", 1),
             (failure(404, "no such model"), "not_found", 1),
-            (failure(400, "unknown parameter"), "invalid_request", 1),
+            (failure(400, "unknown parameter"), "invalid_request", 3),
             (httpx.Response(200, text='{"choices": [{"mess'), "unavailable", 1),
             (httpx.Response(200, text="<html>a proxy's page</html>"), "unavailable", 1),
             (httpx.Response(200, json={"choices": []}), "unavailable", 1),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from context_summarize import SummarizingContextManager
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary, with_children
+from context_summarize.core.rendering import render_group
 from context_summarize.core.shown_groups import Entry
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.session.conversation import Conversation
@@ -64,9 +65,17 @@ async def snapshot(manager: SummarizingContextManager, view: Sequence[JsonRow] =
     texts |= {item.node.key: item.summary for item in chat.view.shown}
     return Snapshot(
         nodes=tuple(_tree(chat.history, node, texts) for node in shown),
-        messages=chat.history.messages(chat.view.frontier),
+        messages=_messages(chat.history, chat.view.frontier),
         origins=tuple(_origins(chat, view, services.count)),
     )
+
+
+def _messages(history: History, end_group: int) -> tuple[RenderedRow, ...]:
+    """The rendered rows of the groups [0, end_group), whole and unredacted, numbered from 1."""
+    out: list[RenderedRow] = []
+    for group in map(history.rendered_group, range(end_group)):
+        out += render_group(history.rows, group, number=len(out) + 1, segment_tokens=None)
+    return tuple(out)
 
 
 def _tree(history: History, node: Node, texts: dict[str, Summary]) -> SummaryNode:

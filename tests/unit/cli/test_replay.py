@@ -20,7 +20,7 @@ from tests.support.paths import ROOT
 
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
-    *("stable_share", "provider_calls", "failed_calls", "failed_summaries", "provider_input_tokens"),
+    *("stable_share", "provider_calls", "failed_summaries", "provider_input_tokens"),
     *("provider_output_tokens", "seconds", "ok", "compactions", "checks"),
 }
 PROVIDER = """
@@ -185,7 +185,8 @@ def test_a_server_that_is_down_costs_summaries_and_no_check(session: Path, respx
 
     assert told.exit_code == 3, told.output
     data = json.loads(told.stdout)
-    assert (data["ok"], data["failed_calls"]) == (True, data["provider_calls"])
+    assert data["ok"]
+    assert data["failed_summaries"] > 0
     assert sum(one["fallbacks"] for one in data["compactions"]) > 0
     *before, last = told.stderr.splitlines()
     assert 1 <= len(before) <= 6

@@ -108,7 +108,7 @@ class Scene:
 
     def show(self, node: Node) -> ShownNode:
         text = words(SUMMARY_WORDS, f"sum{node.level}")
-        return show_node(self.history, node, Summary(node.key, node.level, text, 0, 0), frame, "system", count)
+        return show_node(self.history, node, Summary(node.key, node.level, text, 0, 0), frame, count)
 
     def settled(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
         """Plan until nothing is missing, as a boundary does."""
@@ -134,9 +134,7 @@ class Scene:
             return None
         if kept is not None and self.state.keeps_notes(plan.view.nodes, room):
             return replace(kept, age=kept.age + 1)
-        return self.log.write(
-            shown, NotesAsk(plan.view.frontier, plan.view.frontier_row, plan.notes_room, "system", 4_000)
-        )
+        return self.log.write(shown, NotesAsk(plan.view.frontier, plan.view.frontier_row, plan.notes_room, 4_000))
 
     def view(self, state: ViewState | None = None) -> View:
         return View(state or self.state, self.groups)

@@ -10,7 +10,7 @@ import pytest
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens, next_cut
-from context_summarize.core.nodes import Node, merge_key, merge_node, segment_key
+from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
@@ -111,14 +111,12 @@ class TestGrouper:
         assert [group.user for group in closed] == [True, False, False, False, False]
 
     def test_an_open_group_may_still_be_answered(self) -> None:
-        """At the end of the history, calls without results are open, not abandoned."""
-        grouper = Grouper()
-        assert grouper.open_groups() == []
-        rows = analysed([user("x"), calls(("a", "bash", {}), SECOND), result("a")])
-        for index, row in enumerate(rows):
+        """At the end of the history, calls without results are open, not abandoned; looking closes nothing."""
+        grouper, opened = Grouper(), Group(1, 3, True, False, ((2, "a"),), open=True)
+        for index, row in enumerate(analysed([user("x"), calls(("a", "bash", {}), SECOND), result("a")])):
+            assert grouper.open_groups() in ([], [Group(1, 2, True, False, open=True)])
             grouper.feed(index, row)
-        assert grouper.open_groups() == [Group(1, 3, True, False, ((2, "a"),), open=True)]
-        assert grouper.open_groups() == grouper.open_groups(), "looking closes nothing"
+        assert grouper.open_groups() == grouper.open_groups() == [opened]
         assert grouper.feed(3, analyse(result("b"))) == [Group(1, 4, True, False, ((2, "a"), (3, "b")))]
         assert grouper.open_start is None
 
@@ -131,27 +129,15 @@ class TestGrouper:
         assert still_open == []
 
 
-class TestCutMiddle:
-    def test_a_short_text_is_unchanged(self) -> None:
-        """At the limit nothing is cut; bytes count, not characters."""
-        assert cut_middle("x" * 90, 90) == "x" * 90
-        assert cut_middle("é" * 45, 90) == "é" * 45
-        assert cut_middle("é" * 46, 90) != "é" * 46
-
-    def test_two_thirds_head_and_one_third_tail_stay_with_a_count_of_the_rest(self) -> None:
-        """What was left out is named with its size."""
-        text = "h" * 600 + "m" * 10_000 + "t" * 300
-        cut = cut_middle(text, 900)
-        head, note, tail = cut.split("\n")
-        assert (head, tail) == ("h" * 600, "t" * 300)
-        assert note == "[… 10,000 of 10,900 characters left out …]"
-
-    def test_characters_of_several_bytes_are_not_broken(self) -> None:
-        """Half a character is left out and counted, as is a lone surrogate."""
-        head, note, tail = cut_middle("é€😀" * 500, 1_000).split("\n")
-        assert set(head + tail) == set("é€😀")
-        assert f"{1_500 - len(head) - len(tail):,} of 1,500" in note
-        assert "1,000 of" in cut_middle("\ud800" * 1_000, 90)
+def test_of_a_text_that_is_cut_two_thirds_head_and_one_third_tail_stay() -> None:
+    """Bytes count, not characters; what was left out is named with its size, half a character too."""
+    assert cut_middle("é" * 45, 90) == "é" * 45
+    head, note, tail = cut_middle("h" * 600 + "m" * 10_000 + "t" * 300, 900).split("\n")
+    assert (head, tail, note) == ("h" * 600, "t" * 300, "[… 10,000 of 10,900 characters left out …]")
+    head, note, tail = cut_middle("é€😀" * 500, 1_000).split("\n")
+    assert set(head + tail) == set("é€😀")
+    assert f"{1_500 - len(head) - len(tail):,} of 1,500" in note
+    assert "1,000 of" in cut_middle("\ud800" * 1_000, 90)
 
 
 class TestRendering:
@@ -179,27 +165,20 @@ class TestRendering:
         assert rendered([{**bare, "name": " "}])[0].name is None
         assert rendered([{**bare, "name": 5}])[0].name is None
 
-    def test_a_long_result_is_cut_and_nothing_else_is(self) -> None:
-        """Longer than half a segment: two thirds head, one third tail; user words stay whole."""
+    def test_long_results_are_cut_and_nothing_else_is(self) -> None:
+        """Longer than half a segment, each by itself, in a user row too."""
         long = "h" * 10_000 + "t" * 10_000
         rows = rendered([user(long), call("a", text=long), result("a", long), assistant(long)], size=1_024)
-        head, note, tail = rows[2].text.split("\n")
+        head, _, tail = rows[2].text.split("\n")
         assert (len(head), len(tail)) == (1_024 * 2 * 2 // 3, 1_024 * 2 // 3)
-        assert f"{20_000 - len(head) - len(tail):,} of 20,000 characters" in note
         assert [long in row.text for row in rows] == [True, True, False, True]
         assert rendered([call("a"), result("a", "x" * 2_048)], size=1_024)[1].text == "x" * 2_048
         assert rendered([call("a"), result("a", long)])[1].text == long
-
-    def test_results_in_a_user_row_are_cut_one_by_one(self) -> None:
-        """Words beside them stay whole."""
         blocks = [{"type": "tool_result", "tool_use_id": i, "content": i * 9_000} for i in ("a", "b")]
-        row = rendered(
-            [calls(("a", "ls", {}), ("b", "cat", {})), user([*blocks, {"type": "text", "text": "w" * 9_000}])], size=512
-        )[1]
-        assert row.text.count("left out") == 2
-        assert "result of ls: aaa" in row.text
-        assert "result of cat: bbb" in row.text
-        assert "w" * 9_000 in row.text
+        both = calls(("a", "ls", {}), ("b", "cat", {}))
+        text = rendered([both, user([*blocks, {"type": "text", "text": "w" * 9_000}])], size=512)[1].text
+        assert text.count("left out") == 2
+        assert all(part in text for part in ("result of ls: aaa", "result of cat: bbb", "w" * 9_000))
 
     def test_an_abandoned_call_and_an_orphan_are_said_to_be_such(self) -> None:
         """DESIGN: "no result recorded"; results without a call are rendered as text."""
@@ -216,10 +195,6 @@ class TestRendering:
         assert [row.text for row in rows[1:]] == ["1", "[result without a call] 2", "3"]
         twice = user([{"type": "tool_result", "tool_use_id": "a", "content": text} for text in ("1", "2")])
         assert rendered([call("a", "ls"), twice])[1].text == "result of ls: 1\n[result without a call] 2"
-
-
-def hush(text: str) -> str:
-    return text.replace("secret", "[redacted]")
 
 
 class TestSizes:
@@ -335,7 +310,16 @@ class TestKeys:
         assert merge_node(leaves * 3, template_hash="t", summary_tokens=100, index=0).summary_tokens == 600
         assert merge_node(leaves * 9, template_hash="t", summary_tokens=100, index=0).summary_tokens == 600
         assert node.children == leaves
-        assert node.key == merge_key(leaves, "t", 200)
+        keys = {
+            merge_node(children, template_hash=template, summary_tokens=tokens, index=0).key
+            for children, template, tokens in (
+                (leaves, "t", 100),
+                (leaves, "u", 100),
+                (leaves, "t", 300),
+                (leaves[::-1], "t", 100),
+            )
+        }
+        assert len(keys | {node.key}) == 4
         assert not node.is_rest
         rest = merge_node((node, leaves[1]), template_hash="t", summary_tokens=100, index=-1)
         assert (rest.level, rest.is_rest) == (2, True)

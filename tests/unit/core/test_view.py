@@ -16,8 +16,7 @@ from context_summarize.core.shown_groups import ShownGroups, shortened_row
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.pairs import broken_pairs
-from context_summarize.messages.reading import analyse
+from context_summarize.messages.reading import analyse, broken_pairs
 from context_summarize.messages.rows import NO_RESULT, JsonRow
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import assistant, call, calls, hook, result, user
@@ -42,16 +41,15 @@ def history_of(rows: list[JsonRow]) -> History:
     return history
 
 
-def shown(history: History, first: int, end: int, *, role: str = "system", text: str = "Goal: done.") -> ShownNode:
+def shown(history: History, first: int, end: int, *, text: str = "Goal: done.") -> ShownNode:
     node = Node(f"key{first}", 0, 0, first, end, 100, 512)
-    return show_node(history, node, Summary("k", 0, text, 3, 99), FRAME, role, count)
+    return show_node(history, node, Summary("k", 0, text, 3, 99), FRAME, count)
 
 
-def summarised(history: History, *ends: int, role: str = "system", **changes: Any) -> ViewState:
+def summarised(history: History, *ends: int, **changes: Any) -> ViewState:
     """A state with a node for each run of rendered groups that ends at one of these."""
     items = tuple(
-        shown(history, first, end, role=role, text=f"part {end}")
-        for first, end in zip((0, *ends[:-1]), ends, strict=True)
+        shown(history, first, end, text=f"part {end}") for first, end in zip((0, *ends[:-1]), ends, strict=True)
     )
     given: dict[str, Any] = {
         "nodes": tuple(item.node for item in items),
@@ -139,13 +137,12 @@ def test_a_view_grows_at_its_end_alone() -> None:
 
 
 def test_a_view_opens_with_a_user_row_after_a_compaction() -> None:
-    """Some providers refuse a conversation that opens with an assistant row; a summary in the user role opens it."""
+    """Some providers refuse a conversation that opens with an assistant row."""
     history = history_of([assistant("a"), assistant("b"), assistant("c")])
     assert said(view(history).rows(None)) == ["a", "b", "c"], "as the history has it, before a compaction"
     rows = view(history, summarised(history, 1)).rows(None)
     assert said(rows) == ["node 1-1", CONTINUES, "b", "c"]
     assert rows[1]["metadata"] == {"source": "context-summarize", "ephemeral": True}
-    assert said(view(history, summarised(history, 1, role="user")).rows(None)) == ["node 1-1", "b", "c"]
 
 
 # --- pins -----------------------------------------------------------------------------------------------------------
@@ -203,12 +200,12 @@ def test_a_node_is_one_row_with_a_plain_string() -> None:
 
 def test_a_node_of_one_line_keeps_range_and_count() -> None:
     history = history_of(TURNS)
-    node = shown(history, 1, 4, role="user")
+    node = shown(history, 1, 4)
     line = show_one_line(history, node, count)
     assert line.row["content"] == one_line(history, node.node)
     assert "messages 2–5" in line.row["content"]
     assert "4 in all" in line.row["content"]
-    assert (line.row["role"], line.row["metadata"]) == ("user", node.row["metadata"])
+    assert (line.row["role"], line.row["metadata"]) == ("system", node.row["metadata"])
     assert line.tokens == measure(line.row, count) < node.tokens
 
 

@@ -154,6 +154,7 @@ def test_a_test_run_is_told_with_its_result(command: str, result: str, outcome: 
     [
         ("bash_output", {"bash_id": "j-9"}, "<status>completed</status>"),
         ("kill_shell", {"shell_id": "j-9"}, "ok"),
+        ("KillShell", {"shell_id": "j-9"}, "ok"),
         ("wait", {}, '{"job_id": "j-9", "status": "finished"}'),
     ],
 )

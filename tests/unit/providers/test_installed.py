@@ -1,32 +1,12 @@
-"""Calls that are counted, and installed providers that are mounted outside any session."""
+"""Installed providers that are mounted outside any session."""
 
 from __future__ import annotations
 
 import pytest
-from amplifier_core.llm_errors import AuthenticationError
-from amplifier_core.message_models import ChatResponse, TextBlock
 
 from context_summarize.errors import ProviderUnavailable
-from context_summarize.providers.counted import CountedProvider
 from context_summarize.providers.installed import mounted_provider
-from context_summarize.testing import ScriptedProvider, text_response
 from tests.support.cli import install
-
-
-async def test_a_counted_provider_counts_and_is_the_one_it_wraps_in_all_else():
-    silent = ChatResponse(content=[TextBlock(text="x")])
-    provider = ScriptedProvider([text_response("four"), silent, AuthenticationError("no")], name="mine")
-    counted = CountedProvider(provider)
-
-    await counted.complete(None)
-    await counted.complete(None, model="m")
-    with pytest.raises(AuthenticationError):
-        await counted.complete(None)
-
-    assert (counted.calls, counted.failed, counted.output_tokens) == (3, 1, 1)
-    assert provider.options == [{}, {"model": "m"}, {}]
-    assert counted.name == "mine"
-    assert counted.get_info().defaults["context_window"] == 40_000
 
 
 async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeypatch):

@@ -136,7 +136,7 @@ def _texts(value: Any) -> Iterator[str]:
 UNITS = [
     "a", "\\", '"', "eyJ.", "://a:", "token='", "--token ", "-----BEGIN PRIVATE KEY-----\nProc-Type: ", "glpat-",
     "\x1b[31m", "%25", "&amp;", "A" * 39 + "1\n", "\u200b", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t",
-    "A" * 64 + "\n-----END PRIVATE KEY-----", "password:x&",
+    "A" * 64 + "\n-----END PRIVATE KEY-----", "password:x&", "secret=",
 ]  # fmt: skip
 
 

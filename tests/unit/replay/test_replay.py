@@ -67,7 +67,7 @@ async def test_a_broken_provider_does_not_end_the_session_and_is_told() -> None:
     told = await replay(tool_session(60, size=800), provider, name="mine", config=Config(**LATE))
 
     assert told.failed is None
-    assert told.failed_calls == told.provider_calls == provider.calls > 0
+    assert told.provider_calls == provider.calls > 0
     assert told.compactions[-1].fallbacks > 0
     assert "NO SUMMARIES: mine was called 1 time and wrote none." in (told.problem or "")
     assert provider.calls == 1

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from context_summarize.config import DEFAULT_BUDGET, Config
-from context_summarize.session.host import Providers, Window, Windows, provider_window, request_budget
+from context_summarize.session.host import (
+    Providers,
+    Window,
+    Windows,
+    find_provider,
+    provider_window,
+    request_budget,
+)
 
 
 class Info:
@@ -157,6 +164,30 @@ class TestProviders:
         assert providers.name_of(object()) == "object"
 
 
+class Azure:
+    """A provider of the module `provider-azure-openai`, which mounts itself under a name of its own."""
+
+
+Azure.__module__ = "amplifier_module_provider_azure_openai.provider"
+
+
+def test_a_provider_is_meant_by_mount_name_instance_id_module_id_or_its_own_name() -> None:
+    """All are what users write; what is not mounted is not found."""
+    openai, work, azure, small = Info({}, "openai"), Info({}, "openai"), Azure(), Info({}, "small")
+    mounted = {"small": small, "openai-work": work, "openai": openai, "azure": azure}
+    meant = {
+        "openai": openai,
+        "openai-work": work,
+        "provider-small": small,
+        "provider-azure-openai": azure,
+        "azure": azure,
+        "provider-vllm": None,
+        "": None,
+    }
+    assert {name: find_provider(name, mounted) for name in meant} == meant
+    assert find_provider("provider-openai", {"small": small, "openai-work": work}) is work
+
+
 class Hanging:
     """A provider whose `get_model_info()` answers once, and then hangs; it may ignore its cancellation."""
 
@@ -188,13 +219,22 @@ class TestHangs:
     @pytest.mark.parametrize("deaf", [False, True])
     async def test_the_last_known_window_counts_while_a_provider_hangs(self, deaf: bool) -> None:
         """It is asked once, not for every request, and no further question is left behind."""
-        provider, windows = Hanging(1, deaf=deaf), Windows()
+        provider, windows = Hanging(1, deaf=deaf), Windows(Config())
         for _ in range(5):
             assert await windows.of(provider) == Window(100_000, 8_000)
         assert provider.asked == 2
         assert len(asyncio.all_tasks()) == 1 + deaf
         provider.released.set()
         await asyncio.sleep(0)
+
+    async def test_a_margin_above_the_window_is_told_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Which window it is comes to light at the first request."""
+        windows = Windows(Config(safety_margin=5_000))
+        provider = Info({"context_window": 4_096})
+        await windows.of(Info(SIZES))
+        assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2
+        [record] = caplog.records
+        assert "safety_margin 5000 is above the window of 'Info', 4096 tokens" in record.getMessage()
 
     async def test_a_provider_that_always_hangs_has_no_window(self) -> None:
         """And a request is served all the same."""
@@ -222,7 +262,7 @@ class TestHangs:
                 released.wait(20)
                 return MODEL
 
-        provider, windows = Blocking(), Windows()
+        provider, windows = Blocking(), Windows(Config())
         try:
             for _ in range(3):
                 assert await windows.of(provider) is None

@@ -76,7 +76,7 @@ class Scene:
         self.merged = self.builder.merge(self.leaves[:3], 0)
 
     def _show(self, builder: NodeBuilder, node: Node, summary: Summary) -> Any:
-        return show_node(builder.history, node, summary, PROMPTS.frame.fill, "system", count)
+        return show_node(builder.history, node, summary, PROMPTS.frame.fill, count)
 
     async def get(self, *nodes: Node, seconds: float | None = None) -> list[Node]:
         """The nodes whose summaries are late."""
