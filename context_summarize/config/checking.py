@@ -8,8 +8,6 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from context_summarize.errors import ConfigError
-
 _NEAR = 0.85
 """Likeness from which on an unknown key is taken for a misspelt one: typing errors are above it, other modules' keys
 below."""
@@ -30,10 +28,7 @@ def wrong_values(error: ValidationError, given: Mapping[str, Any], known: Mappin
         name = str(item["loc"][0])
         if name in found:  # each type of a union is told by itself
             continue
-        raised = item.get("ctx", {}).get("error")
-        if isinstance(raised, ConfigError):
-            found[name] = str(raised)
-        elif name in known:
+        if name in known:
             says = next(text for text in known[name].metadata if isinstance(text, str))
             value = given[name]
             found[name] = f"{name} {says.format(value) if value is not None else says.replace('{!r}', 'none')}"

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from os import PathLike
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
-from pydantic import ConfigDict, Field, PlainValidator, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass, is_pydantic_dataclass
 
 from context_summarize.config.checking import contradictions, in_one_message, nearest, wrong_values
@@ -31,16 +31,8 @@ _STRICT = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
 _Class = TypeVar("_Class", bound=type)
 
 
-def _check_persistence(value: Any) -> Any:
-    if value is None:
-        return None
-    if not isinstance(value, Mapping) or set(value) != {"path"}:
-        raise ConfigError(f"persistence must be {{path: …}}, got {value!r}; leave it out to keep it in memory")
-    if not isinstance(path := value["path"], str | PathLike) or not str(path).strip():
-        raise ConfigError(
-            f"persistence.path must name a file, got {path!r}; leave persistence out to keep it in memory"
-        )
-    return value
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _checked(cls: _Class) -> _Class:
@@ -119,7 +111,9 @@ class Config:
         "must be tokens (1 or more), none or 'auto', got {!r}; none is never",
     ] = "auto"
     """A compaction shortens tool results above this many tokens; none = never; default: min(4000, budget / 10)."""
-    redact: Annotated[bool | tuple[str, ...], "must be true, false or a list of patterns, got {!r}"] = True
+    redact: Annotated[
+        bool | tuple[str, ...], BeforeValidator(_as_tuple), "must be true, false or a list of patterns, got {!r}"
+    ] = True
     """True: secrets of known formats are taken out of what is summarised; false: not; a list: further patterns."""
     max_concurrency: Annotated[
         int, Field(ge=1), "must be a whole number of 1 or more, got {!r}; use 1 for one call at a time"
@@ -133,7 +127,10 @@ class Config:
         _Filled | None, "must be memory, a file or an address, got {!r}; use memory to keep summaries in memory only"
     ] = None
     """`memory`, a file, or a store's address; none = a file in the user's Amplifier folder."""
-    persistence: Annotated[Mapping[str, Any] | None, PlainValidator(_check_persistence)] = None
+    persistence: Annotated[
+        Annotated[Mapping[Literal["path"], _Filled | PathLike[str]], Field(min_length=1)] | None,
+        "must be {{path: …}} with the name of a file, got {!r}; leave it out to keep the history in memory",
+    ] = None
     """`{path: …}` keeps the history in a file; none = memory."""
     recall_tool: _Flag = False
     """True mounts a tool that reads summarised rows back."""
@@ -153,7 +150,7 @@ class Config:
             return cls()
         if not isinstance(config, Mapping):
             raise ConfigError(f"config must be a mapping of settings, got {type(config).__name__}")
-        given = {key: _as_meant(key, value) for key, value in config.items() if nearest(str(key), SETTINGS)}
+        given = {key: value for key, value in config.items() if nearest(str(key), SETTINGS)}
         if unknown := [str(key) for key in config if key not in given]:
             logger.warning(
                 "unknown settings are ignored: %s; docs/migration.md says what replaces the settings of other modules",
@@ -198,13 +195,3 @@ class Config:
 
 SETTINGS = Config.__pydantic_fields__ if is_pydantic_dataclass(Config) else {}
 """What pydantic knows of each setting; `description` is its text for the documentation."""
-
-_MAY_BE_NONE = ("max_tokens", "segment_tokens", "shorten_tool_results")
-"""Settings that may be off and take no name as a value."""
-
-
-def _as_meant(name: str, value: Any) -> Any:
-    """In YAML, none is written `null`; `none` is a text there, and is taken for the same."""
-    if name in _MAY_BE_NONE and isinstance(value, str) and value.casefold() == "none":
-        return None
-    return tuple(value) if name == "redact" and isinstance(value, list) else value

@@ -112,11 +112,10 @@ def test_a_wrong_value_is_refused_with_key_value_and_remedy(key: str) -> None:
     for value in BAD[key]:
         with pytest.raises(ConfigError) as refused:
             Config.from_mapping({key: value})
-        shown = tuple(value) if isinstance(value, list) and key == "redact" else value
         assert key in str(refused.value)
-        assert f"got {'none' if shown is None else repr(shown)}" in str(refused.value)
+        assert f"got {'none' if value is None else repr(value)}" in str(refused.value)
         with pytest.raises(ConfigError, match=key):
-            Config(**dict[str, Any]({key: shown}))
+            Config(**dict[str, Any]({key: value}))
 
 
 @pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])
@@ -242,10 +241,3 @@ def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_a
     [record] = caplog.records
     assert all(str(key) in record.getMessage() for key in OTHERS)
     assert "docs/migration.md" in record.getMessage()
-
-
-@pytest.mark.parametrize("key", ["max_tokens", "segment_tokens", "shorten_tool_results"])
-@pytest.mark.parametrize("word", ["none", "None", None])
-def test_none_may_be_written_as_a_word(key: str, word: str | None) -> None:
-    """In YAML `none` is a text, and what our pages call it."""
-    assert getattr(Config.from_mapping({key: word}), key) is None
