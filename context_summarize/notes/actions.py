@@ -20,7 +20,6 @@ _STARTED = 500
 """Characters of a result that may say that something was started."""
 _LARGEST = 1_000_000
 """Characters of JSON that are read."""
-_LATER_FINE = ", later fine"
 
 _PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
 _CONTENT_KEY = re.compile(r"^(?:old|new)|content|replace|edits?$|diff|patch|insert|text$")
@@ -68,7 +67,7 @@ class Actions:
     _edited: dict[str, str] = field(default_factory=dict)
     """Path → what is told with it; the newest is the last, here as below."""
     _failed: dict[str, str] = field(default_factory=dict)
-    """Command → why its newest run failed."""
+    """Command → why its newest run failed; one that is fine by now is no longer told."""
     _tests: dict[str, str] = field(default_factory=dict)
     """Command → how its newest run ended."""
     _running: dict[str, str] = field(default_factory=dict)
@@ -122,8 +121,8 @@ class Actions:
             _put(self._tests, told, f"{failure or shortened(counts[-1], _MOST)} (#{number})")
         elif failure:
             _put(self._failed, told, failure)
-        elif (key := shortened(told, _MOST)) in self._failed:
-            self._failed[key] = f"{self._failed[key].removesuffix(_LATER_FINE)}{_LATER_FINE}"
+        else:
+            self._failed.pop(shortened(told, _MOST), None)
 
     def _end_jobs(self, text: str) -> None:
         """Forget the jobs of which a later row says that they have ended."""
@@ -138,8 +137,7 @@ class Actions:
         Args:
             operations: what the host says is under way.
         """
-        failed = list(self._failed.items())[::-1]
-        failed.sort(key=lambda item: item[1].endswith(_LATER_FINE))
+        failed = reversed(self._failed.items())
         yield "Still running", [*operations, *reversed(self._running.values())]
         yield "Tests, last result", [f"`{what}` → {outcome}" for what, outcome in reversed(self._tests.items())]
         yield "Failed commands", [f"`{what}` → {outcome}" for what, outcome in failed]

@@ -50,7 +50,7 @@ async def replay(
     session = _Session({name: provider}, result, numbers)
     store = MemoryStore() if config.cache in (None, "memory") else None
     manager = SummarizingContextManager(session, config=config, store=store)
-    manager.check_providers()
+    await manager.prepare()
     started = time.monotonic()
     try:
         for number, row in enumerate(rows, 1):
