@@ -37,7 +37,6 @@ TESTS: dict[str, tuple[str, ...]] = {
     "summaries/registry": (
         "tests/unit/summaries/test_registry.py",
         "tests/behaviour/test_races.py::TestSessionEnd",
-        "tests/behaviour/test_races.py::TestTheHostStopsWaiting",
         "tests/behaviour/test_races.py::TestNoWaiting",
     ),
     "core/node_builder": ("tests/unit/core/test_segments.py", "tests/unit/core/test_history.py"),

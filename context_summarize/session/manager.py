@@ -13,14 +13,13 @@ from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.core.history import History
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.json_text import copy_json
-from context_summarize.messages.reading import analyse, rough_size
+from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import JsonRow
-from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
+from context_summarize.recall import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, fill, named
+from context_summarize.session.conversation import checked_rows, common_prefix, fill, named
 from context_summarize.session.host_face import HostFace
-from context_summarize.session.limits import Wanted, patience
-from context_summarize.session.parts import Parts, build_parts
+from context_summarize.session.limits import Wanted
 from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores import SummaryStore
 from context_summarize.tokens.measure import measure
@@ -59,17 +58,8 @@ class SummarizingContextManager(HostFace):
     ) -> None:
         if config is not None and settings:
             raise TypeError("pass either config or settings, not both")
-        self._config = config if isinstance(config, Config) else Config.from_mapping(settings or config)
-        self._parts: Parts = build_parts(coordinator, self._config, store, clock, sleep)
-        self._requests = self._parts.requests
-        self._requests.begin(self._parts.new_conversation())
-        self._file = self._parts.session_file(self._take)
-        self._recall = RecallService(self._parts.services.count)
-
-    @property
-    def conversation(self) -> Conversation:
-        """History, segments and view as they are now: a frozen value, to be read and not to be changed."""
-        return self._requests.chat
+        checked = config if isinstance(config, Config) else Config.from_mapping(settings or config)
+        super().__init__(coordinator, checked, store, clock, sleep)
 
     # --- the contract -----------------------------------------------------------------------------------------------
 
@@ -85,19 +75,13 @@ class SummarizingContextManager(HostFace):
             await self._file.append([raw])
             return
         self._take([raw])
-        history, count = self.conversation.history, self._parts.services.count
+        history, count = self.conversation.history, self._services.count
         index = len(history) - 1
         if self._file is not None:
             await self._file.append([raw])
-        if not self._parts.host.counter.loaded:
-            await self._parts.host.counter.load()
+        if not self._host.counter.loaded:
+            await self._host.counter.load()
         history.tokens[index] = await in_thread(rough_size(raw), measure, raw, count)
-
-    def _take(self, rows: Iterable[JsonRow]) -> None:
-        """Append normalised rows to the history."""
-        history = self.conversation.history
-        for raw in rows:
-            history.add(analyse(raw))
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Any | None = None
@@ -148,7 +132,7 @@ class SummarizingContextManager(HostFace):
         """Go on with these rows and those that came since the host's call; a later call of the host wins."""
         steered = self.conversation.steered
         kept, pins = list(zip(history.rows[:same], history.tokens[:same], strict=True)), named(steered.pins, history)
-        fresh = replace(self._parts.new_conversation(), steered=steered)
+        fresh = replace(self._new_conversation(), steered=steered)
         fresh = await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], pins)
         if self.conversation.history is not history:
             return
@@ -161,9 +145,9 @@ class SummarizingContextManager(HostFace):
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
         await self._loaded()
-        self._requests.begin(self._parts.new_conversation())
+        self._requests.begin(self._new_conversation())
         self._requests.forget()
-        self._parts.summarizer.forget_failures()
+        self._summarizer.forget_failures()
         if self._file is not None:
             await self._file.replace([])
 
@@ -219,22 +203,18 @@ class SummarizingContextManager(HostFace):
         Raises:
             RecallError: the query names nothing that is there, or there is no room for an answer.
         """
-        used, chat = await self.get_token_count(), self.conversation
-        budget = self._parts.host.limits.served_budget or DEFAULT_BUDGET
-        bound = int(budget * patience(self._config)) if self._config.auto_compact else budget
+        used, chat, served = await self.get_token_count(), self.conversation, self._host.limits.served
+        budget = served.budget if served else DEFAULT_BUDGET
+        bound = self._requests.defer_below(served) if served and self._config.auto_compact else budget
         limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), chat.view.nodes
         return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
         tokens = await self.get_token_count()
-        chat, budget = self.conversation, self._parts.host.limits.served_budget
-        return take_statistics(len(chat.history), tokens, budget, chat.view, self._parts.services.totals)
-
-    async def prepare(self) -> None:
-        """All modules are mounted: look for the tool `recall`."""
-        if not len(self.conversation.history):
-            self._requests.begin(self._parts.new_conversation())
+        chat, served = self.conversation, self._host.limits.served
+        budget = served.budget if served else None
+        return take_statistics(len(chat.history), tokens, budget, chat.view, self._services.totals)
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""
@@ -242,4 +222,4 @@ class SummarizingContextManager(HostFace):
         await self._requests.close()
         if self._file is not None:
             await self._file.close()
-        await self._parts.services.store.close()
+        await self._services.store.close()

@@ -56,8 +56,6 @@ class PromptTemplate:
 class PromptSet:
     """The three templates of a set, and how the user's instructions are found."""
 
-    name: str
-    """The requested name: the name of a set, or the path of a folder."""
     segment: PromptTemplate
     """System row of the request that summarises a segment. Variables: `words`, `fence`."""
     merge: PromptTemplate
@@ -71,7 +69,8 @@ class PromptSet:
     @property
     def rule_signs(self) -> tuple[str, ...]:
         """Words from the header of `segment.md` that make a user's sentence an instruction; may be empty."""
-        return tuple(dict.fromkeys(_items(self.segment.header.get("rules", "").replace("’", "'").lower())))
+        signs = self.segment.header.get("rules", "").replace("’", "'").lower().split(",")
+        return tuple(dict.fromkeys(" ".join(sign.split()) for sign in signs if sign.strip()))
 
     @property
     def rules_heading(self) -> str:
@@ -91,8 +90,7 @@ def load_prompts(name_or_folder: str) -> PromptSet:
     folder = find_set(name_or_folder)
     for problem in find_problems(folder):
         raise TemplateError(problem)
-    segment, merge, frame = (_read(folder / name, slots) for name, slots in _FILES.items())
-    return PromptSet(name_or_folder, segment, merge, frame)
+    return PromptSet(*(_read(folder / name, slots) for name, slots in _FILES.items()))
 
 
 def find_problems(folder: Path) -> Iterator[str]:
@@ -197,10 +195,6 @@ def _wrong_variables(body: str, slots: _Slots) -> Iterator[str]:
         yield f"unknown variable ${name}{_nearest(name, known)}; this file takes {taken}, and $$ for a dollar sign"
     for name in sorted(slots.required - used):
         yield f"the variable ${name} is missing; this file needs {_dollars(slots.required)}"
-
-
-def _items(listed: str) -> list[str]:
-    return [item for item in (" ".join(part.split()) for part in listed.split(",")) if item]
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -11,7 +11,6 @@ from context_summarize.config import Config
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import FAILURE, SUMMARY, Outbox
-from context_summarize.redaction import build_redactor
 from context_summarize.stores import SummaryStore
 from context_summarize.summaries.answer import Answer
 from context_summarize.summaries.prompts import PromptSet
@@ -79,7 +78,6 @@ class Teller:
     def __init__(self, services: Services) -> None:
         self._outbox = services.outbox
         self._totals = services.totals
-        self._clean = build_redactor(services.config.redact) or str
         self._said: set[str] = set()
         """Kinds of lasting errors that have been told since the last success."""
 
@@ -103,7 +101,7 @@ class Teller:
         )
 
     def failed(self, job: Job, error: SummaryUnavailable) -> None:
-        """A summary could not be had; where nobody was asked, why has been told."""
+        """A summary could not be had, for a reason without secrets; where nobody was asked, it has been told."""
         if not error.attempts:
             return
         self._totals.failed += 1
@@ -111,17 +109,16 @@ class Teller:
             if error.kind in self._said:
                 return
             self._said.add(error.kind)
-        text = self._clean(str(error))
         log = logger.error if error.permanent else logger.warning
         told = "no summary for key %s (level %d): %s: %s; a fallback summary takes its place"
-        log(told, job.key[:12], job.level, error.kind, text)
+        log(told, job.key[:12], job.level, error.kind, error)
         self._outbox.put(
             FAILURE,
             {
                 "key": job.key,
                 "level": job.level,
                 "kind": error.kind,
-                "error": text,
+                "error": str(error),
                 "attempts": error.attempts,
                 "retry_in_s": error.retry_in_s,
             },

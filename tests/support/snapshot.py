@@ -58,7 +58,7 @@ class Snapshot:
 
 async def snapshot(manager: SummarizingContextManager, view: Sequence[JsonRow] = ()) -> Snapshot:
     """The tree behind `view`, the rows served last; texts of merged summaries are looked up in the store."""
-    chat, services = manager.conversation, manager._parts.services  # noqa: SLF001 - nothing else tells of the store
+    chat, services = manager.conversation, manager._services  # noqa: SLF001 - nothing else tells of the store
     shown = chat.view.nodes
     below = [child.key for node in shown for child in with_children(node.children)]
     texts = await services.store.get(list(dict.fromkeys(below)))

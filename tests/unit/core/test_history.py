@@ -92,36 +92,6 @@ class TestNumbers:
         assert history.message_range(1, 3) == (2, 4)
         assert history.message_range(0, 4) == (1, 5)
 
-    def test_keep_recent_counts_every_row_and_snaps_outwards_to_groups(self) -> None:
-        """The group [3, 6) is kept whole when its last row is kept; hook rows count too."""
-        history = history_of(MIXED)
-        assert [history.summarisable(keep) for keep in range(11)] == [3, 3, 2, 2, 2, 1, 1, 1, 1, 0, 0]
-
-    def test_the_newest_group_is_never_folded(self) -> None:
-        """keep_recent 0 keeps it all the same."""
-        assert history_of([user("one")]).summarisable(0) == 0
-        assert history_of([]).summarisable(0) == 0
-        assert history_of([user("one"), hook("note")]).summarisable(0) == 0
-
-    def test_while_a_call_is_open_it_is_the_newest_group(self) -> None:
-        """All closed groups may go then."""
-        history = history_of([*MIXED, call("b"), hook("between")])
-        assert history.summarisable(0) == 4
-        assert history.summarisable(2) == 4
-        assert history.summarisable(3) == 3
-        assert [(group.start, group.end) for group in history.open_groups()] == [(10, 12)]
-
-    def test_folding_drops_the_rows_between_as_far_as_keep_recent_allows(self) -> None:
-        """Rows that are not rendered and follow the last folded one go with it."""
-        history = history_of(MIXED)
-        assert history.row_after(0, 99) == 0
-        assert history.row_after(1, 99) == 3
-        assert history.row_after(1, 2) == 2
-        assert history.row_after(2, 99) == 8
-        assert history.row_after(2, 7) == 7
-        assert history.row_after(2, 0) == 6, "never into the folded group"
-        assert history.row_after(4, 99) == 10
-
 
 class TestPortableNames:
     def test_a_row_is_found_again_after_a_host_has_saved_the_rows(self) -> None:
