@@ -38,14 +38,17 @@ class Window:
 
     context: int
     output: int
+    asked: int | None = None
+    """Tokens of output that a request asks for, where the provider says that."""
 
     def budget(self, safety_margin: int) -> int:
         """Tokens for a request: what output and margin leave; half the window where they leave nothing.
 
-        A larger window never gives less: where it leaves a little, it gives what the largest window that leaves nothing
-        gives.
+        No request asks for all that a model can write: where it is not known, at most a quarter of the window is kept
+        free. A larger window never gives less: where it leaves a little, it gives what the largest window that leaves
+        nothing gives.
         """
-        kept_free = self.output + safety_margin
+        kept_free = (self.asked or min(self.output, self.context // 4)) + safety_margin
         return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
 
 
@@ -147,7 +150,9 @@ class Windows:
                     continue
                 is_coroutine = inspect.iscoroutinefunction(method)
                 answer = method() if is_coroutine else await asyncio.to_thread(guarded, method)  # it may block
-                if window := _window_in(await answer if inspect.isawaitable(answer) else answer, pick):
+                if inspect.isawaitable(answer):
+                    answer = await answer
+                if window := _window_in(known.provider, answer, pick):
                     return window
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 self._say(known, name, error)
@@ -158,10 +163,14 @@ class Windows:
         logger.warning("%s of %r failed; its window is not known: %s", what, name, told)
 
 
-def _window_in(answer: Any, pick: str | None) -> Window | None:
+def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
     source = answer if pick is None else getattr(answer, pick, None)
     context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
-    return Window(context, output or 0) if context else None
+    if not context:
+        return None
+    # Amplifier's providers keep under this name what they ask for where the request itself names no figure.
+    asked = guarded(lambda: _read(provider, "max_tokens"))
+    return Window(context, output or 0, asked)
 
 
 class Providers:
