@@ -14,13 +14,16 @@ from context_summarize.session.conversation import (
     with_prompt,
     with_view,
 )
-from context_summarize.session.limits import Host, RequestLimits, Wanted
+from context_summarize.session.limits import Host, RequestLimits, Wanted, scaled
 from context_summarize.session.records import Records
 from context_summarize.session.resume import Resumption
 from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
+
+PREFETCH = 2 / 3
+"""Share of the size at which the next compaction is due from which on its summaries are made."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -38,6 +41,8 @@ class Attempt:
     focus: str | None = None
     used: int = 0
     """Tokens of the request as it would go out now, as the provider counts."""
+    due: int = 0
+    """Tokens of the request at which the next compaction is due."""
     is_near: bool = False
     """A compaction may be due, or its summaries may be made ahead."""
     indexed: History | None = None
@@ -65,7 +70,7 @@ class Current:
         self._services, self._config = services, services.config
         self._tasks = tasks
         self._host = host
-        self._announcer = Announcer(services.outbox, self._config.target_usage)
+        self._announcer = Announcer(services.outbox)
         self._server = Server(services.outbox, host.meter, services.count)
         self._retention = Retention(services.count)
         self.records = Records(services.store, services.prompts, self._config, host.session_id)
@@ -121,7 +126,6 @@ class Current:
 
     async def _ready(self, attempt: Attempt) -> None:
         """See the conversation as it is now: resumed, beside what is retained, indexed if a compaction may be due."""
-        indexed_from = min(self._config.compact_threshold, self._config.prefetch_from or 1.0)
         limits = attempt.limits
         while True:
             history = self.chat.history
@@ -132,14 +136,23 @@ class Current:
                 self._retention.update(chat, attempt.retained)
                 limits = limits.beside(self._retention.tokens - attempt.beside)
                 attempt.beside = self._retention.tokens
-            derive_sizes(chat, self._config, limits.budget)
+            derive_sizes(chat, self._config, scaled(self._config, limits.budget))
             attempt.used = limits.used(self._server.view(chat).tokens())
+            attempt.due = limits.used(limits.own.again_above(self._left(chat)))
             attempt.chat, attempt.limits = chat, limits
-            attempt.is_near = attempt.is_manual or attempt.used >= indexed_from * limits.budget
+            attempt.is_near = attempt.is_manual or attempt.used >= min(PREFETCH * attempt.due, limits.budget)
             if not attempt.is_near or attempt.indexed is history:
                 return
             attempt.indexed = history
             await chat.advance()
+
+    def _left(self, chat: Conversation) -> int:
+        """Tokens of the view that the last compaction left; or of the one that the user has gone back to."""
+        return max(self._server.view(chat).left(), chat.steered.held_at or 0)
+
+    def defer_below(self, limits: RequestLimits) -> int:
+        """Tokens of a request below which the next compaction may wait for its summaries, as the provider counts."""
+        return limits.used(limits.own.defer_below(self._left(self.chat)))
 
     async def _resume(self, hides_system: bool) -> None:
         """Once per history: take up the longest recorded compaction that matches it, without a provider call."""

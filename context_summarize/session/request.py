@@ -18,9 +18,9 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Change
 from context_summarize.session.compaction import ViewMaker
 from context_summarize.session.conversation import Conversation, compacted
-from context_summarize.session.current import Attempt, Current
+from context_summarize.session.current import PREFETCH, Attempt, Current
 from context_summarize.session.decide import Case, Decision, decide_for
-from context_summarize.session.limits import CompactionThrottle, Host, RequestLimits, Wanted, compact_from, patience
+from context_summarize.session.limits import CompactionThrottle, Host, RequestLimits, Wanted
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
@@ -131,8 +131,8 @@ class Requests(Current):
         return Case(
             used=attempt.used,
             budget=limits.budget,
-            compact_from=compact_from(chat, config, limits.budget) if is_automatic else math.inf,
-            defer_below=patience(config) * limits.budget if is_busy else 0.0,
+            compact_from=attempt.due if is_automatic else math.inf,
+            defer_below=self.defer_below(limits) if is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=is_cold and may_prefetch,
             is_manual=attempt.is_manual,
@@ -144,8 +144,8 @@ class Requests(Current):
 
     def _may_prefetch(self, attempt: Attempt) -> bool:
         """Whether the next compaction's summaries may be made before it is due."""
-        threshold, is_automatic = self._config.prefetch_from, self._config.auto_compact and not self.paused
-        return threshold is not None and is_automatic and attempt.used >= threshold * attempt.limits.budget
+        is_automatic = self._config.auto_compact and not self.paused
+        return self._config.prefetch and is_automatic and attempt.used >= PREFETCH * attempt.due
 
     async def _planned(self, chat: Conversation, limits: RequestLimits, do: Callable[[PlanInput], T]) -> T:
         """What planning comes to; in a thread, on a copy, where the rows are many."""
@@ -220,6 +220,7 @@ class Requests(Current):
             Change(
                 reason=plan.reason,
                 budget=limits.budget,
+                target_tokens=limits.used(limits.own.target_room),
                 history_rows=len(before.history),
                 before_tokens=before_tokens,
                 after_tokens=limits.used(after.tokens()),
@@ -228,6 +229,7 @@ class Requests(Current):
                 segments=plan.segments,
                 merged=plan.merged,
                 from_cache=from_cache,
+                shortened=len(view.shortened.keys() - before.view.shortened.keys()),
                 fallbacks=sum(item.summary.fallback for item in view.shown),
                 level=plan.level,
                 waited=attempt.waited,

@@ -56,7 +56,7 @@ class Steering(Requests):
         """
         chat, limits = await self._steerable()
         pins = chat.steered.pins | {_group_of(chat.history, number) for number in _numbers(messages)}
-        _check_room(chat, pins, limits.own.own_budget)
+        _check_room(chat, pins, limits.own.base)
         return await self._pin(chat, pins)
 
     async def unpin(self, messages: int | Iterable[int] | None) -> tuple[int, ...]:
@@ -154,6 +154,7 @@ def taken_back(
     change = Change(
         reason="undo",
         budget=limits.budget,
+        target_tokens=limits.used(limits.own.target_room),
         history_rows=len(chat.history),
         before_tokens=limits.used(before.tokens()),
         after_tokens=limits.used(after.tokens()),
@@ -166,13 +167,13 @@ def taken_back(
             f"the request before the last compaction takes {change.after_tokens:,} tokens now, the budget is "
             f"{limits.budget:,}; nothing is taken back. A larger window makes room for it"
         )
-    steered = replace(chat.steered, held_at=change.after_tokens)
+    steered = replace(chat.steered, held_at=after.tokens())
     return replace(back, earlier=chat.earlier[:-1], steered=steered), change
 
 
-def _check_room(chat: Conversation, pins: frozenset[int], own_budget: int) -> None:
+def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
     tokens = sum(chat.groups.shown(chat.history.rendered_group(at)).tokens for at in pins)
-    most = int(_MOST_PINNED * own_budget)
+    most = int(_MOST_PINNED * base)
     if tokens > most:
         raise SteeringError(
             f"the pinned messages would take {tokens:,} tokens together, at most {most:,} may be pinned "
