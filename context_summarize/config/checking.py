@@ -52,8 +52,8 @@ def contradictions(config: Any, given: Mapping[str, Any], profile: Mapping[str, 
         return f"{name} {getattr(config, name)!r}{of}"
 
     segment, window = config.segment_tokens, config.max_tokens
-    if segment and window and segment > config.compact_threshold * window:
-        room = f"{int(config.compact_threshold * window):,} tokens"
+    if segment and window and segment > config.threshold_share * window:
+        room = f"{int(config.threshold_share * window):,} tokens"
         of = f"{shown('compact_threshold')} of {shown('max_tokens')}"
         text = f"{shown('segment_tokens')} is above the {room} that a request holds, {of}; leave it out to derive it"
         yield {"segment_tokens", "max_tokens", "compact_threshold"}, text

@@ -22,10 +22,13 @@ ToolKind = Literal["write", "edit", "delete", "command", "none"]
 """What a tool does; `none` leaves nothing to be told, as reading and searching do."""
 
 # The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
+_AT_THE_LATEST = 0.9
+"""Share of the budget at which a compaction is made if the threshold is given in tokens alone."""
 _Flag = Annotated[bool, "must be true or false, got {!r}"]
 _Filled = Annotated[str, Field(pattern=r"\S")]
 _Name = Annotated[_Filled | None, "must be a name, got {!r}; leave it out for the default"]
 _Above0 = Annotated[int | float, Field(gt=0, le=1)]
+_Tokens = Annotated[int, Field(ge=1_000)]
 _SHARE = "must be a share of the budget above 0 and at most 1, got {!r}; 0.7 is 70 %"
 _STRICT = ConfigDict(strict=True, extra="forbid", use_attribute_docstrings=True)
 _Class = TypeVar("_Class", bound=type)
@@ -73,8 +76,12 @@ class Config:
         "must be a whole number of 0 or more, got {!r}; use 0 to keep only the newest message or tool group",
     ] = 10
     """Newest rows that stay verbatim (count, 0 or more; 0 = none beyond the newest message or tool group)."""
-    compact_threshold: Annotated[_Above0, _SHARE] = 0.45
-    """Share of the budget in use at which a compaction is made (above 0, at most 1)."""
+    compact_threshold: Annotated[
+        _Above0 | _Tokens | tuple[_Above0, _Tokens],
+        BeforeValidator(_as_tuple),
+        "must be a share (0.65), tokens (150000) or both ([0.65, 150000]: the smaller one counts), got {!r}",
+    ] = (0.65, 100_000)
+    """Where a compaction is made: a share of the budget (0.65), tokens (150000), or the smaller of both."""
     prefetch: _Flag = True
     """False: no summary is made in the background, before a compaction is due."""
     max_tokens: Annotated[
@@ -161,25 +168,30 @@ class Config:
     # --- what is derived --------------------------------------------------------------------------------------------
 
     @property
+    def threshold_share(self) -> float:
+        """Share of the budget at which a compaction is made."""
+        given = self.compact_threshold
+        share = given[0] if isinstance(given, tuple) else given
+        return share if share <= 1 else _AT_THE_LATEST
+
+    @property
+    def threshold_tokens(self) -> int | None:
+        """Tokens at which one is made at the latest; None = whatever the share gives."""
+        given = self.compact_threshold
+        if isinstance(given, tuple):
+            return given[1]
+        return int(given) if given > 1 else None
+
+    @property
     def target_usage(self) -> float:
         """Share of the budget in use that a compaction aims at."""
-        return self.compact_threshold * 4 / 9
-
-    @property
-    def prefetch_from(self) -> float | None:
-        """Share of the budget in use at which background work starts; None = never."""
-        return self.compact_threshold * 2 / 3 if self.prefetch else None
-
-    @property
-    def least_freed(self) -> float:
-        """Share of the budget that a compaction must free to be worth making."""
-        return min(0.1, (self.compact_threshold - self.target_usage) / 2)
+        return self.threshold_share * 0.3
 
     @property
     def share_of_summaries(self) -> float:
         """Share of the budget that summaries and notes together may hold before old ones merge."""
         given = self.summary_share
-        return min(0.28, 0.75 * self.compact_threshold) if isinstance(given, str) else given
+        return min(0.28, 0.75 * self.threshold_share) if isinstance(given, str) else given
 
     @property
     def fan_in(self) -> int:

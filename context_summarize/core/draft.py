@@ -109,7 +109,7 @@ class Draft:
 
     def _merged(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         limits = self._given.limits
-        room = limits.share * limits.own_budget - (limits.notes_room if nodes else 0)
+        room = limits.share * limits.base - (limits.notes_room if nodes else 0)
         return merged(nodes, room, limits.fan_in, self._given.builder, self.sizer.sum_of, self._may_show)
 
     def _may_show(self, node: Node) -> bool:
@@ -168,7 +168,7 @@ class Draft:
         history, view = self._given.history, self.view
         if not view.frontier or not history.users or history.users[0] in view.pinned:
             return
-        row, tenth = history.row_of(history.users[0]), max(HARD_FLOOR, self._given.limits.own_budget // 10)
+        row, tenth = history.row_of(history.users[0]), max(HARD_FLOOR, self._given.limits.base // 10)
         is_pinned = row < view.frontier_row and history.count_row(row, self._given.groups.count) > tenth
         if is_pinned and view.shortened.get(row, tenth + 1) > tenth:
             self._shorten({row: tenth})

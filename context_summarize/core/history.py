@@ -89,6 +89,12 @@ class History:
         """The run of open calls at the end, as one group, or nothing."""
         return self._grouper.open_groups()
 
+    @property
+    def rows_of_newest_group(self) -> int:
+        """How many rows its newest group has."""
+        groups = self.open_groups() or self.groups[-1:]
+        return len(self) - groups[0].start if groups else 0
+
     def rendered_group(self, ordinal: int) -> Group:
         """The rendered group of this number."""
         return self.groups[self.rendered[ordinal]]

@@ -18,9 +18,6 @@ from context_summarize.core.view_state import ViewState
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
 """Why a compaction is made."""
 
-_HARDER = 256
-"""The second shortening takes results above a quarter of the first bound, but none of this many tokens or fewer."""
-
 
 @dataclass(frozen=True, slots=True)
 class CompactionRequest:
@@ -66,7 +63,7 @@ class Plan:
 
 
 def plan(given: PlanInput, request: CompactionRequest) -> Plan:
-    """The plan of a compaction now: shorten, summarise, merge, shorten harder; then whatever it takes to fit."""
+    """The plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit."""
     draft, limits = Draft(given, known_only=request.known_only), given.limits
     goal = 0 if request.reason == "manual" else limits.target_room
     if request.easy:
@@ -75,8 +72,8 @@ def plan(given: PlanInput, request: CompactionRequest) -> Plan:
     draft.summarise(limits.keep_recent, goal)
     if request.reason == "manual":
         draft.summarise_remainder(limits.keep_recent, request.focus)
-    if limits.shorten_above is not None and draft.size() > limits.threshold_room:
-        draft.shorten_results(limits.keep_recent, max(_HARDER, limits.shorten_above // 4))
+    if draft.size() > limits.threshold_room:
+        draft.shorten_results(given.history.rows_of_newest_group, limits.shorten_above)
     if not request.known_only:
         _make_fit(draft, limits)
     return _finished(given, draft, request.reason, goal)

@@ -27,6 +27,7 @@ class View:
         """True while the view holds no row of the conversation, and must open with a user message."""
         self._next_group = groups.history.group_position(state.frontier_row)
         self._extend(self._head())
+        self._left = self._tokens
         self.head_rows = len(self._entries)
         """How many rows stand for what is summarised: nodes, and the pins beside them."""
 
@@ -67,7 +68,10 @@ class View:
         groups = self.groups.history.groups
         while self._next_group < len(groups):
             self._next_group += 1
-            self._extend(self.groups.entries(groups[self._next_group - 1], self.state))
+            group = groups[self._next_group - 1]
+            self._extend(self.groups.entries(group, self.state))
+            if group.start < self.state.rows_at_compaction:
+                self._left = self._tokens
 
     def _open_entries(self) -> list[Entry]:
         """The calls at the end that may still get results, and those that they have."""
@@ -92,6 +96,11 @@ class View:
         """Tokens of the view, system prompt aside."""
         self._refresh()
         return self._tokens + sum(entry.tokens for entry in self._open_entries())
+
+    def left(self) -> int:
+        """Those of its tokens that the last compaction left; 0 without one."""
+        self._refresh()
+        return self._left
 
     def system_tokens(self) -> int:
         """Those of its tokens that stand in system rows: providers send them apart from the conversation."""

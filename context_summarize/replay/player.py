@@ -82,10 +82,16 @@ async def _blank(
         provider=name,
         budget=budget,
         window=window.context if window else None,
-        threshold=int(config.compact_threshold * budget) if config.auto_compact else None,
+        threshold=_threshold(config, budget) if config.auto_compact else None,
         redact=config.redact,
         rows=copy_json(list(rows)),
     )
+
+
+def _threshold(config: Config, budget: int) -> int:
+    """Tokens at which a compaction is due, a system prompt aside."""
+    share, most = int(config.threshold_share * budget), config.threshold_tokens
+    return share if most is None else min(share, most)
 
 
 class _Session:

@@ -18,6 +18,8 @@ class Change:
 
     reason: str
     budget: int
+    target_tokens: int
+    """What a compaction aims at."""
     history_rows: int
     before_tokens: int
     after_tokens: int
@@ -26,6 +28,8 @@ class Change:
     segments: int = 0
     merged: int = 0
     from_cache: int = 0
+    shortened: int = 0
+    """Rows that the view shows shortened, and did not before."""
     fallbacks: int = 0
     """Nodes of the view that no model wrote."""
     level: int = 0
@@ -39,9 +43,8 @@ class Change:
 class Announcer:
     """Puts the events of compactions into an outbox; each announcement is closed exactly once."""
 
-    def __init__(self, outbox: Outbox, target_usage: float) -> None:
+    def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
-        self._target_usage = target_usage
         self._is_open = False
 
     def announce(self, reason: str, budget: int, used: int, rows: int) -> None:
@@ -59,7 +62,15 @@ class Announcer:
 
     def _close(self, rows: int, used: int, **told: Any) -> None:
         self._is_open = False
-        nothing = {"tokens_saved": 0, "segments": 0, "merged": 0, "from_cache": 0, "digests": 0, "undo": False}
+        nothing = {
+            "tokens_saved": 0,
+            "segments": 0,
+            "merged": 0,
+            "from_cache": 0,
+            "digests": 0,
+            "shortened": 0,
+            "undo": False,
+        }
         self._outbox.put(POST_COMPACT, {"message_count": rows, "tokens": used, "token_count": used, **nothing, **told})
 
     def made(self, change: Change) -> None:
@@ -74,6 +85,7 @@ class Announcer:
             merged=change.merged,
             from_cache=change.from_cache,
             digests=change.fallbacks,
+            shortened=change.shortened,
             wait_ms=round(change.waited * 1000),
             undo=undo,
         )
@@ -86,18 +98,19 @@ class Announcer:
                 "before_messages": change.before_rows,
                 "after_messages": change.after_rows,
                 "budget": change.budget,
-                "target_tokens": int(self._target_usage * change.budget),
+                "target_tokens": change.target_tokens,
                 "strategy_level": change.level,
             },
         )
         for content in change.new:
             self._outbox.put(INCLUDE, {"source": "context-summarize", "content": content})
         logger.info(
-            "compaction: %d -> %d tokens, %d segments, %d merged, %d cached, %d fallbacks",
+            "compaction: %d -> %d tokens, %d segments, %d merged, %d cached, %d fallbacks, %d rows shortened",
             change.before_tokens,
             change.after_tokens,
             change.segments,
             change.merged,
             change.from_cache,
             change.fallbacks,
+            change.shortened,
         )

@@ -74,7 +74,7 @@ class ViewMaker:
                 return None
             if old is not None and not found and chat.view.keeps_notes(view.nodes, own.notes_room):
                 return replace(old, age=old.age + 1)
-            room, budget = plan.notes_room, own.own_budget
+            room, budget = plan.notes_room, own.base
             return notes.write(shown, NotesAsk(view.frontier, view.frontier_row, room, budget, operations))
 
         lines = [show_one_line(chat.history, item, self._services.count) for item in shown[: view.lines]]

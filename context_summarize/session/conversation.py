@@ -40,7 +40,7 @@ class Steered:
     undone: tuple[str, ...] = ()
     """Hashes of the records of compactions that were taken back."""
     held_at: int | None = None
-    """Tokens of the request when a compaction was taken back, and none has followed; else None."""
+    """Tokens of the view when a compaction was taken back, and none has followed; else None."""
 
 
 @dataclass(frozen=True, slots=True)

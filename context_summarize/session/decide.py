@@ -68,7 +68,7 @@ def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]
     A request goes on as it is where no compaction is due, or none is worth making. A compaction whose texts are all
     there is made. Where some are missing:
 
-    1. A compaction of what is ready is made, if texts are made ahead and it brings the request below the threshold. As
+    1. A compaction of what is ready is made, if texts are made ahead and it frees enough for what it leaves. As
        long as the request may be put off, it must free three quarters of what the one that is due would.
     2. Below `defer_below` the request goes on. After a pause that has emptied the provider's cache it does so too.
     3. Else it waits for the missing texts, until waiting is in vain.
@@ -108,14 +108,13 @@ def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequ
         if not plan.missing:
             return plan
     ready = make(CompactionRequest(plan.reason, known_only=True))
-    enough = max(least_freed(limits), _MOST_OF_IT * plan.freed if defers else 0)
-    relieves = ready.freed >= enough and ready.tokens_after < limits.threshold_room
-    return ready if relieves and not ready.missing else plan
+    enough = _MOST_OF_IT * plan.freed if defers else 0
+    return ready if ready.freed >= enough and _frees_enough(ready, limits) and not ready.missing else plan
 
 
-def least_freed(limits: Limits) -> float:
-    """Tokens that a compaction must free: it throws the provider's prompt cache away."""
-    return limits.min_fold * limits.own_budget
+def _frees_enough(plan: Plan, limits: Limits) -> bool:
+    """Whether a plan frees enough for what it leaves: it throws the provider's prompt cache away."""
+    return plan.tokens_before >= limits.again_above(plan.tokens_after)
 
 
 def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
@@ -128,4 +127,6 @@ def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
         return False
     if plan.reason == "manual" or (plan.reason == "must_fit" and plan.fits):
         return True
-    return may_fire if plan.reason == "must_fit" else plan.freed >= least_freed(limits)
+    if plan.reason == "cold_cache":
+        return 4 * plan.freed >= plan.tokens_before  # the cache holds nothing any more
+    return may_fire if plan.reason == "must_fit" else _frees_enough(plan, limits)

@@ -40,14 +40,17 @@ class Window:
 
     context: int
     output: int
+    asked: int | None = None
+    """Tokens of output that a request asks for, where the provider says that."""
 
     def budget(self, safety_margin: int) -> int:
         """Tokens for a request: what output and margin leave; half the window where they leave nothing.
 
-        A larger window never gives less: where it leaves a little, it gives what the largest window that leaves nothing
-        gives.
+        No request asks for all that a model can write: where it is not known, at most a quarter of the window is kept
+        free. A larger window never gives less: where it leaves a little, it gives what the largest window that leaves
+        nothing gives.
         """
-        kept_free = self.output + safety_margin
+        kept_free = (self.asked or min(self.output, self.context // 4)) + safety_margin
         return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
 
 
@@ -146,7 +149,7 @@ class Windows:
         for name, pick in (("get_model_info", None), ("get_info", "defaults")):
             try:
                 method = guarded(partial(getattr, known.provider, name, None))
-                if callable(method) and (window := _window_in(await _answer(known, method), pick)):
+                if callable(method) and (window := _window_in(known.provider, await _answer(known, method), pick)):
                     return window
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 self._say(known, name, error)
@@ -168,10 +171,14 @@ async def _answer(known: _Known, method: Callable[[], Any]) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-def _window_in(answer: Any, pick: str | None) -> Window | None:
+def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
     source = answer if pick is None else getattr(answer, pick, None)
     context, output = _read(source, "context_window"), _read(source, "max_output_tokens")
-    return Window(context, output or 0) if context else None
+    if not context:
+        return None
+    # Amplifier's providers keep under this name what they ask for where the request itself names no figure.
+    asked = guarded(lambda: _read(provider, "max_tokens"))
+    return Window(context, output or 0, asked)
 
 
 class Providers:

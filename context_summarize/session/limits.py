@@ -10,7 +10,6 @@ from typing import Any
 from context_summarize.config import Config
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
-from context_summarize.session.conversation import Conversation
 from context_summarize.session.host import Providers, given_budget, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.summaries.request import Target
@@ -62,7 +61,8 @@ class RequestLimits:
 
     def beside(self, tokens: int) -> RequestLimits:
         """The limits where rows of this size stand beside the view."""
-        return replace(self, own=replace(self.own, view_room=self.own.view_room - tokens))
+        room = self.own.view_room - tokens
+        return replace(self, own=replace(self.own, view_room=room, base=max(0, min(self.own.base, room))))
 
 
 class LimitsReader:
@@ -75,8 +75,8 @@ class LimitsReader:
         self._meter = meter
         self.last = Wanted()
         """What the host asked for last, as far as it holds for more than one request."""
-        self.served_budget: int | None = None
-        """The budget of the last request, in tokens."""
+        self.served: RequestLimits | None = None
+        """Those of the last request."""
 
     async def read(self, wanted: Wanted) -> RequestLimits:
         """The limits of the next request; nothing is decided yet."""
@@ -84,17 +84,19 @@ class LimitsReader:
         budget = await request_budget(self._config, wanted.token_budget, provider, windows)
         await self._system.refresh()
         target = await self._target()
-        if not wanted.hard_fit:  # a budget for one request alone
-            self.last, self.served_budget = Wanted(token_budget=wanted.token_budget), budget
-        own_budget = max(1, self._meter.invert(budget))
-        return RequestLimits(
+        own_budget, cap = max(1, self._meter.invert(budget)), self._config.threshold_tokens
+        own_cap = None if cap is None else self._meter.own(cap)
+        limits = RequestLimits(
             budget=budget,
-            own=own_limits(self._config, own_budget, self._system.tokens),
+            own=own_limits(self._config, own_budget, self._system.tokens, own_cap),
             system_prompt=self._system.text,
             status=self._system.status_row,
             target=target,
             correct=self._meter.correct,
         )
+        if not wanted.hard_fit:  # a budget for one request alone
+            self.last, self.served = Wanted(token_budget=wanted.token_budget), limits
+        return limits
 
     async def _target(self) -> Target | None:
         provider = self._providers.summary_provider()
@@ -106,37 +108,36 @@ class LimitsReader:
         return Target(provider, name, model, room, output)
 
 
-def patience(config: Config) -> float:
-    """Share of the budget up to which a session may go on above its threshold: half of the room there is left."""
-    return (1 + config.compact_threshold) / 2
+def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:
+    """The settings as they bear on a budget in our own tokens.
 
-
-def compact_from(chat: Conversation, config: Config, budget: int) -> float:
-    """Tokens of the request at which a compaction is due; later once the last one has been taken back."""
-    usual, held_at = config.compact_threshold * budget, chat.steered.held_at
-    return usual if held_at is None else max(usual, held_at + config.least_freed * budget)
-
-
-def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:
-    """The settings as shares of a budget in our own tokens."""
-    given = config.shorten_tool_results
+    Args:
+        own_cap: the tokens of `compact_threshold`, if it has any.
+    """
+    given, room = config.shorten_tool_results, own_budget - system_tokens
+    base = max(0, scaled(config, room, own_cap))
     return Limits(
-        own_budget=own_budget,
-        view_room=own_budget - system_tokens,
+        system_tokens=system_tokens,
+        view_room=room,
+        base=base,
         keep_recent=config.keep_recent,
-        threshold=config.compact_threshold,
+        threshold=config.threshold_share,
         target=config.target_usage,
         share=config.share_of_summaries,
         fan_in=config.fan_in,
-        shorten_above=min(4_000, max(1, own_budget // 10)) if isinstance(given, str) else given,
-        min_fold=config.least_freed,
-        notes_room=notes_room(config, own_budget),
+        shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
+        notes_room=int(min(config.notes_share, config.share_of_summaries / 2) * base),
     )
 
 
-def notes_room(config: Config, own_budget: int) -> int:
-    """Tokens that the row of notes may take."""
-    return int(min(config.notes_share, config.share_of_summaries / 2) * own_budget)
+def scaled(config: Config, tokens: int, cap: int | None = None) -> int:
+    """So many tokens, or fewer where the threshold is given in tokens: all shares are of these.
+
+    Args:
+        cap: the tokens of the threshold in tokens of ours; None = as they were given.
+    """
+    cap = config.threshold_tokens if cap is None else cap
+    return tokens if cap is None else min(tokens, int(cap / config.threshold_share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

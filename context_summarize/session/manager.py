@@ -19,7 +19,7 @@ from context_summarize.recall import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import checked_rows, common_prefix, fill, named
 from context_summarize.session.host_face import HostFace
-from context_summarize.session.limits import Wanted, patience
+from context_summarize.session.limits import Wanted
 from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores import SummaryStore
 from context_summarize.tokens.measure import measure
@@ -203,16 +203,17 @@ class SummarizingContextManager(HostFace):
         Raises:
             RecallError: the query names nothing that is there, or there is no room for an answer.
         """
-        used, chat = await self.get_token_count(), self.conversation
-        budget = self._host.limits.served_budget or DEFAULT_BUDGET
-        bound = int(budget * patience(self._config)) if self._config.auto_compact else budget
+        used, chat, served = await self.get_token_count(), self.conversation, self._host.limits.served
+        budget = served.budget if served else DEFAULT_BUDGET
+        bound = self._requests.defer_below(served) if served and self._config.auto_compact else budget
         limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), chat.view.nodes
         return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
         tokens = await self.get_token_count()
-        chat, budget = self.conversation, self._host.limits.served_budget
+        chat, served = self.conversation, self._host.limits.served
+        budget = served.budget if served else None
         return take_statistics(len(chat.history), tokens, budget, chat.view, self._services.totals)
 
     async def close(self) -> None:

@@ -58,7 +58,7 @@ class Records:
         None for a view that shows every row whole.
         """
         last = max((row for row in view.shortened if history.rows[row].rendered), default=-1)
-        until = view.frontier or history.portable(last, 0)[0] + 1
+        until = max(view.frontier, history.portable(last, 0)[0] + 1 if last >= 0 else 0)
         return history.running_hash(self._seed, until) if until else None
 
     async def farthest(self, history: History, before: int | None, undone: Container[str]) -> Recorded | None:

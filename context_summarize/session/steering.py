@@ -17,7 +17,7 @@ from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation, start_segments, with_view
 from context_summarize.session.decide import decide_for
 from context_summarize.session.limits import RequestLimits
-from context_summarize.session.request import Attempt, Requests
+from context_summarize.session.request import Requests
 from context_summarize.tokens.measure import Count
 
 _MOST_PINNED = 0.1
@@ -56,7 +56,7 @@ class Steering(Requests):
         """
         chat, limits = await self._steerable()
         pins = chat.steered.pins | {_group_of(chat.history, number) for number in _numbers(messages)}
-        _check_room(chat, pins, limits.own.own_budget)
+        _check_room(chat, pins, limits.own.base)
         return await self._pin(chat, pins)
 
     async def unpin(self, messages: int | Iterable[int] | None) -> tuple[int, ...]:
@@ -77,7 +77,10 @@ class Steering(Requests):
 
     async def _steerable(self) -> tuple[Conversation, RequestLimits]:
         """The conversation as it is now, indexed, with the limits of the last request."""
-        return await self._ready(Attempt(limits=await self._limits(self._host.limits.last), is_manual=True))
+        attempt = await self._attempt(self._host.limits.last)
+        attempt.is_manual = True
+        await self._ready(attempt)
+        return attempt.chat, attempt.limits
 
     async def _steer(self, chat: Conversation) -> None:
         """Go on with what a user has changed: one assignment, then the record and the events."""
@@ -99,12 +102,12 @@ class Steering(Requests):
 
     async def _due_reason(self) -> Reason | None:
         """Why the next request would make a compaction, at once or once its texts are there."""
-        attempt = Attempt(limits=await self._limits(self._host.limits.last))
-        chat, limits = await self._ready(attempt)
-        case = replace(self._case(chat, limits, attempt), is_answered=False, is_ahead=False, defer_below=0)
+        attempt = await self._attempt(self._host.limits.last)
+        await self._ready(attempt)
+        case = replace(self._case(attempt), is_answered=False, is_ahead=False, defer_below=0)
         if case.reason is None:
             return None
-        found = await self._planned(chat, limits, partial(decide_for, case))
+        found = await self._planned(attempt.chat, attempt.limits, partial(decide_for, case))
         return None if found.step == "go on" else case.reason
 
     def pause(self) -> None:
@@ -148,6 +151,7 @@ def taken_back(
     change = Change(
         reason="undo",
         budget=limits.budget,
+        target_tokens=limits.used(limits.own.target_room),
         history_rows=len(chat.history),
         before_tokens=limits.used(before.tokens()),
         after_tokens=limits.used(after.tokens()),
@@ -160,13 +164,13 @@ def taken_back(
             f"the request before the last compaction takes {change.after_tokens:,} tokens now, the budget is "
             f"{limits.budget:,}; nothing is taken back. A larger window makes room for it"
         )
-    steered = replace(chat.steered, held_at=change.after_tokens)
+    steered = replace(chat.steered, held_at=after.tokens())
     return replace(back, earlier=chat.earlier[:-1], steered=steered), change
 
 
-def _check_room(chat: Conversation, pins: frozenset[int], own_budget: int) -> None:
+def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
     tokens = sum(chat.groups.shown(chat.history.rendered_group(at)).tokens for at in pins)
-    most = int(_MOST_PINNED * own_budget)
+    most = int(_MOST_PINNED * base)
     if tokens > most:
         raise SteeringError(
             f"the pinned messages would take {tokens:,} tokens together, at most {most:,} may be pinned "

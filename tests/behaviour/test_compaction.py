@@ -75,7 +75,7 @@ class TestEvents:
         assert post["wait_ms"] >= 0
         assert (made["before_messages"], made["after_messages"]) == (32, len(view))
         assert (made["before_tokens"], made["after_tokens"]) == (pre["tokens"], size(view))
-        assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 180, 1)
+        assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 175, 1)
 
     async def test_each_new_node_is_told_once(self) -> None:
         """context:include: its content, also over later boundaries."""
@@ -135,7 +135,7 @@ class TestEvents:
 class TestWithdrawn:
     async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
         """A boundary that frees too little is not made: it saved nothing, and says so."""
-        made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=6, summary_share=1.0)
+        made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=4, summary_share=1.0)
         await made.set_messages(tool_session(4, size=900))
         budget = int(await made.get_token_count() / 0.8)
         provider = ScriptedProvider(then=wordy)

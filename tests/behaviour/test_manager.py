@@ -96,7 +96,7 @@ class TestClear:
         assert not set(last) & set(first)
         await made.clear()
         await fed(made, tool_session(6))
-        assert set(await asked(6, 500)) & set(first), (
+        assert set(await asked(6, 400)) & set(first), (
             "the boundary that was adopted does not fit, and yet nobody is asked"
         )
 
@@ -193,7 +193,7 @@ class TestProviders:
 class TestWhen:
     async def test_nothing_happens_below_the_threshold(self) -> None:
         """Usage of seven tenths makes a boundary, less does not, where that is what is set."""
-        made, provider = await fed(manager(compact_threshold=0.7), tool_session(12)), scripted()
+        made, provider = await fed(manager(compact_threshold=0.7), tool_session(30)), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(int(tokens / 0.69), provider)) == []
         assert provider.calls == 0
@@ -311,16 +311,16 @@ class TestAdoption:
     async def test_elisions_are_adopted(self) -> None:
         """Shortened rows stay shortened: the prefix does not change."""
         store = MemoryStore()
-        rows = [*tool_session(10), call("r"), result("r", "word " * 600), *tool_session(2, start=50)]
+        rows = [*tool_session(10), call("r"), result("r", "word " * 8_000), *tool_session(2, start=50)]
         settings: dict[str, Any] = {
             "shorten_tool_results": 200, "keep_recent": 8, "store": store,
             "compact_threshold": 1.0, "summary_share": 0.25,
         }  # fmt: skip
         first = await fed(manager(**settings), rows)
-        before = await first.get_messages_for_request(2_800, scripted())
+        before = await first.get_messages_for_request(7_500, scripted())
         assert "characters left out" in str(before)
         again = await fed(manager(**settings), rows)
-        assert await again.get_messages_for_request(2_800, scripted()) == before
+        assert await again.get_messages_for_request(7_500, scripted()) == before
 
     async def test_a_late_adoption_does_not_undo_a_boundary(self) -> None:
         """The frontier never moves back: with a store that takes its time."""

@@ -28,7 +28,7 @@ from tests.support.snapshot import snapshot
 
 DATA = ROOT / "tests" / "data"
 AIRLINE, OTHER, CODING = EXAMPLE, DATA / "airline-desk-1.jsonl", DATA / "marshmallow-fix.jsonl"
-BUDGETS = {AIRLINE: 8_000, OTHER: 8_000, CODING: 5_000}
+BUDGETS = {AIRLINE: 8_000, OTHER: 8_000, CODING: 4_000}
 POINTS = [
     *((AIRLINE, at) for at in (131, 477)),
     *((OTHER, at) for at in (168, 520)),

@@ -108,7 +108,7 @@ class TestUndo:
         await session.manager.undo()
         held = await session.manager.get_token_count()
         used = held
-        while used < held + 0.1 * BUDGET:
+        while used < held + 0.56 * (BUDGET - held):
             assert nodes(await session.view()) == []
             await session.talk()
             used = await session.manager.get_token_count()

@@ -17,7 +17,7 @@ DEFAULTS = {
     "summary_provider": None,
     "summary_model": None,
     "keep_recent": 10,
-    "compact_threshold": 0.45,
+    "compact_threshold": (0.65, 100_000),
     "prefetch": True,
     "max_tokens": None,
     "safety_margin": 1000,
@@ -39,7 +39,7 @@ GOOD: dict[str, list[Any]] = {
     "profile": ["frugal", "verbatim"],
     "summary_provider": ["openai", "none"],
     "keep_recent": [0, 1_000],
-    "compact_threshold": [1, 1.0, 0.01],
+    "compact_threshold": [1, 1.0, 0.01, 150_000, [0.65, 150_000]],
     "prefetch": [False],
     "max_tokens": [None, 1_000, 10**9],
     "safety_margin": [0, 5],
@@ -62,7 +62,22 @@ BAD: dict[str, list[Any]] = {
     "summary_provider": ["", "  ", 5],
     "summary_model": ["", True],
     "keep_recent": [-1, 1.5, "10", True, None],
-    "compact_threshold": [0, 1.01, 70, "0.7", None, True, NAN, INF],
+    "compact_threshold": [
+        0,
+        1.01,
+        70,
+        "0.7",
+        None,
+        True,
+        NAN,
+        INF,
+        1.5e5,
+        [],
+        (0.65,),
+        [150_000, 0.65],
+        [1, 2, 3],
+        [0.65, 70],
+    ],
     "prefetch": [0, None],
     "max_tokens": [0, 100, 1.5, "200000", True],
     "safety_margin": [-1, 0.5, None],
@@ -142,9 +157,9 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
             "'frugal') of max_tokens 8000; leave it out to derive it",
         ),
         (
-            {"segment_tokens": 4_096, "max_tokens": 8_000},
-            "segment_tokens 4096 is above the 3,600 tokens that a request holds, compact_threshold 0.45 (the default) "
-            "of max_tokens 8000; leave it out to derive it",
+            {"segment_tokens": 6_000, "max_tokens": 8_000},
+            "segment_tokens 6000 is above the 5,200 tokens that a request holds, compact_threshold (0.65, 100000) "
+            "(the default) of max_tokens 8000; leave it out to derive it",
         ),
         (
             {"safety_margin": 9_000, "max_tokens": 8_000},
@@ -176,11 +191,20 @@ def test_one_message_tells_all_that_is_wrong() -> None:
 
 @pytest.mark.parametrize("threshold", [0.02, 0.1, 0.25, 0.45, 0.8, 1.0])
 def test_a_default_never_contradicts_a_setting(threshold: float) -> None:
-    """Whatever the threshold, work in the background starts below it, and a compaction frees what is worth it."""
+    """Whatever the threshold, a compaction aims below it."""
     made = Config.from_mapping({"compact_threshold": threshold})
-    assert 0 < made.target_usage < (made.prefetch_from or 0) < threshold
+    assert 0 < made.target_usage < threshold
     assert made.share_of_summaries < threshold
-    assert 0 < made.least_freed < threshold - made.target_usage
+
+
+@pytest.mark.parametrize(
+    ("given", "share", "tokens"),
+    [(0.7, 0.7, None), (150_000, 0.9, 150_000), ([0.65, 150_000], 0.65, 150_000), (1, 1, None)],
+)
+def test_a_threshold_is_a_share_or_tokens_or_the_smaller_of_both(given: Any, share: float, tokens: int | None) -> None:
+    """Tokens alone leave a tenth of a window that is smaller."""
+    made = Config.from_mapping({"compact_threshold": given})
+    assert (made.threshold_share, made.threshold_tokens) == (share, tokens)
 
 
 @pytest.mark.parametrize("name", PROFILES)

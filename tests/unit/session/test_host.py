@@ -100,11 +100,13 @@ class TestWindow:
         assert "get_model_info" in caplog.records[0].getMessage()
 
     def test_the_budget_is_what_output_and_margin_leave(self) -> None:
-        """Half the window where that is nothing, and never less than a smaller window gives."""
+        """Of a model that can write more, a quarter; half the window where nothing is left."""
         assert Window(100_000, 8_000).budget(1_000) == 91_000
         assert Window(100_000, 0).budget(0) == 100_000
-        assert Window(10_000, 9_000).budget(1_000) == 5_000
-        assert Window(6_000, 4_000).budget(1_000) == 2_500
+        assert Window(200_000, 128_000).budget(1_000) == 149_000
+        assert Window(200_000, 128_000, 4_096).budget(1_000) == 194_904
+        assert Window(10_000, 8_000, 9_000).budget(1_000) == 5_000
+        assert Window(2_000, 500).budget(1_000) == 750
         assert Window(1, 1).budget(1_000) == 1
 
 
