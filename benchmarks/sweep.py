@@ -111,15 +111,16 @@ def _coding(budget: int, given: Any) -> Figures:
     return {"dollars": dollars, "compactions": compactions or "none", "cached": hits / max(1, tokens), **used}
 
 
-def measured(sessions: Sequence[str], windows: Sequence[str], jobs: int) -> list[Figures]:
-    """All cells of these sessions in these windows."""
-    wanted = [(kind, window, name) for window in windows for kind in sessions for name in thresholds(BUDGETS[window])]
-    return run_all(cell, wanted, jobs, seconds=3_000)
+def measured(sessions: Sequence[str], windows: Sequence[str], only: Sequence[str], jobs: int) -> list[Figures]:
+    """All cells of these sessions in these windows, or those of some thresholds."""
+    cells = [(kind, window, name) for window in windows for kind in sessions for name in thresholds(BUDGETS[window])]
+    return run_all(cell, [one for one in cells if not only or one[2] in only], jobs, seconds=3_000)
 
 
 if __name__ == "__main__":
     choices = {
         "sessions": ([*KINDS, "coding"], [*KINDS, "coding"]),
         "windows": (BUDGETS, ["16k", "40k"]),
+        "only": (thresholds(BUDGETS["1M"]), ()),
     }
     sys.exit(command("sweep", __doc__, choices, measured, COLUMNS))
