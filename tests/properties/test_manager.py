@@ -51,7 +51,7 @@ def test_every_view_of_every_history_keeps_the_rules(
         if factory:
             await manager.set_system_prompt_factory(prompt)
         before: list[dict[str, Any]] = []
-        boundaries = served = 0
+        compactions = served = 0
         fired: list[int] = []
         for at, row in enumerate(rows):
             given_row = copy.deepcopy(row)
@@ -65,20 +65,20 @@ def test_every_view_of_every_history_keeps_the_rules(
             check_tiles(view)
             check_order(view, rows[: at + 1])
             check_opening(view, rows[: at + 1], made)
-            if made > boundaries:
+            if made > compactions:
                 fired.append(served)
             if sum(1 for when in fired if served - when < 10) < 2:
                 check_fits(view, budget)  # else a floor, which may fire twice in ten requests
             served += 1
             assert recorder.count("context:pre_compact") == recorder.count("context:post_compact") >= made
-            if made == boundaries:
+            if made == compactions:
                 assert view[: len(before)] == before
             calls = provider.calls
             again = await manager.get_messages_for_request(budget, provider)
             assert again == view
             assert provider.calls == calls
-            before, boundaries = copy.deepcopy(again), recorder.count("context:compaction")
-            assert boundaries == made
+            before, compactions = copy.deepcopy(again), recorder.count("context:compaction")
+            assert compactions == made
             for shown in view:
                 shown["content"] = "spoilt"
         assert await manager.get_messages() == rows

@@ -107,8 +107,8 @@ class TestPortableNames:
         """Rows before the first rendered one, beyond the end, or beyond their group."""
         history = history_of(MIXED)
         assert history.portable(0, 5) == (-1, 0, 5, "")
-        digest = history.portable(9, 5)[3]
-        assert history.from_portable([(-1, 0, 5, digest), (4, 0, 5, digest), (3, 0, 5, digest)]) == {9: 5}
+        fallback = history.portable(9, 5)[3]
+        assert history.from_portable([(-1, 0, 5, fallback), (4, 0, 5, fallback), (3, 0, 5, fallback)]) == {9: 5}
 
     def test_another_row_in_its_place_is_left_out(self) -> None:
         """A fork shares what lies before the frontier, not the rows behind it."""

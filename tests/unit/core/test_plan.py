@@ -112,13 +112,13 @@ class Scene:
         return show_node(self.history, node, Summary(node.key, node.level, text, 0, 0), frame, count)
 
     def settled(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
-        """Plan until nothing is missing, as a boundary does."""
+        """Plan until nothing is missing, as a compaction does."""
         while (plan := self.plan(reason, focus, **changes)).missing:
             self.known.update((node, self.show(node)) for node in plan.missing)
         return plan
 
     def cross(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
-        """Make the boundary."""
+        """Make the compaction."""
         plan = self.settled(reason, focus, **changes)
         self.state = self.after(plan)
         return plan
@@ -278,7 +278,7 @@ class TestEliding:
         assert plan.freed > 2_000
 
     def test_what_is_cut_is_not_cut_again(self) -> None:
-        """The prefix may not change at the next boundary for nothing."""
+        """The prefix may not change at the next compaction for nothing."""
         scene = Scene(self.rows(), shorten_above=200)
         first = scene.cross()
         again = scene.settled()
@@ -484,13 +484,13 @@ class TestExactness:
         assert plan.tokens_after == scene.view(scene.after(plan)).tokens()
 
     @pytest.mark.parametrize("turns", [4, 12])
-    def test_the_size_before_the_first_boundary_is_that_of_the_view(self, turns: int) -> None:
-        """`tokens_before` is told in events, and what a boundary frees is weighed by it."""
+    def test_the_size_before_the_first_compaction_is_that_of_the_view(self, turns: int) -> None:
+        """`tokens_before` is told in events, and what a compaction frees is weighed by it."""
         scene = Scene(talk(turns))
         assert scene.plan().tokens_before == scene.view().tokens()
 
-    def test_the_size_before_a_later_boundary_is_that_of_the_view(self) -> None:
-        """With the newest user message of the last boundary pinned."""
+    def test_the_size_before_a_later_compaction_is_that_of_the_view(self) -> None:
+        """With the newest user message of the last compaction pinned."""
         scene = Scene([*talk(3), *(row for at in range(12) for row in looked_up(f"c{at}", 200))])
         scene.cross()
         scene.add(*looked_up("more", 300), *talk(2))
