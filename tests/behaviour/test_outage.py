@@ -119,7 +119,8 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
         if row["role"] == "assistant":
             await manager.get_messages_for_request(provider=provider)
             clock.time += 1
-    shown = (await snapshot(manager, await manager.get_messages_for_request(provider=provider))).nodes
+    await manager.get_messages_for_request(provider=provider)
+    shown = (await snapshot(manager)).nodes
     assert any(node.level for node in shown), "nothing was merged"
     assert all(node.summary is not None and node.summary.fallback for node in shown)
     assert await store.get([node.key for node in shown]) == {}

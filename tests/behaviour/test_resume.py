@@ -159,7 +159,7 @@ async def live(rows: Sequence[JsonRow], budget: int, **settings: Any) -> Ended:
     view = await manager.get_messages_for_request(budget, provider)
     await manager.settle()  # what was begun for the next compaction is there
     messages = [at for at, row in enumerate(rows, 1) if is_saved(row)]
-    ends = [messages[leaf.last - 1] for leaf in leaves((await snapshot(manager, view)).nodes)]
+    ends = [messages[leaf.last - 1] for leaf in leaves((await snapshot(manager)).nodes)]
     await manager.close()
     return Ended(list(rows), view, provider, ends)
 
@@ -251,8 +251,8 @@ async def test_reasoning_is_in_no_key_and_is_not_shown_to_the_summariser() -> No
         provider = working()
         manager = SummarizingContextManager()
         await manager.set_messages(given)
-        view = await manager.get_messages_for_request(8_000, provider)
-        found.append([leaf.key for leaf in leaves((await snapshot(manager, view)).nodes)])
+        await manager.get_messages_for_request(8_000, provider)
+        found.append([leaf.key for leaf in leaves((await snapshot(manager)).nodes)])
         await manager.close()
         assert provider.calls > 0
         assert FRESH not in "".join(questions(provider))

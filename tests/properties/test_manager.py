@@ -102,7 +102,8 @@ def test_appending_rows_never_changes_a_closed_segment(rows: list[dict[str, Any]
         await manager.set_messages(history)
         await manager.get_messages_for_request(10**6)
         await manager.compact()
-        seen = await snapshot(manager, await manager.get_messages_for_request(10**6))
+        await manager.get_messages_for_request(10**6)
+        seen = await snapshot(manager)
         await manager.close()
         return [(leaf.key, leaf.first, leaf.last) for leaf in leaves(seen.nodes) if not leaf.rest]
 
@@ -126,7 +127,8 @@ def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[d
         await manager.set_messages(rows)
         await manager.get_messages_for_request(10**6, provider)
         await manager.compact()
-        seen = await snapshot(manager, await manager.get_messages_for_request(10**6, provider))
+        await manager.get_messages_for_request(10**6, provider)
+        seen = await snapshot(manager)
         await manager.close()
         asked = [request for request in provider.requests if not is_merge(request)]
         # Segments that say the same have one key, and are asked for once.
