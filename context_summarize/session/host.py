@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-import time
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -21,10 +21,8 @@ logger = logging.getLogger(__name__)
 
 _INFO_SECONDS = 2.0
 """Seconds that a provider has to say what its window is."""
-_INFO_PAUSE = 60.0
-"""Seconds for which a provider that took longer is not asked again."""
-_QUICK = 0.05
-"""Seconds within which a method returns at once."""
+_PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
+"""Seconds for which a provider is not asked again: after an answer, and after a question that took longer than that."""
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
 _PREFIX = "provider-"
@@ -107,14 +105,12 @@ class _Known:
 
     provider: Any
     window: Window | None = None
-    is_quick: bool = False
-    """Its methods return at once: they are called without a thread. One that blocks only later cannot be bounded."""
-    ask_again_at: float = 0.0
+    ask_again_at: float = -math.inf
     """Seconds of the event loop's clock."""
 
 
 class Windows:
-    """The windows of a session's providers: each is asked for every request, and what it said last is remembered."""
+    """The windows of a session's providers: each is asked at most once a second; what it said last is remembered."""
 
     def __init__(self, config: Config, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         self._config = config
@@ -123,33 +119,40 @@ class Windows:
 
     async def of(self, provider: Any) -> Window | None:
         """The window of a provider; None when it has none. While it does not answer, the last known one counts."""
-        known, before = self._entry(provider), self._entry(provider).window
-        now, margin = asyncio.get_running_loop().time(), self._config.safety_margin
-        if now < known.ask_again_at:
-            return before
+        known = next((known for known in self._known if known.provider is provider), None)
+        if known is None:
+            known = _Known(provider)
+            self._known = [*self._known[1 - _MOST_PROVIDERS :], known]
+        if asyncio.get_running_loop().time() >= known.ask_again_at:
+            await self._ask(known)
+        return known.window
+
+    async def _ask(self, known: _Known) -> None:
+        before, now, pause = known.window, asyncio.get_running_loop().time(), _PAUSE
         try:
             known.window = await within(lambda: self._asked(known), _INFO_SECONDS, self._is_cancelled)
         except Exception as error:  # noqa: BLE001 - logged without its secrets
-            if not self._is_cancelled():
-                known.ask_again_at = now + _INFO_PAUSE
-                self._say(known, "it", error)
+            if self._is_cancelled():
+                return
+            pause = _PAUSE_AFTER_HANG
+            self._say(known, "it", error)
+        known.ask_again_at = now + pause
+        margin = self._config.safety_margin
         if known.window and known.window != before and known.window.context < margin:
             what = "safety_margin %d is above the window of %r, %d tokens; half of the window is used"
-            logger.error(what, margin, type(provider).__name__, known.window.context)
-        return known.window
-
-    def _entry(self, provider: Any) -> _Known:
-        for known in self._known:
-            if known.provider is provider:
-                return known
-        self._known = [*self._known[1 - _MOST_PROVIDERS :], _Known(provider)]
-        return self._known[-1]
+            logger.error(what, margin, type(known.provider).__name__, known.window.context)
 
     async def _asked(self, known: _Known) -> Window | None:
         for name, pick in (("get_model_info", None), ("get_info", "defaults")):
             try:
                 method = guarded(partial(getattr, known.provider, name, None))
-                if callable(method) and (window := _window_in(known.provider, await _answer(known, method), pick)):
+                if not callable(method):
+                    continue
+                is_coroutine = inspect.iscoroutinefunction(method)
+                answer = method() if is_coroutine else await asyncio.to_thread(guarded, method)  # it may block
+                if inspect.isawaitable(answer):
+                    answer = await answer
+                if window := _window_in(known.provider, answer, pick):
                     return window
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 self._say(known, name, error)
@@ -158,17 +161,6 @@ class Windows:
     def _say(self, known: _Known, what: str, error: Exception) -> None:
         name, told = type(known.provider).__name__, traceback_of(error, self._config.redact)
         logger.warning("%s of %r failed; its window is not known: %s", what, name, told)
-
-
-async def _answer(known: _Known, method: Callable[[], Any]) -> Any:
-    """What a method of a provider returns, whether it is a coroutine function or not."""
-    if known.is_quick or inspect.iscoroutinefunction(method):
-        answer = guarded(method)
-    else:
-        started = time.monotonic()
-        answer = await asyncio.to_thread(guarded, method)
-        known.is_quick = time.monotonic() - started < _QUICK
-    return await answer if inspect.isawaitable(answer) else answer
 
 
 def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:
@@ -215,51 +207,37 @@ class Providers:
             return self._last
         return next(iter(self.mounted().values()), None)
 
-    def _named(self) -> Any | None:
-        """The mounted provider that `summary_provider` means, if there is one."""
-        name, mounted = self._config.summary_provider, self.mounted()
-        if name is None:
-            return None
+    def summariser(self) -> tuple[Any, str, str | None] | None:
+        """Who writes summaries, the name under which it is mounted, and the model to ask for; None = nobody.
+
+        `summary_provider` if it is mounted; else the provider of the request, and not with a model of another one.
+        """
+        provider, model, mounted = self.seen(None), self._config.summary_model, self.mounted()
+        if self._config.summary_provider is not None:
+            named = self._named(mounted)
+            if named is None and mounted:
+                self.check()
+            provider, model = (provider, None) if named is None else (named, model)
+        return None if provider is None else (provider, _name_of(provider, mounted), model)
+
+    def _named(self, mounted: Mapping[str, Any]) -> Any | None:
+        """The provider that `summary_provider` means, if there is one."""
         if not mounted and self._last is not None:
-            mounted = {self.name_of(self._last): self._last}
-        return find_provider(name, mounted)
-
-    def summary_provider(self) -> Any | None:
-        """Who writes summaries: `summary_provider` if it is mounted, else the provider of the request."""
-        named = self._named()
-        if named is not None:
-            return named
-        if self.mounted():
-            self.check()
-        return self.seen(None)
-
-    def summary_model(self) -> str | None:
-        """The model to ask for: `summary_model`, unless it is a model of a provider that is not mounted."""
-        if self._config.summary_provider is not None and self._named() is None:
-            return None
-        return self._config.summary_model
+            mounted = {_name_of(self._last, {}): self._last}
+        return find_provider(self._config.summary_provider or "", mounted)
 
     def check(self) -> None:
         """Say once, as an error in the log, when `summary_provider` names nothing mounted."""
-        name = self._config.summary_provider
-        if name is None or self._warned or self._named() is not None:
+        name, model, mounted = self._config.summary_provider, self._config.summary_model, self.mounted()
+        if name is None or self._warned or self._named(mounted) is not None:
             return
         self._warned = True
-        model = self._config.summary_model
         logger.error(
             "summary_provider %r is not mounted (mounted: %s); the session's own provider writes the summaries%s",
             name,
-            ", ".join(sorted(self.mounted())) or "none",
+            ", ".join(sorted(mounted)) or "none",
             "" if model is None else f", without summary_model {model!r}, which is a model of {name!r}",
         )
-
-    def name_of(self, provider: Any) -> str:
-        """The name under which a provider is mounted, else its own."""
-        for name, mounted in self.mounted().items():
-            if mounted is provider:
-                return name
-        own = getattr(provider, "name", None)
-        return own if isinstance(own, str) else type(provider).__name__
 
     def operations(self) -> tuple[str, ...]:
         """What the host has under way beside the conversation, such as background jobs: a line each, at most twenty.
@@ -274,6 +252,13 @@ class Providers:
         except Exception as error:  # noqa: BLE001 - a host may raise anything
             logger.warning("the host's list of active operations cannot be read: %s", type(error).__name__)
             return ()
+
+
+def _name_of(provider: Any, mounted: Mapping[str, Any]) -> str:
+    """The name under which a provider is mounted, else its own."""
+    own = getattr(provider, "name", None)
+    names = (name for name, one in mounted.items() if one is provider)
+    return next(names, own if isinstance(own, str) else type(provider).__name__)
 
 
 def find_provider(name: str, mounted: Mapping[str, Any]) -> Any | None:

@@ -162,14 +162,14 @@ class HostFace:
 
     @_system_prompt_factory.setter
     def _system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
-        self._host.system.factory = factory
+        self._host.system.set_factory(factory)
 
     async def set_system_prompt_factory(self, factory: Callable[[], Awaitable[str]] | None) -> None:
         """Ask `factory` for the system prompt, once per view; stored system rows are hidden then, hook rows aside.
 
         Reminder blocks in the prompt that change from one request to the next end the request instead.
         """
-        self._host.system.factory = factory
+        self._host.system.set_factory(factory)
 
     async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
         """Hear an `llm:response`: the provider's own figures correct our measuring."""

@@ -99,12 +99,12 @@ class LimitsReader:
         return limits
 
     async def _target(self) -> Target | None:
-        provider = self._providers.summary_provider()
-        if provider is None:
+        found = self._providers.summariser()
+        if found is None:
             return None
+        provider, name, model = found
         window = await self._providers.windows.of(provider)
         room, output = (window.context, window.output or None) if window else (None, None)
-        name, model = self._providers.name_of(provider), self._providers.summary_model()
         return Target(provider, name, model, room, output)
 
 

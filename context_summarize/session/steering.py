@@ -93,8 +93,11 @@ class Steering(Requests):
         """What `compact()` would do now, without making it or asking anybody."""
         reason = await self._due_reason()
         chat, limits = await self._steerable()
-        made = await self._planned(chat, limits, lambda given: plan(given, CompactionRequest("manual")))
-        return await self._views.preview(chat, limits, made, reason)
+        while True:
+            made = await self._planned(chat, limits, partial(plan, request=CompactionRequest("manual")))
+            await self._tasks.look_up(made.missing, chat.builder)
+            if not any(self._tasks.is_known(node) for node in made.missing):
+                return await self._views.preview(chat, limits, made, reason)
 
     async def is_due(self) -> bool:
         """True if the next request would make a compaction that is worth making. Starts nothing."""

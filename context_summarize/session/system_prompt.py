@@ -41,14 +41,22 @@ class SystemPrompt:
         self._is_cancelled = is_cancelled
         self.factory: Factory | None = None
         """Who is asked for the prompt; None = nobody, the stored rows hold."""
-        self._shown: tuple[str | None, str] = (None, "")
-        """The prompt without the blocks that keep changing, and these blocks."""
+        self.text: str | None = None
+        """The prompt without the blocks that keep changing; None while stored rows hold."""
+        self.tokens = 0
+        """The size of it and of the status row, uncorrected."""
+        self._status = ""
+        """The blocks that keep changing."""
         self._blocks: dict[_Name, str] = {}
         """What each block was last."""
         self._changing: set[_Name] = set()
         """Blocks that have changed between two requests, or have gone."""
-        self._counted = (("", ""), 0)
-        """What was counted last, and its tokens."""
+
+    def set_factory(self, factory: Factory | None) -> None:
+        """Ask this one from now on; None = the stored rows hold again."""
+        self.factory = factory
+        if factory is None:
+            self._show(None, "")
 
     async def refresh(self) -> None:
         """Ask the factory, if there is one, for as long as it takes; the host's cancellation ends the wait."""
@@ -62,7 +70,14 @@ class SystemPrompt:
                 told = traceback_of(error, self._redact)
                 logger.warning("the system prompt factory failed; the last prompt is used: %s", told)
             return
-        self._shown = self._parted(prompt) if isinstance(prompt, str) else (None, "")
+        self._show(*(self._parted(prompt) if isinstance(prompt, str) else (None, "")))
+
+    def _show(self, text: str | None, status: str) -> None:
+        if (text, status) == (self.text, self._status):
+            return
+        self.text, self._status = text, status
+        rows = [row for row in ({"role": "system", "content": text}, self.status_row) if row and row["content"]]
+        self.tokens = sum(measure(row, self._count) for row in rows)
 
     def _parted(self, prompt: str) -> tuple[str, str]:
         later, names = Counter[str](), list[_Name]()
@@ -79,25 +94,8 @@ class SystemPrompt:
         return text, "".join(block for name, block in blocks.items() if name in self._changing).strip()
 
     @property
-    def text(self) -> str | None:
-        """The prompt; None while stored rows hold."""
-        return self._shown[0] if self.factory is not None else None
-
-    @property
     def status_row(self) -> JsonRow | None:
         """The blocks that keep changing, as the row that ends a request; None while there are none."""
-        if self.text is None or not self._shown[1]:
+        if not self._status:
             return None
-        return {"role": "user", "content": self._shown[1], "metadata": {"source": SOURCE, "ephemeral": True}}
-
-    @property
-    def tokens(self) -> int:
-        """The size of all of it, uncorrected."""
-        text, status = self.text, self.status_row
-        if text is None:
-            return 0
-        shown = (text, status["content"] if status else "")
-        if self._counted[0] != shown:
-            size = measure({"role": "system", "content": text}, self._count)
-            self._counted = (shown, size + (measure(status, self._count) if status else 0))
-        return self._counted[1]
+        return {"role": "user", "content": self._status, "metadata": {"source": SOURCE, "ephemeral": True}}

@@ -207,22 +207,30 @@ class SummaryRegistry:
         """True while the host has cancelled."""
         return self._stopped or self._is_cancelled()
 
-    # --- fallbacks --------------------------------------------------------------------------------------------------
+    # --- rows without a call ----------------------------------------------------------------------------------------
+
+    async def look_up(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
+        """Make the rows of those of these nodes that are known or stored. Nobody is asked for the others."""
+        nodes = [node for node in nodes if self.shown(node) is None]
+        await self._find(nodes)
+        for node, summary in self.texts(nodes):
+            self._rows[node.place] = self._show(builder, node, summary)
+            self.version += 1
+            await asyncio.sleep(0)  # making a row takes a few milliseconds
 
     async def place(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
         """Make the rows of these nodes from what is known or stored, else from fallbacks until the next compaction.
 
         No provider is waited for.
         """
-        nodes = [node for node in nodes if self.shown(node) is None]
-        await self._find(nodes)
-        for node in nodes:
-            text = self.summary(node) or await self._fallback(node, builder)
+        await self.look_up(nodes, builder)
+        for node in [node for node in nodes if self.shown(node) is None]:
+            text = await self._fallback(node, builder)
             if node.key not in self._texts:
                 self._standing.add(node.key)
             self._rows[node.place] = self._show(builder, node, self.summary(node) or text)  # it may have come meanwhile
             self.version += 1
-            await asyncio.sleep(0)  # making a row takes a few milliseconds
+            await asyncio.sleep(0)
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
         if node.key not in self._fallbacks:

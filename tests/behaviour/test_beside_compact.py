@@ -14,6 +14,7 @@ from context_summarize.testing import tool_session, user
 from tests.support.gated import Gated
 from tests.support.recorder import Recorder
 from tests.support.views import size
+from tests.support.virtual import run_virtually
 
 SMALL: dict[str, Any] = {"keep_recent": 4, "segment_tokens": 64, "prefetch": False}
 SOON = 10
@@ -101,3 +102,27 @@ async def test_the_user_is_answered_beside_compact(what: str) -> None:
     assert not compacting.done()
     after = await session.end(compacting)
     assert (session.rows[1] in after) == (what == "pin")
+
+
+def test_two_requests_at_once_wait_no_longer_than_one() -> None:
+    """Of a provider that never answers, beside `compact()`: each is answered after `wait_seconds`, and fits."""
+
+    async def waits() -> list[float]:
+        loop = asyncio.get_running_loop()
+        manager = SummarizingContextManager(clock=loop.time, **{**SMALL, "wait_seconds": 5})
+        provider = Gated()
+        await manager.set_messages(tool_session(12))
+        compacting = asyncio.create_task(manager.compact())
+        await asyncio.sleep(0)
+
+        async def request() -> float:
+            began = loop.time()
+            assert size(await manager.get_messages_for_request(900, provider)) <= 900
+            return loop.time() - began
+
+        found = list(await asyncio.gather(request(), request(), request()))
+        compacting.cancel()
+        await manager.close()
+        return found
+
+    assert run_virtually(waits()) == pytest.approx([5, 5, 5], abs=0.2)

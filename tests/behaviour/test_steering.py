@@ -9,9 +9,10 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
-from context_summarize.testing import ScriptedProvider, broken_pairs, tool_session
-from tests.support.recorder import Recorder
-from tests.support.views import nodes
+from context_summarize.testing import JsonRow, ScriptedProvider, broken_pairs, tool_session
+from tests.support.gated import shortened
+from tests.support.recorder import Recorder, recording
+from tests.support.views import nodes, notes
 
 SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch": False}
 BUDGET = 4_000
@@ -51,6 +52,34 @@ class TestPreview:
         assert shown[-1]["metadata"]["messages"][1] == told.messages[1]
         assert told.before_tokens == made["tokens"] + made["tokens_saved"]
         assert told.after_tokens >= made["tokens"]
+        await manager.close()
+
+    @pytest.mark.parametrize(
+        "rows",
+        [tool_session(12, size=600), tool_session(40), recording()[:60], recording()[40:200]],
+        ids=["long results", "short results", "a desk", "a longer desk"],
+    )
+    async def test_where_all_texts_are_ready_it_is_what_compact_does(self, rows: list[JsonRow]) -> None:
+        """The same segments and the same notes, and the same size."""
+        recorder, asked = Recorder(), ScriptedProvider(then=shortened)
+        manager = SummarizingContextManager(recorder, **{**SMALL, "auto_compact": False})
+        await manager.set_messages(rows)
+        await manager.get_messages_for_request(20_000, asked)
+        assert await manager.compact() > 0
+        await manager.undo()
+        calls = asked.calls
+        told = await manager.preview()
+        assert told.calls == 0
+        saved = await manager.compact()
+        made = recorder.of("context:post_compact")[-1]
+        assert made["segments"] == told.segments > 0
+        assert made["merged"] == told.merged
+        assert made["tokens"] == pytest.approx(told.after_tokens, rel=0.05)
+        assert saved == told.before_tokens - made["tokens"]
+        row = notes(await manager.get_messages_for_request(20_000, asked))
+        assert (told.notes is None) is (row is None)
+        assert row is None or str(told.notes) in row["content"]
+        assert asked.calls == calls
         await manager.close()
 
     async def test_it_changes_nothing(self) -> None:

@@ -47,22 +47,10 @@ async def test_an_answer_is_text_and_nothing_around_it():
     [
         (Context(RecallError("no such row; ask for 1 to 4")), {"messages": "9"}, "no such row; ask for 1 to 4"),
         (Context(AssertionError("not asked")), {}, "give exactly one of messages, summary or words, not none"),
-        (Context(AssertionError("not asked")), {"messages": ""}, "give exactly one of"),
-        (
-            Context(AssertionError("not asked")),
-            {"messages": "1", "words": "x"},
-            "messages, summary or words, not",
-        ),
-        (Context(AssertionError("not asked")), None, "the input must be an object, got NoneType"),
-        (
-            Context(AssertionError("not asked")),
-            {"word": "x"},
-            "unknown field 'word'; the fields are messages",
-        ),
+        (Context(AssertionError("not asked")), {"messages": "1", "words": "x"}, "messages, summary or words, not"),
+        (Context(AssertionError("not asked")), {"word": "x"}, "unknown field 'word'; the fields are messages"),
         (Context(AssertionError("not asked")), {"words": ["x"]}, "words must be text, got list"),
-        (Context(AssertionError("not asked")), {"messages": True}, "messages must be text, got bool"),
         (None, {"messages": "1"}, "has nothing to read back"),
-        (object(), {"messages": "1"}, "has nothing to read back"),
     ],
 )
 async def test_what_cannot_be_answered_is_no_success_and_says_why(context, given_input, says):

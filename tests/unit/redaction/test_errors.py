@@ -57,7 +57,7 @@ def test_no_key_reaches_a_log(caplog, what):
             await outbox.flush()
         else:
             prompt = SystemPrompt(len)
-            prompt.factory = broken.factory
+            prompt.set_factory(broken.factory)
             await prompt.refresh()
 
     with caplog.at_level(logging.DEBUG):

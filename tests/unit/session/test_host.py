@@ -144,26 +144,28 @@ class TestProviders:
         assert providers.seen(other) is other
         assert providers.seen(None) is other
         assert providers.seen(two) is two
-        assert providers.summary_provider() is two
+        assert providers.summariser() == (two, "two", None)
 
     def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
         """Before the session is ready a name cannot be wrong; when it is ready, it can."""
         own = Info({})
         providers = Providers(coordinator(), Config(summary_provider="three"))
         providers.seen(own)
-        assert providers.summary_provider() is own
+        assert providers.summariser() == (own, "info", None)
         assert caplog.records == []
         providers.check()
         assert "mounted: none" in caplog.records[0].getMessage()
 
-    def test_a_provider_is_called_what_it_is_mounted_as(self) -> None:
-        """Else by its own name, else by its type."""
-        one, two = Info({}), Info({})
-        providers = Providers(coordinator(one=one, two=two), Config())
-        assert providers.name_of(two) == "two"
-        assert providers.name_of(Info({}, "mine")) == "mine"
-        assert providers.name_of(Info({}, 5)) == "Info"
-        assert providers.name_of(object()) == "object"
+    @pytest.mark.parametrize(
+        ("provider", "name"), [(Info({}, "mine"), "mine"), (Info({}, 5), "Info"), (object(), "object")]
+    )
+    def test_a_provider_that_is_not_mounted_is_called_by_its_own_name_or_its_type(
+        self, provider: Any, name: str
+    ) -> None:
+        """One that is mounted is called as it is mounted."""
+        providers = Providers(coordinator(one=Info({})), Config(summary_model="small"))
+        assert providers.seen(provider) is provider
+        assert providers.summariser() == (provider, name, "small")
 
 
 class Azure:
@@ -216,6 +218,7 @@ class TestHangs:
     @pytest.fixture(autouse=True)
     def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("context_summarize.session.host._INFO_SECONDS", 0.01)
+        monkeypatch.setattr("context_summarize.session.host._PAUSE", 0)
         monkeypatch.setattr("context_summarize.background.GRACE", 0.001)
 
     @pytest.mark.parametrize("deaf", [False, True])

@@ -24,7 +24,7 @@ async def served(wrap: Callable[[int], str], requests: int = 4) -> list[tuple[st
         return wrap(next(count))
 
     system, found = SystemPrompt(len), []
-    system.factory = factory
+    system.set_factory(factory)
     for _ in range(requests):
         await system.refresh()
         row = system.status_row
@@ -98,7 +98,7 @@ async def test_a_factory_that_hangs_holds_no_cancelled_request_up(
     """The last prompt stays, and nothing is logged: nobody sees the request."""
     cancelled, factory = False, Hanging(deaf=deaf)
     system = SystemPrompt(len, is_cancelled=lambda: cancelled)
-    system.factory = factory
+    system.set_factory(factory)
     await system.refresh()
     asking = asyncio.create_task(system.refresh())
     await factory.hangs.wait()
@@ -129,7 +129,7 @@ async def test_a_factory_that_is_cancelled_by_itself_leaves_the_last_prompt(capl
             raise asyncio.CancelledError("an inner task has ended") from None
 
     system = SystemPrompt(len)
-    system.factory = factory
+    system.set_factory(factory)
     await system.refresh()
     await system.refresh()
     assert system.text == PROMPT
