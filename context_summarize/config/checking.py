@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -49,14 +50,20 @@ def contradictions(config: Any, given: Mapping[str, Any], profile: Mapping[str, 
 
     def shown(name: str) -> str:
         of = "" if name in given else f" (of profile {config.profile!r})" if name in profile else " (the default)"
-        return f"{name} {getattr(config, name)!r}{of}"
+        value = getattr(config, name)
+        return f"{name} {list(value) if isinstance(value, tuple) else value!r}{of}"
 
-    segment, window = config.segment_tokens, config.max_tokens
-    if segment and window and segment > config.threshold_share * window:
-        room = f"{int(config.threshold_share * window):,} tokens"
-        of = f"{shown('compact_threshold')} of {shown('max_tokens')}"
-        text = f"{shown('segment_tokens')} is above the {room} that a request holds, {of}; leave it out to derive it"
-        yield {"segment_tokens", "max_tokens", "compact_threshold"}, text
+    window, tokens = config.max_tokens, config.threshold_tokens
+    due_at = min(config.threshold_share * (window or math.inf), tokens or math.inf)
+    if (config.segment_tokens or 0) > due_at:
+        at = f"the {int(due_at):,} tokens at which a compaction is due"
+        names = [name for name in ("compact_threshold", "max_tokens") if getattr(config, name)]
+        of = ", ".join(map(shown, names))
+        text = f"{shown('segment_tokens')} is above {at} ({of}); leave it out to derive it"
+        yield {"segment_tokens", *names}, text
+    if window and config.compact_threshold == tokens and tokens > window:
+        text = f"{shown('compact_threshold')} is above {shown('max_tokens')}; a share such as 0.65 fits any budget"
+        yield {"compact_threshold", "max_tokens"}, text
     if config.safety_margin > (window or DEFAULT_BUDGET):
         limit = shown("max_tokens") if window else f"a window of {DEFAULT_BUDGET:,} tokens (the default)"
         yield {"safety_margin", "max_tokens"}, f"{shown('safety_margin')} is above {limit}; leave it out for 1000"

@@ -7,13 +7,13 @@ import logging
 import math
 from collections.abc import Mapping
 from os import PathLike
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass, is_pydantic_dataclass
 
 from context_summarize.config.checking import contradictions, in_one_message, nearest, wrong_values
-from context_summarize.config.profiles import DEFAULT_PROFILE, PROFILE_NAMES, Profile, settings_of
 from context_summarize.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -21,9 +21,18 @@ logger = logging.getLogger(__name__)
 ToolKind = Literal["write", "edit", "delete", "command", "none"]
 """What a tool does; `none` leaves nothing to be told, as reading and searching do."""
 
+Profile = Literal["balanced", "frugal", "verbatim"]
+"""The defaults, the smallest requests, and the most words as they were said."""
+PROFILES: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "balanced": {},
+        "frugal": {"keep_recent": 4, "compact_threshold": 0.22},
+        "verbatim": {"keep_recent": 20, "compact_threshold": 0.8, "shorten_tool_results": None},
+    }
+)
+"""Settings of each profile that differ from the defaults; a single setting of the session overrides them."""
+
 # The text in an annotation completes the error: it follows the setting's name, and {!r} is the value.
-_AT_THE_LATEST = 0.9
-"""Share of the budget at which a compaction is made if the threshold is given in tokens alone."""
 _Flag = Annotated[bool, "must be true or false, got {!r}"]
 _Filled = Annotated[str, Field(pattern=r"\S")]
 _Name = Annotated[_Filled | None, "must be a name, got {!r}; leave it out for the default"]
@@ -44,8 +53,9 @@ def _checked(cls: _Class) -> _Class:
 
     @functools.wraps(made)
     def init(self: Any, **given: Any) -> None:
-        profile = settings_of(given.get("profile", DEFAULT_PROFILE))
-        values, wrong = {**profile, **given}, dict[str, str]()
+        name, wrong = given.get("profile"), dict[str, str]()
+        profile = PROFILES.get(name, {}) if isinstance(name, str) else {}
+        values = {**profile, **given}
         try:
             made(self, **values)
         except ValidationError as error:
@@ -64,7 +74,7 @@ def _checked(cls: _Class) -> _Class:
 class Config:
     """The settings of one session; `Config.from_mapping` reads and checks them."""
 
-    profile: Annotated[Profile, f"must be one of {', '.join(PROFILE_NAMES)}, got {{!r}}"] = DEFAULT_PROFILE
+    profile: Annotated[Profile, f"must be one of {', '.join(PROFILES)}, got {{!r}}"] = "balanced"
     """A set of settings under one name: `balanced`, `frugal` or `verbatim`. Other keys override it."""
     summary_provider: _Name = None
     """Mount name, instance id or module id of the provider that writes the summaries; none = that of the request."""
@@ -172,15 +182,14 @@ class Config:
         """Share of the budget at which a compaction is made."""
         given = self.compact_threshold
         share = given[0] if isinstance(given, tuple) else given
-        return share if share <= 1 else _AT_THE_LATEST
+        return share if share <= 1 else 0.9  # at the latest, if the threshold is given in tokens alone
 
     @property
     def threshold_tokens(self) -> int | None:
         """Tokens at which one is made at the latest; None = whatever the share gives."""
         given = self.compact_threshold
-        if isinstance(given, tuple):
-            return given[1]
-        return int(given) if given > 1 else None
+        tokens = given[1] if isinstance(given, tuple) else given
+        return int(tokens) if tokens > 1 else None
 
     @property
     def target_usage(self) -> float:

@@ -153,13 +153,17 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
     [
         (
             {"segment_tokens": 4_096, "max_tokens": 8_000, "profile": "frugal"},
-            "segment_tokens 4096 is above the 1,760 tokens that a request holds, compact_threshold 0.22 (of profile "
-            "'frugal') of max_tokens 8000; leave it out to derive it",
+            "segment_tokens 4096 is above the 1,760 tokens at which a compaction is due (compact_threshold 0.22 "
+            "(of profile 'frugal'), max_tokens 8000); leave it out to derive it",
         ),
         (
-            {"segment_tokens": 6_000, "max_tokens": 8_000},
-            "segment_tokens 6000 is above the 5,200 tokens that a request holds, compact_threshold (0.65, 100000) "
-            "(the default) of max_tokens 8000; leave it out to derive it",
+            {"segment_tokens": 120_000},
+            "segment_tokens 120000 is above the 100,000 tokens at which a compaction is due (compact_threshold "
+            "[0.65, 100000] (the default)); leave it out to derive it",
+        ),
+        (
+            {"compact_threshold": 150_000, "max_tokens": 40_000},
+            "compact_threshold 150000 is above max_tokens 40000; a share such as 0.65 fits any budget",
         ),
         (
             {"safety_margin": 9_000, "max_tokens": 8_000},
