@@ -12,7 +12,7 @@ from context_summarize.core.view_size import PlanInput, ViewSizer
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import SYSTEM_ROLES
 
-_AIMS = (0.9, 0.8, 0.6, 0.4, 0.2, 0.0)
+_AIMS = (0.9, 0.6, 0.3, 0.0)
 """Shares of the room that are aimed at where any rows must be shortened: the next row is to fit as well."""
 
 

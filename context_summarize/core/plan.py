@@ -110,7 +110,6 @@ def _make_fit(draft: Draft, limits: Limits) -> None:
             break
         keep //= 2
         draft.level = 3
-        draft.shorten_results(keep, limits.shorten_above)
     if not draft.fits():
         draft.level = 4
         draft.shorten_longest()

@@ -11,17 +11,15 @@ from context_summarize.messages.reading import is_of_user
 from context_summarize.messages.rows import Row
 from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction import Redact
-from context_summarize.transcript.escaping import cut_middle, escape_marks, left_out_note
+from context_summarize.transcript.escaping import escape_marks, left_out_note
 from context_summarize.transcript.rows import RenderedRow
 
 LARGE_SEGMENTS = 10
-"""A row that is longer than so many segments is not read whole."""
-_PIECES = 9
-"""Pieces of such a row, of a segment each."""
+"""A row that is longer than so many segments is cut to that length."""
 _AROUND = 16_000
-"""Characters that are redacted beside a piece, because half a secret is no longer known for one. They are cut off."""
+"""Characters that are redacted beside what is shown and then cut off: half a secret is no longer known for one."""
 _SEARCHED_WHOLE = 500_000
-"""A text of at most so many characters is searched for secrets as a whole, which is no more than its pieces need."""
+"""A text of at most so many characters is searched for secrets as a whole, which is no more than head and tail need."""
 
 
 def render_group(
@@ -29,8 +27,8 @@ def render_group(
 ) -> list[RenderedRow]:
     """The rendered rows of one group, numbered from `number`.
 
-    `rows` is the whole history. A tool result longer than half a segment is cut to head and tail, and of a row longer
-    than ten segments head, tail and pieces between them are kept; with `segment_tokens=None` nothing is cut.
+    `rows` is the whole history. A tool result longer than half a segment is cut to head and tail, and so is a row
+    longer than ten segments; with `segment_tokens=None` nothing is cut.
     """
     answered = answered_calls(rows, group)
     out: list[RenderedRow] = []
@@ -111,39 +109,25 @@ def _text(
 
     The second is None where the row is read whole; a result that is cut to half a segment is.
     """
-    texts: list[str] = []
-    left_out, result_bytes = 0, (segment_tokens or 0) * 2
-    row_bytes = (segment_tokens or 0) * 4 * LARGE_SEGMENTS
-    characters = sum(len(part) for _, part in parts)
-    if segment_tokens and _is_large(parts, row_bytes, result_bytes):
-        text, left_out = evenly_cut("\n".join(part for _, part in parts), segment_tokens, redact)
-        return escape_marks(text), (left_out, characters + len(parts) - 1)
+    if segment_tokens is None:
+        return escape_marks(_joined("\n", [redact(part) if redact else part for _, part in parts], redact)), None
+    result_bytes, row_bytes = segment_tokens * 2, segment_tokens * 4 * LARGE_SEGMENTS
+    texts, left_out = list[str](), 0
     for result, part in parts:
-        if segment_tokens and result and is_longer(part, row_bytes):
-            text, less = head_and_tail(part, result_bytes, redact)
-            texts.append(text)
-            left_out += less
-        else:
-            # Before anything is cut: half a secret is no longer known for one.
-            clean = redact(part) if redact else part
-            texts.append(cut_middle(clean, result_bytes) if segment_tokens and result else clean)
-    return escape_marks(_joined("\n", texts, redact)), (left_out, characters) if left_out else None
+        text, less = cut(part, result_bytes if result else row_bytes, redact)
+        texts.append(text)
+        left_out += less if is_longer(part, row_bytes) else 0
+    joined = _joined("\n", texts, redact)
+    if len(texts) > 1:
+        joined, less = cut(joined, row_bytes, None)
+        left_out += less
+    return escape_marks(joined), (left_out, sum(len(part) for _, part in parts)) if left_out else None
 
 
 def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
     """The texts of one row as one; a secret that is split over two of them shows only then."""
     text = sign.join(texts)
     return redact(text) if redact and len(texts) > 1 else text
-
-
-def _is_large(parts: Sequence[tuple[bool, str]], row_bytes: int, result_bytes: int) -> bool:
-    """True for a row that is not read whole, although its results are cut."""
-    room = row_bytes
-    for result, part in parts:
-        if is_longer(part, room) and not (result and room >= result_bytes):
-            return True
-        room -= min(result_bytes, len(part)) if result else len(part.encode("utf-8", "surrogatepass"))
-    return False
 
 
 def is_longer(text: str, limit_bytes: int) -> bool:
@@ -153,48 +137,22 @@ def is_longer(text: str, limit_bytes: int) -> bool:
     return len(text.encode("utf-8", "surrogatepass")) > limit_bytes
 
 
-def evenly_cut(text: str, segment_tokens: int, redact: Redact | None) -> tuple[str, int]:
-    """Pieces of a segment each from head to tail, redacted, between them notes of what was left out; its characters."""
-    text, redact = _searched(text, redact)
-    size = segment_tokens * 4
-    starts = [at * (len(text) - size) // (_PIECES - 1) for at in range(_PIECES)]
-    return _pieces(text, [(start, size) for start in starts], redact)
+def cut(text: str, limit_bytes: int, redact: Redact | None) -> tuple[str, int]:
+    """The text without secrets, and how many characters were left out of it.
 
-
-def head_and_tail(text: str, limit_bytes: int, redact: Redact | None) -> tuple[str, int]:
-    """Two thirds head and one third tail, redacted, between them a note of what was left out; its characters."""
-    text, redact = _searched(text, redact)
+    Of a longer one two thirds head and one third tail are left, and between them a note of what was left out.
+    """
+    # Before anything is cut: half a secret is no longer known for one.
+    if redact and len(text) <= _SEARCHED_WHOLE:
+        text, redact = redact(text), None
+    if not is_longer(text, limit_bytes):
+        return redact(text) if redact else text, 0
     head, tail = limit_bytes * 2 // 3, limit_bytes // 3
-    return _pieces(text, [(0, head), (len(text) - tail, tail)], redact)
-
-
-def _searched(text: str, redact: Redact | None) -> tuple[str, Redact | None]:
-    """The text without secrets, and what is left to search its pieces with."""
-    return (redact(text), None) if redact and len(text) <= _SEARCHED_WHOLE else (text, redact)
-
-
-def _pieces(text: str, places: list[tuple[int, int]], redact: Redact | None) -> tuple[str, int]:
-    """The pieces that begin at these places and take at most so many bytes; the last one ends with the text."""
-    out: list[str] = []
-    end = left_out = 0
-    for start, size in places:
-        is_last = start + size >= len(text)
-        piece = _cut_to(text[start : start + size], size, from_end=is_last)
-        first = start + size - len(piece) if is_last else start
-        if first > end:
-            out.append(left_out_note(first - end, len(text)))
-            left_out += first - end
-        end = first + len(piece)
-        out.append(_clean(text, first, end, redact))
-    return "\n".join(out), left_out
-
-
-def _cut_to(text: str, size: int, *, from_end: bool) -> str:
-    """As much of the text as takes at most `size` bytes."""
-    data = text.encode("utf-8", "surrogatepass")
-    if len(data) <= size:
-        return text
-    return data[len(data) - size if from_end else 0 :][:size].decode("utf-8", "ignore")
+    end = len(text[:head].encode("utf-8", "surrogatepass")[:head].decode("utf-8", "ignore"))
+    data = text[len(text) - tail :].encode("utf-8", "surrogatepass")
+    begin = len(text) - len(data[max(0, len(data) - tail) :].decode("utf-8", "ignore"))
+    note = left_out_note(begin - end, len(text))
+    return f"{_clean(text, 0, end, redact)}\n{note}\n{_clean(text, begin, len(text), redact)}", begin - end
 
 
 def _clean(text: str, first: int, end: int, redact: Redact | None) -> str:

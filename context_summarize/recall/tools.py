@@ -91,9 +91,9 @@ class ContextTool:
         if action == "status":
             told, coming = await self._call("statistics"), (await self._call("preview")).messages
             stand = (
-                f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages, {told.digests} by code"
+                f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages, {told.fallbacks} by code"
             )
-            stand += f"; {counted(told.boundaries, 'compaction')} so far."
+            stand += f"; {counted(told.compactions, 'compaction')} so far."
             lines = [await self._use(), stand if told.summaries else "Nothing is summarised yet."]
             lines += [f"A compaction now would summarise messages {coming[0]} to {coming[1]}."] if coming else []
             return "\n".join(lines)

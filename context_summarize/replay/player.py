@@ -133,7 +133,7 @@ class _Session:
                     segments=data["segments"],
                     merged=data["merged"],
                     from_cache=data["from_cache"],
-                    fallbacks=data["digests"],
+                    fallbacks=data["fallbacks"],
                     wait_ms=data["wait_ms"],
                     reason=data["reason"],
                     made_rows=ours,

@@ -67,7 +67,7 @@ class Announcer:
             "segments": 0,
             "merged": 0,
             "from_cache": 0,
-            "digests": 0,
+            "fallbacks": 0,
             "shortened": 0,
             "undo": False,
         }
@@ -84,7 +84,7 @@ class Announcer:
             segments=change.segments,
             merged=change.merged,
             from_cache=change.from_cache,
-            digests=change.fallbacks,
+            fallbacks=change.fallbacks,
             shortened=change.shortened,
             wait_ms=round(change.waited * 1000),
             undo=undo,

@@ -71,7 +71,7 @@ async def test_a_request_beside_compact_is_served_as_it_is_where_it_fits() -> No
     after = await session.end(compacting)
     assert size(after) < size(view)
     assert after[-1]["content"] == "one more"
-    assert session.recorder.boundaries == 1
+    assert session.recorder.compactions == 1
 
 
 async def test_a_request_beside_compact_that_does_not_fit_shows_fallbacks() -> None:

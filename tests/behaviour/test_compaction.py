@@ -1,4 +1,4 @@
-"""Boundaries: their events and what these tell, once each, and what happens when one is not made after all."""
+"""Compactions: their events and what these tell, once each, and what happens when one is not made after all."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def manager(recorder: Recorder | None, **settings: Any) -> SummarizingContextMan
 
 
 async def crossed(recorder: Recorder, budget: int = 900, says: Any = answer) -> list[JsonRow]:
-    """The view after one boundary."""
+    """The view after one compaction."""
     made = manager(recorder)
     await made.set_messages(tool_session(8))
     return await made.get_messages_for_request(budget, ScriptedProvider(then=says))
 
 
 async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
-    """A manager whose first boundary was given up while the provider was at work."""
+    """A manager whose first compaction was given up while the provider was at work."""
     made, provider = manager(recorder := Recorder()), Gated()
     await made.set_messages(tool_session(8))
     request = asyncio.create_task(made.get_messages_for_request(900, provider))
@@ -51,7 +51,7 @@ async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
 
 
 class TestEvents:
-    async def test_a_boundary_tells_all_of_it_in_order_and_once(self) -> None:
+    async def test_a_compaction_tells_all_of_it_in_order_and_once(self) -> None:
         """Before it, the summaries, after it, what came of it, and each new node."""
         recorder = Recorder()
         view = await crossed(recorder)
@@ -71,14 +71,14 @@ class TestEvents:
         assert post["tokens"] == post["token_count"] == size(view)
         assert post["tokens_saved"] == pre["tokens"] - size(view)
         assert post["segments"] > post["merged"] >= 0
-        assert (post["from_cache"], post["digests"], post["undo"]) == (0, 0, False)
+        assert (post["from_cache"], post["fallbacks"], post["undo"]) == (0, 0, False)
         assert post["wait_ms"] >= 0
         assert (made["before_messages"], made["after_messages"]) == (32, len(view))
         assert (made["before_tokens"], made["after_tokens"]) == (pre["tokens"], size(view))
         assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 175, 1)
 
     async def test_each_new_node_is_told_once(self) -> None:
-        """context:include: its content, also over later boundaries."""
+        """context:include: its content, also over later compactions."""
         made, recorder = manager(recorder := Recorder()), recorder
         provider = ScriptedProvider(then=answer)
         shown: list[str] = []
@@ -102,16 +102,16 @@ class TestEvents:
         await made.compact()
         assert [data["reason"] for data in recorder.of(PRE_COMPACT)[1:]] in ([], ["manual"])
 
-    async def test_what_came_from_the_cache_and_what_is_a_digest_is_counted(self) -> None:
-        """Per boundary."""
+    async def test_what_came_from_the_cache_and_what_is_a_fallback_is_counted(self) -> None:
+        """Per compaction."""
         store, recorder = MemoryStore(), Recorder()
         for rows in (tool_session(8), [*tool_session(6), user("another end")]):
             made = SummarizingContextManager(recorder, store=store, keep_recent=4, summary_share=1.0, **SMALL)
             await made.set_messages(rows)
             await made.get_messages_for_request(900, ScriptedProvider(then=answer))
-        digests = Recorder()
-        view = await crossed(digests, says=RuntimeError("down"))
-        assert digests.of(POST_COMPACT)[0]["digests"] == len(nodes(view)) > 0
+        fallbacks = Recorder()
+        view = await crossed(fallbacks, says=RuntimeError("down"))
+        assert fallbacks.of(POST_COMPACT)[0]["fallbacks"] == len(nodes(view)) > 0
         first, second = recorder.of(POST_COMPACT)
         assert (first["from_cache"], second["from_cache"]) == (0, second["segments"])
 
@@ -134,7 +134,7 @@ class TestEvents:
 
 class TestWithdrawn:
     async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
-        """A boundary that frees too little is not made: it saved nothing, and says so."""
+        """A compaction that frees too little is not made: it saved nothing, and says so."""
         made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=4, summary_share=1.0)
         await made.set_messages(tool_session(4, size=900))
         budget = int(await made.get_token_count() / 0.8)
@@ -145,7 +145,7 @@ class TestWithdrawn:
         assert [name for name in recorder.names() if name != SUMMARY] == [PRE_COMPACT, POST_COMPACT]
         [pre], [post] = recorder.of(PRE_COMPACT), recorder.of(POST_COMPACT)
         assert (post["tokens"], post["tokens_saved"]) == (pre["tokens"], 0)
-        assert (post["segments"], post["merged"], post["digests"]) == (0, 0, 0)
+        assert (post["segments"], post["merged"], post["fallbacks"]) == (0, 0, 0)
         assert post["message_count"] == pre["message_count"]
         calls = provider.calls
         assert await made.get_messages_for_request(budget, provider) == before
@@ -159,7 +159,7 @@ class TestWithdrawn:
         await made.get_messages_for_request(int(await made.get_token_count() / 0.8), provider)
         assert (recorder.events, provider.calls) == ([], 0)
 
-    async def test_a_cancelled_boundary_is_announced_once(self) -> None:
+    async def test_a_cancelled_compaction_is_announced_once(self) -> None:
         """Its retry closes the announcement."""
         made, recorder, provider = await cancelled()
         assert [name for name in recorder.names() if name != SUMMARY] == [PRE_COMPACT]
@@ -168,7 +168,7 @@ class TestWithdrawn:
         assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == len(recorder.of(COMPACTION)) == 1
 
     @pytest.mark.parametrize("how", ["set", "clear"])
-    async def test_a_cancelled_boundary_of_a_history_that_is_gone_is_closed(self, how: str) -> None:
+    async def test_a_cancelled_compaction_of_a_history_that_is_gone_is_closed(self, how: str) -> None:
         """Who hears that a compaction begins also hears that it is over."""
         made, recorder, provider = await cancelled()
         await (made.clear() if how == "clear" else made.set_messages([user("else")]))
@@ -195,10 +195,10 @@ class TestLate:
         assert not compacting.done()
         provider.go.set()
         assert await compacting > 0
-        assert recorder.of(POST_COMPACT)[0]["digests"] == 0
+        assert recorder.of(POST_COMPACT)[0]["fallbacks"] == 0
         await made.close()
 
-    async def test_the_announcement_of_a_late_boundary_is_closed_with_its_history(self) -> None:
+    async def test_the_announcement_of_a_late_compaction_is_closed_with_its_history(self) -> None:
         """clear() while the work is under way."""
         made, recorder, provider, budget = await self.late(0.8)
         await made.get_messages_for_request(budget, provider)

@@ -53,7 +53,7 @@ class Session:
         for row in tool_session(turns, size=600):
             await self.manager.add_message(row)
         await self.view()
-        while self.host.boundaries < compactions:
+        while self.host.compactions < compactions:
             turn = len(await self.manager.get_messages()) // 4
             for row in tool_session(1, size=600, start=turn):
                 await self.manager.add_message(row)

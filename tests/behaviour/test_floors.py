@@ -107,7 +107,7 @@ async def test_it_is_named_again_when_it_did_fit_in_between() -> None:
 
 
 async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone() -> None:
-    """A boundary that would free too little is not made, however often it is asked."""
+    """A compaction that would free too little is not made, however often it is asked."""
     recorder = Recorder()
     manager = SummarizingContextManager(recorder, segment_tokens=512, keep_recent=2)
     await manager.set_messages([{"role": "system", "content": "word " * 3_000}, user("hi")])

@@ -41,7 +41,7 @@ async def fed(made: SummarizingContextManager, rows: list[JsonRow]) -> Summarizi
     return made
 
 
-def digests(view: list[JsonRow]) -> int:
+def fallbacks(view: list[JsonRow]) -> int:
     return sum(1 for row in nodes(view) if FALLBACK_LINE in row["content"])
 
 
@@ -52,12 +52,12 @@ class TestContract:
             await manager().set_messages([user("a"), user("b"), {"role": "x"}])
 
     async def test_it_works_without_a_host_and_without_a_provider(self) -> None:
-        """Settings as keywords; digests stand in."""
+        """Settings as keywords; fallbacks stand in."""
         made = SummarizingContextManager(max_tokens=1_000, keep_recent=4, **SMALL)
         await fed(made, tool_session(12))
         view = await made.get_messages_for_request()
         assert size(view) <= 1_000
-        assert digests(view) == len(nodes(view)) > 0
+        assert fallbacks(view) == len(nodes(view)) > 0
 
     async def test_config_and_settings_together_are_refused(self) -> None:
         """One of them would be ignored."""
@@ -67,21 +67,21 @@ class TestContract:
 
 class TestSetMessages:
     async def test_a_transcript_without_hook_rows_is_still_the_same_conversation(self) -> None:
-        """Filtered by the host: the record of the last boundary is found, no call, no event."""
+        """Filtered by the host: the record of the last compaction is found, no call, no event."""
         rows = [row for made_row in tool_session(12) for row in (made_row, hook("note"))]
         made, provider = manager(rec := Recorder()), scripted()
         await fed(made, rows)
         before = await made.get_messages_for_request(900, provider)
-        calls, boundaries = provider.calls, rec.boundaries
+        calls, compactions = provider.calls, rec.compactions
         await made.set_messages(tool_session(12))
         after = await made.get_messages_for_request(900, provider)
         assert nodes(after) == nodes(before)
-        assert (provider.calls, rec.boundaries) == (calls, boundaries)
+        assert (provider.calls, rec.compactions) == (calls, compactions)
 
 
 class TestClear:
     async def test_keys_that_were_given_up_are_asked_for_again(self) -> None:
-        """Refused three times: a digest until clear()."""
+        """Refused three times: a fallback until clear()."""
         made, provider = manager(), scripted(then="")
 
         async def asked(start: int, budget: int = 700) -> list[str]:
@@ -97,7 +97,7 @@ class TestClear:
         await made.clear()
         await fed(made, tool_session(6))
         assert set(await asked(6, 400)) & set(first), (
-            "the boundary that was adopted does not fit, and yet nobody is asked"
+            "the compaction that was adopted does not fit, and yet nobody is asked"
         )
 
 
@@ -192,7 +192,7 @@ class TestProviders:
 
 class TestWhen:
     async def test_nothing_happens_below_the_threshold(self) -> None:
-        """Usage of seven tenths makes a boundary, less does not, where that is what is set."""
+        """Usage of seven tenths makes a compaction, less does not, where that is what is set."""
         made, provider = await fed(manager(compact_threshold=0.7), tool_session(30)), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(int(tokens / 0.69), provider)) == []
@@ -201,7 +201,7 @@ class TestWhen:
         assert nodes(view)
         assert size(view) <= 0.3 * tokens / 0.71 + 100
 
-    async def test_auto_compact_false_makes_boundaries_only_to_fit(self) -> None:
+    async def test_auto_compact_false_makes_compactions_only_to_fit(self) -> None:
         """And on compact()."""
         made, provider = await fed(manager(auto_compact=False), tool_session(12)), scripted()
         tokens = await made.get_token_count()
@@ -214,10 +214,10 @@ class TestWhen:
         made, provider = await fed(manager(rec := Recorder()), rows), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(int(tokens / 0.8), provider)) == []
-        assert (rec.boundaries, provider.calls) == (0, 0)
+        assert (rec.compactions, provider.calls) == (0, 0)
         view = await made.get_messages_for_request(tokens - 1, provider)
         assert size(view) < tokens
-        assert rec.boundaries == 1
+        assert rec.compactions == 1
 
     async def test_a_window_that_grows_again_shows_summaries_again(self) -> None:
         """One-line nodes are for what does not fit otherwise; the text is in the store."""
@@ -259,9 +259,9 @@ class TestCompact:
         made, provider = await fed(manager(rec := Recorder()), tool_session(12)), scripted()
         await made.get_messages_for_request(LARGE, provider)
         await made.compact()
-        calls, boundaries = provider.calls, rec.boundaries
+        calls, compactions = provider.calls, rec.compactions
         assert await made.compact("something else") == 0
-        assert (provider.calls, rec.boundaries) == (calls, boundaries)
+        assert (provider.calls, rec.compactions) == (calls, compactions)
 
     @pytest.mark.parametrize("rows", [[], [user("hi")], tool_session(1)])
     async def test_where_there_is_little_it_saves_nothing(self, rows: list[JsonRow]) -> None:
@@ -288,7 +288,7 @@ class SlowStore(KeptStore):
 
 class TestAdoption:
     async def session(self) -> tuple[KeptStore, list[JsonRow], list[JsonRow]]:
-        """(store, history, view) of a session with boundaries."""
+        """(store, history, view) of a session with compactions."""
         store, rows, view = KeptStore(), tool_session(30), list[JsonRow]()
         made = manager(store=store, summary_share=1.0)
         for row in rows:
@@ -297,15 +297,15 @@ class TestAdoption:
         assert nodes(view)
         return store, rows, view
 
-    async def test_a_text_that_is_gone_becomes_a_digest(self) -> None:
-        """Without a call; it is made again at the next boundary."""
+    async def test_a_text_that_is_gone_becomes_a_fallback(self) -> None:
+        """Without a call; it is made again at the next compaction."""
         store, rows, before = await self.session()
         records = KeptStore()
         await records.take(records=store.records)
         made, provider = await fed(manager(store=records, summary_share=1.0), rows), scripted()
         view = await made.get_messages_for_request(3_000, provider)
         assert [row["metadata"] for row in nodes(view)] == [row["metadata"] for row in nodes(before)]
-        assert digests(view) > 0
+        assert fallbacks(view) > 0
         assert provider.calls == 0
 
     async def test_elisions_are_adopted(self) -> None:
@@ -322,7 +322,7 @@ class TestAdoption:
         again = await fed(manager(**settings), rows)
         assert await again.get_messages_for_request(7_500, scripted()) == before
 
-    async def test_a_late_adoption_does_not_undo_a_boundary(self) -> None:
+    async def test_a_late_adoption_does_not_undo_a_compaction(self) -> None:
         """The frontier never moves back: with a store that takes its time."""
         store, rows, _ = await self.session()
         slow = SlowStore()
@@ -339,7 +339,7 @@ class TestAdoption:
 
 class TestTokenCount:
     async def test_it_is_the_size_of_the_view_as_it_would_be_served(self) -> None:
-        """Without making a boundary."""
+        """Without making a compaction."""
         made, provider = manager(rec := Recorder()), scripted()
         assert await made.get_token_count() == 0
         for row in tool_session(12):
@@ -349,7 +349,7 @@ class TestTokenCount:
         assert tokens > 900
         view = await made.get_messages_for_request(900, provider)
         assert await made.get_token_count() == size(view)
-        assert rec.boundaries == 1
+        assert rec.compactions == 1
 
 
 class TestBudgetsOfHosts:

@@ -68,7 +68,7 @@ class AgentSession:
         for row in rows:
             if row["role"] == "assistant":
                 view = await self.view()
-                if (now := (await self.manager.statistics()).boundaries) > compactions:
+                if (now := (await self.manager.statistics()).compactions) > compactions:
                     compactions = now
                     self.views.append(view)
             await self.manager.add_message(row)
@@ -285,7 +285,7 @@ class TestKept:
                 continue
             other = await session.again([*rows[:at], user("And now?")])
             again = await other.view()
-            if (await other.manager.statistics()).boundaries:
+            if (await other.manager.statistics()).compactions:
                 continue  # one more row made a compaction due
             assert again[:-1] == view
             assert other.provider.calls == 0

@@ -48,7 +48,7 @@ async def session(minutes: float, error: Exception) -> tuple[Recorder, Provider,
     manager = SummarizingContextManager(recorder, clock=clock, sleep=clock.sleep, keep_recent=6)
     rows = recording()[: 600 if minutes <= 10 else 900]
     times: list[float] = []
-    digests: list[int] = []
+    fallbacks: list[int] = []
     for row in rows:
         if row["role"] == "assistant":
             before = recorder.count("context:compaction")
@@ -57,39 +57,39 @@ async def session(minutes: float, error: Exception) -> tuple[Recorder, Provider,
             assert await manager.get_token_count() <= 17_000
             if recorder.count("context:compaction") > before:
                 times.append(clock.time)
-                digests.append(recorder.of("context:post_compact")[-1]["digests"])
+                fallbacks.append(recorder.of("context:post_compact")[-1]["fallbacks"])
             clock.time += STEP
             if not start <= clock.time < start + minutes * 60:
                 await manager.observe_response("llm:response", {"provider": "main", "status": "ok", "usage": {}})
         await manager.add_message(row)
     assert await manager.get_messages() == rows
     await manager.close()
-    return recorder, provider, times, digests
+    return recorder, provider, times, fallbacks
 
 
 @pytest.mark.parametrize("minutes", [10, 15] if LONG else [10])
-async def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_boundary(minutes: float) -> None:
-    """Ten minutes: at most 12 calls. However long: the first boundary after it shows no digest any more."""
-    _, provider, times, digests = await session(minutes, ProviderUnavailableError("down"))
+async def test_an_outage_costs_few_calls_and_summaries_are_back_at_the_next_compaction(minutes: float) -> None:
+    """Ten minutes: at most 12 calls. However long: the first compaction after it shows no fallback any more."""
+    _, provider, times, fallbacks = await session(minutes, ProviderUnavailableError("down"))
     start, end = 1_120.0, 1_120.0 + minutes * 60
     during = [at for at in provider.called_at if start <= at < end]
     assert 1 <= len(during) <= 12 * minutes / 10
-    shown = list(zip(times, digests, strict=True))
+    shown = list(zip(times, fallbacks, strict=True))
     assert any(count for at, count in shown if start <= at < end), "the outage was never felt"
     after = [count for at, count in shown if at > end]
-    assert after, "no boundary after the outage: the session is too short for this test"
+    assert after, "no compaction after the outage: the session is too short for this test"
     assert after[0] == 0
-    assert digests[-1] == 0
+    assert fallbacks[-1] == 0
 
 
 async def test_a_lasting_error_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
     """Auth: no retry, one error in the log, one event, until calls succeed again."""
-    recorder, _, _, digests = await session(8, AuthenticationError("401 invalid key"))
+    recorder, _, _, fallbacks = await session(8, AuthenticationError("401 invalid key"))
     errors = [record for record in caplog.records if record.levelname == "ERROR"]
     assert len(errors) == 1
     assert "auth" in errors[0].getMessage()
     assert recorder.count("context-summarize:failure") == 1
-    assert digests[-1] == 0
+    assert fallbacks[-1] == 0
 
 
 async def test_the_breaker_outlives_a_repaired_transcript() -> None:
@@ -119,7 +119,8 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
         if row["role"] == "assistant":
             await manager.get_messages_for_request(provider=provider)
             clock.time += 1
-    shown = (await snapshot(manager, await manager.get_messages_for_request(provider=provider))).nodes
+    await manager.get_messages_for_request(provider=provider)
+    shown = (await snapshot(manager)).nodes
     assert any(node.level for node in shown), "nothing was merged"
     assert all(node.summary is not None and node.summary.fallback for node in shown)
     assert await store.get([node.key for node in shown]) == {}

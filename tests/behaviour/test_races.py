@@ -98,7 +98,7 @@ async def _no_task_is_left() -> AsyncIterator[None]:
 
 @dataclass
 class Session:
-    """A manager just before a boundary, with all that it works with."""
+    """A manager just before a compaction, with all that it works with."""
 
     manager: SummarizingContextManager
     recorder: Recorder
@@ -134,9 +134,9 @@ class Setup:
     budget: int = 900
     turns: int = 12
     earlier: int = 0
-    """Rows after which a first view was served, with its boundary."""
+    """Rows after which a first view was served, with its compaction."""
     resumed: bool = False
-    """The boundary was recorded by another manager, and is to be adopted."""
+    """The compaction was recorded by another manager, and is to be adopted."""
     settings: tuple[tuple[str, Any], ...] = ()
 
     async def session(self) -> Session:
@@ -170,7 +170,7 @@ SETUPS = {
     "a provider that awaits": Setup(provider=AsksAround),
     "all of them": Setup(hooks=SlowHooks, store=SlowStore, provider=AsksAround, factory=True),
     "merges": Setup(hooks=SlowHooks, store=SlowStore, turns=24, settings=(("summary_share", 0.1),)),
-    "a second boundary": Setup(hooks=SlowHooks, store=SlowStore, earlier=26, turns=20),
+    "a second compaction": Setup(hooks=SlowHooks, store=SlowStore, earlier=26, turns=20),
     "a record to adopt": Setup(hooks=SlowHooks, store=SlowStore, resumed=True),
     "a view that must fit": Setup(hooks=SlowHooks, store=SlowStore, budget=300),
     "a view that cannot fit": Setup(hooks=SlowHooks, store=SlowStore, budget=60),
@@ -248,8 +248,8 @@ class TestCancelledAtEveryAwait:
             assert sorted(questions(session.provider)) == sorted(questions(plain.provider))
         await session.manager.close()
 
-    async def test_a_boundary_that_was_committed_is_recorded_though_the_request_was_cancelled(self) -> None:
-        """Wherever the host gave up: once a view with the boundary was served, a resumed session adopts it."""
+    async def test_a_compaction_that_was_committed_is_recorded_though_the_request_was_cancelled(self) -> None:
+        """Wherever the host gave up: once a view with the compaction was served, a resumed session adopts it."""
         setup = SETUPS["a store that awaits"]
         lost = []
         for steps in turns():
@@ -370,9 +370,9 @@ class TestWhileSummariesAreUnderWay:
         await made.clear()
         await made.set_messages(tool_session(12))
         await made.get_messages_for_request(900, good)
-        digests = recorder.of("context:post_compact")[-1]["digests"]
+        fallbacks = recorder.of("context:post_compact")[-1]["fallbacks"]
         await made.close()
-        assert digests == 0
+        assert fallbacks == 0
 
     async def test_rows_that_come_are_in_order_and_in_the_view(self) -> None:
         """A call and its result, rows at once, and a longer transcript, which is growth and no other history."""
@@ -472,12 +472,12 @@ class TestSessionEnd:
         await SummarizingContextManager().close()
 
     async def test_a_request_that_is_under_way_ends_without_new_work(self) -> None:
-        """It gets its view from digests; nobody is asked any more once the session has ended."""
+        """It gets its view from fallbacks; nobody is asked any more once the session has ended."""
         session, provider, task = await waiting(
             Setup(provider=lambda then: Gated(then), turns=24, settings=(("summary_share", 0.1),))
         )
         for _ in range(50):
-            await asyncio.sleep(0)  # all that the boundary asks at once is asked
+            await asyncio.sleep(0)  # all that the compaction asks at once is asked
         asked = provider.calls
         await asyncio.wait_for(session.manager.close(), 30)
         try:
@@ -494,7 +494,7 @@ class TestSessionEnd:
 class TestNoWaiting:
     @pytest.mark.parametrize("how", ["the host stops waiting", "wait_seconds is 0"])
     async def test_a_view_that_does_not_fit_is_served_at_once_and_the_work_goes_on(self, how: str) -> None:
-        """Fallbacks stand in; the late summaries are shown at the next boundary, without a second call."""
+        """Fallbacks stand in; the late summaries are shown at the next compaction, without a second call."""
         wait = 0 if how == "wait_seconds is 0" else 60
         setup = Setup(
             budget=300, provider=lambda then: Gated(then), settings=(("wait_seconds", wait), ("summary_share", 0.5))
@@ -505,7 +505,7 @@ class TestNoWaiting:
         view = await asyncio.wait_for(task, 30)
         assert size(view) <= 300
         assert nodes(view)
-        assert session.recorder.of("context:post_compact")[-1]["digests"] == len(nodes(view))
+        assert session.recorder.of("context:post_compact")[-1]["fallbacks"] == len(nodes(view))
         assert provider.cancelled == 0
         provider.go.set()
         await settle()
@@ -517,13 +517,13 @@ class TestNoWaiting:
         await settle()
         await session.manager.add_message(user("And now? " * 30))
         await session.request()
-        counts = [data["digests"] for data in session.recorder.of("context:post_compact")]
+        counts = [data["fallbacks"] for data in session.recorder.of("context:post_compact")]
         assert counts[-1] == 0 if wait else counts[-1] < counts[0]
         assert not set(asked) & set(questions(provider)[len(asked) :])
         await session.manager.close()
 
     async def test_a_view_that_fits_is_sent_as_it_is(self) -> None:
-        """With `wait_seconds: 0`; the summaries come with the next boundary, and are asked for once."""
+        """With `wait_seconds: 0`; the summaries come with the next compaction, and are asked for once."""
         setup = Setup(provider=lambda then: Gated(then), settings=(("wait_seconds", 0),), turns=12)
         session = await setup.session()
         session.budget = size(session.rows) * 10 // 9  # usage 0.9: above the threshold, and it fits

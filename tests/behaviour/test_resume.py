@@ -1,4 +1,4 @@
-"""A session goes on in a new process, in a fork and after a repair: from the record of its newest boundary, unasked."""
+"""A session goes on in a new process, in a fork and after a repair, from its newest compaction and unasked."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ async def live(rows: Sequence[JsonRow], budget: int, **settings: Any) -> Ended:
     view = await manager.get_messages_for_request(budget, provider)
     await manager.settle()  # what was begun for the next compaction is there
     messages = [at for at, row in enumerate(rows, 1) if is_saved(row)]
-    ends = [messages[leaf.last - 1] for leaf in leaves((await snapshot(manager, view)).nodes)]
+    ends = [messages[leaf.last - 1] for leaf in leaves((await snapshot(manager)).nodes)]
     await manager.close()
     return Ended(list(rows), view, provider, ends)
 
@@ -251,8 +251,8 @@ async def test_reasoning_is_in_no_key_and_is_not_shown_to_the_summariser() -> No
         provider = working()
         manager = SummarizingContextManager()
         await manager.set_messages(given)
-        view = await manager.get_messages_for_request(8_000, provider)
-        found.append([leaf.key for leaf in leaves((await snapshot(manager, view)).nodes)])
+        await manager.get_messages_for_request(8_000, provider)
+        found.append([leaf.key for leaf in leaves((await snapshot(manager)).nodes)])
         await manager.close()
         assert provider.calls > 0
         assert FRESH not in "".join(questions(provider))
@@ -294,7 +294,7 @@ async def test_a_fork_pays_for_its_own_tail_only() -> None:
     assert max(lines(own)) >= 20_000
 
 
-async def test_a_fork_begins_with_the_newest_boundary_of_the_common_part(kept: tuple[MemoryStore, Ended]) -> None:
+async def test_a_fork_begins_with_the_newest_compaction_of_the_common_part(kept: tuple[MemoryStore, Ended]) -> None:
     """Records of what another branch folded of its own do not match; those of the common part do, whoever made them."""
     store, ended = kept
     await live([*ended.rows, *lived(recorded(OTHER)[1:150], 10_000)], 8_000, store=store)
@@ -334,8 +334,8 @@ async def test_a_repair_in_the_middle_pays_for_what_it_changes(share: float, kep
     assert len(again) <= 2
 
 
-async def test_a_session_that_is_cut_back_is_adopted_at_an_earlier_boundary(kept: tuple[MemoryStore, Ended]) -> None:
-    """A host that takes rows back from the end gets the longest boundary that still lies before it."""
+async def test_a_session_that_is_cut_back_is_adopted_at_an_earlier_compaction(kept: tuple[MemoryStore, Ended]) -> None:
+    """A host that takes rows back from the end gets the longest compaction that still lies before it."""
     store, ended = kept
     saved = as_saved(ended.rows[:300])
     view, provider = await resume(saved, 8_000, store=store)
@@ -390,4 +390,4 @@ async def test_a_record_that_does_not_match_its_history_is_ignored(kept: tuple[K
     ranges = [row["metadata"]["messages"] for row in nodes(view)]
     assert ranges
     assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
-    assert "digest" not in "".join(row["content"] for row in nodes(view)).lower()
+    assert "fallback" not in "".join(row["content"] for row in nodes(view)).lower()

@@ -225,5 +225,5 @@ async def test_a_session_finds_them_as_capabilities() -> None:
     assert (await coordinator.get_capability("context.preview")()).segments > 0
     await coordinator.get_capability("context.resume")()
     assert await coordinator.get_capability("context.compact")(focus="open orders") > 0
-    assert (await coordinator.get_capability("context.statistics")()).boundaries == 1
+    assert (await coordinator.get_capability("context.statistics")()).compactions == 1
     await cleanup()

@@ -59,7 +59,7 @@ class Session:
         return await self.manager.get_messages_for_request(budget, self.provider)
 
     async def talk_until_compacted(self, times: int = 1) -> Session:
-        while self.host.boundaries < times:
+        while self.host.compactions < times:
             await self.talk()
             await self.view()
         return self

@@ -351,7 +351,7 @@ async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view
         desk.coordinator.cancellation.reset()
         assert await desk.context.should_compact()
         assert await desk.context.compact() > 0
-        assert (await desk.context.statistics()).digests == 0
+        assert (await desk.context.statistics()).fallbacks == 0
         assert not await desk.context.should_compact()
 
 

@@ -69,7 +69,7 @@ class TestALongSession:
         assert own_tasks() == set()
 
     async def test_it_stays_within_its_window_and_keeps_everything(self, host):
-        """Boundary after boundary is made; no row is lost, no pair is broken, no view is too large."""
+        """Compaction after compaction is made; no row is lost, no pair is broken, no view is too large."""
         assert isinstance(host.context, SummarizingContextManager)
         assert len(host.tool.orders) == 60
         assert len(host.seen("context:post_compact")) >= 8
@@ -84,12 +84,12 @@ class TestALongSession:
         assert await host.context.get_token_count() <= BUDGET
 
     async def test_every_event_comes_and_its_figures_agree(self, host):
-        """Each comes to a hook of the session, for every boundary once; docs/hosts.md has the keys."""
+        """Each comes to a hook of the session, for every compaction once; docs/hosts.md has the keys."""
         posts = host.seen("context:post_compact")
         assert len(host.seen("context:pre_compact")) == len(posts) == len(host.seen("context:compaction"))
         for post, compaction in zip(posts, host.seen("context:compaction"), strict=True):
             assert post["tokens_saved"] == compaction["before_tokens"] - compaction["after_tokens"] > 0
-            assert post["digests"] == 0
+            assert post["fallbacks"] == 0
             assert compaction["budget"] == BUDGET
         for data in host.seen("context:pre_compact"):
             assert data["reason"] == "threshold"
@@ -179,7 +179,7 @@ async def test_a_session_whose_provider_breaks_on_every_summary_runs_to_its_end(
     assert host.loop.problems == []
     assert {data["kind"] for data in host.seen("context-summarize:failure")} == {kind}
     assert host.seen("context-summarize:summary") == host.seen("context-summarize:over_budget") == []
-    assert all(data["digests"] > 0 for data in host.seen("context:post_compact"))
+    assert all(data["fallbacks"] > 0 for data in host.seen("context:post_compact"))
     assert await host.context.get_token_count() <= BUDGET
     await host.end()
     assert own_tasks() == set()

@@ -51,7 +51,7 @@ def test_every_view_of_every_history_keeps_the_rules(
         if factory:
             await manager.set_system_prompt_factory(prompt)
         before: list[dict[str, Any]] = []
-        boundaries = served = 0
+        compactions = served = 0
         fired: list[int] = []
         for at, row in enumerate(rows):
             given_row = copy.deepcopy(row)
@@ -65,20 +65,20 @@ def test_every_view_of_every_history_keeps_the_rules(
             check_tiles(view)
             check_order(view, rows[: at + 1])
             check_opening(view, rows[: at + 1], made)
-            if made > boundaries:
+            if made > compactions:
                 fired.append(served)
             if sum(1 for when in fired if served - when < 10) < 2:
                 check_fits(view, budget)  # else a floor, which may fire twice in ten requests
             served += 1
             assert recorder.count("context:pre_compact") == recorder.count("context:post_compact") >= made
-            if made == boundaries:
+            if made == compactions:
                 assert view[: len(before)] == before
             calls = provider.calls
             again = await manager.get_messages_for_request(budget, provider)
             assert again == view
             assert provider.calls == calls
-            before, boundaries = copy.deepcopy(again), recorder.count("context:compaction")
-            assert boundaries == made
+            before, compactions = copy.deepcopy(again), recorder.count("context:compaction")
+            assert compactions == made
             for shown in view:
                 shown["content"] = "spoilt"
         assert await manager.get_messages() == rows
@@ -102,7 +102,8 @@ def test_appending_rows_never_changes_a_closed_segment(rows: list[dict[str, Any]
         await manager.set_messages(history)
         await manager.get_messages_for_request(10**6)
         await manager.compact()
-        seen = await snapshot(manager, await manager.get_messages_for_request(10**6))
+        await manager.get_messages_for_request(10**6)
+        seen = await snapshot(manager)
         await manager.close()
         return [(leaf.key, leaf.first, leaf.last) for leaf in leaves(seen.nodes) if not leaf.rest]
 
@@ -126,7 +127,8 @@ def test_every_rendered_row_of_a_segment_is_shown_to_the_summariser(rows: list[d
         await manager.set_messages(rows)
         await manager.get_messages_for_request(10**6, provider)
         await manager.compact()
-        seen = await snapshot(manager, await manager.get_messages_for_request(10**6, provider))
+        await manager.get_messages_for_request(10**6, provider)
+        seen = await snapshot(manager)
         await manager.close()
         asked = [request for request in provider.requests if not is_merge(request)]
         # Segments that say the same have one key, and are asked for once.

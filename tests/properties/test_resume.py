@@ -62,7 +62,7 @@ def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there
         shown = await second.get_messages_for_request(BUDGET, Shortening())
         await second.close()
         assert not {*paid} & {summary.key for summary in store.summaries[len(paid) :]}
-        if not again.boundaries and not is_next:
+        if not again.compactions and not is_next:
             assert nodes(shown) == nodes(view)
             assert steps is not None or shown == view
 
@@ -85,7 +85,7 @@ async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim() -> Non
         view = await second.get_messages_for_request(BUDGET, provider)
         ends.append(nodes(view)[-1]["metadata"]["messages"][1])
         assert provider.calls == 0
-        assert host.boundaries == 0
+        assert host.compactions == 0
         assert end - ends[-1] >= 6
         await second.close()
     assert ends == sorted(ends)

@@ -337,7 +337,7 @@ class ManagerMachine(RuleBasedStateMachine):
 
     @rule(focus=st.sampled_from([None, "the orders"]))
     def compact(self, focus: str | None) -> None:
-        """A boundary because the user wants one."""
+        """A compaction because the user wants one."""
 
         async def work() -> int:
             task = asyncio.ensure_future(self.made.compact(focus))
@@ -432,7 +432,7 @@ class ManagerMachine(RuleBasedStateMachine):
 
     @invariant()
     def events_are_whole(self) -> None:
-        """Rule 5 and 10: announcements are closed, boundaries told once, keys summarised once."""
+        """Rule 5 and 10: announcements are closed, compactions told once, keys summarised once."""
         if self.manager is None:
             return
         told = Counter(self.recorder.names())

@@ -57,13 +57,13 @@ def test_pinned_rows_stand_whole_unless_a_view_must_be_shortened(drawn: Rows, pi
                         pinned = await made.pin(number)
                     except SteeringError:
                         continue
-            compactions = host.boundaries
+            compactions = host.compactions
             view = await made.get_messages_for_request(BUDGET, provider)
             check_shape(view)
             check_tiles(view)
             check_order(view, rows[: at + 1])
             check_fits(view, BUDGET)
-            if host.boundaries > compactions and host.of("context:compaction")[-1]["strategy_level"] < 4:
+            if host.compactions > compactions and host.of("context:compaction")[-1]["strategy_level"] < 4:
                 messages = [row["content"] for row in saved(rows[: at + 1])]
                 shown = [row["content"] for row in view]
                 said = [messages[number - 1] for number in pinned]

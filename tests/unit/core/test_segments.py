@@ -224,7 +224,7 @@ def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
 
 class TestSegmenter:
     def test_a_segment_closes_at_its_size_or_the_next_user_turn(self) -> None:
-        """The first boundary at or past the size, or the first user turn within the next quarter (1 of 4)."""
+        """The first compaction at or past the size, or the first user turn within the next quarter (1 of 4)."""
         assert cuts("") == cuts("3") == []
         assert cuts("4") == cuts("40") == [], "full, but neither turn nor quarter stands behind it"
         assert cuts("41") == [(0, 1)], "the whole quarter has come"

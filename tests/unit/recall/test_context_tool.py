@@ -18,7 +18,7 @@ class Offers:
     """Capabilities that answer from a table and record their calls."""
 
     def __init__(self, **answers: Any) -> None:
-        statistics = SimpleNamespace(view_tokens=20_000, budget=40_000, summaries=0, digests=0, boundaries=0)
+        statistics = SimpleNamespace(view_tokens=20_000, budget=40_000, summaries=0, fallbacks=0, compactions=0)
         self.answers = {"statistics": statistics, **answers}
         self.asked: list[tuple[str, tuple[Any, ...]]] = []
 

@@ -185,6 +185,6 @@ async def test_a_store_that_is_spoilt_costs_one_warning(
     asked = [str(request.messages[1].content) for provider in providers for request in provider.requests]
     assert all(provider.calls for provider in providers)
     assert len(set(asked)) == len(asked)
-    assert (await made.statistics()).digests == 0
+    assert (await made.statistics()).fallbacks == 0
     await cleanup()
     assert len(warnings()) == 1
