@@ -72,9 +72,10 @@ class Requests(Current):
             self._late_at = self._tasks.version if is_late else None
             if not is_late:
                 self._withdraw(attempt)
-        if self._may_prefetch(attempt) and not self._host.is_cancelled():
-            self._prefetch.look(attempt.chat, attempt.limits)
-        return self._serve(attempt)
+        rows = self._serve(attempt)
+        if attempt.is_near and self._may_prefetch(attempt) and not self._host.is_cancelled():
+            await self._prefetch.look(attempt.chat, attempt.limits)
+        return rows
 
     async def compact(self, focus: str | None) -> int:
         """Make a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts.
