@@ -16,7 +16,6 @@ from context_summarize.session.conversation import (
 )
 from context_summarize.session.limits import Host, RequestLimits, Wanted, scaled
 from context_summarize.session.records import Records
-from context_summarize.session.resume import Resumption
 from context_summarize.session.retention import Retention
 from context_summarize.session.serving import Server
 from context_summarize.summaries.registry import SummaryRegistry
@@ -73,8 +72,7 @@ class Current:
         self._announcer = Announcer(services.outbox)
         self._server = Server(services.outbox, host.meter, services.count)
         self._retention = Retention(services.count)
-        self.records = Records(services.store, services.prompts, self._config, host.session_id)
-        self.resumption = Resumption(self.records, tasks, services.count)
+        self.records = Records(services, tasks, host.session_id)
         self._chat: Conversation | None = None
         self._under_way = 0
         """Attempts that have a compaction due."""
@@ -160,11 +158,11 @@ class Current:
             await self._host.counter.load()
         chat = self.chat
         if not chat.adopted:
-            found = await self.resumption.find(chat)
+            found, steered = await self.records.resume(chat)
             if self.chat.history is chat.history and not self.chat.adopted:
-                view = found.view
-                self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=found.steered)
-                if found.sizes is not None:
+                view = found.view if found else chat.view
+                self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=steered)
+                if found is not None:
                     start_segments(self.chat, *found.sizes, self._config.fan_in)
                     self._tasks.compacted(view.shown)
                     self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)

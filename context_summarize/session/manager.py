@@ -148,6 +148,7 @@ class SummarizingContextManager(HostFace):
         self._requests.begin(self._new_conversation())
         self._requests.forget()
         self._summarizer.forget_failures()
+        await self._requests.records.write(self.conversation)  # no pins, nothing undone
         if self._file is not None:
             await self._file.replace([])
 
