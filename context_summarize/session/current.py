@@ -16,8 +16,7 @@ from context_summarize.session.conversation import (
 )
 from context_summarize.session.limits import Host, RequestLimits, Wanted, scaled
 from context_summarize.session.records import Records
-from context_summarize.session.retention import Retention
-from context_summarize.session.serving import Server
+from context_summarize.session.serving import Retention, Server
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 

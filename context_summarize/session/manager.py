@@ -86,7 +86,7 @@ class SummarizingContextManager(HostFace):
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Any | None = None
     ) -> list[JsonRow]:
-        """The rows for the next request, within the budget; see `make_plan` for what is summarised and why.
+        """The rows for the next request, within the budget; see `decide` for when a compaction is made.
 
         Args:
             token_budget: tokens that the request may hold; None or 0: what the provider's window gives.
@@ -182,7 +182,7 @@ class SummarizingContextManager(HostFace):
         return await self._requests.compact(focus)
 
     async def preview(self) -> Preview:
-        """What the next compaction does, without making it or asking anybody."""
+        """What `compact()` would do now, without making it or asking anybody."""
         await self._loaded()
         return await self._requests.preview()
 

@@ -255,4 +255,5 @@ class Requests(Current):
             self._served_at = (self._services.clock(), history, len(history))
             self._throttle.served()
             self._services.totals.requests += 1
-        return self._server.rows(attempt.chat, attempt.limits, self._retention.rows())
+        retained = self._retention.rows() if self._retention.tokens else ()
+        return self._server.rows(attempt.chat, attempt.limits, retained)
