@@ -14,7 +14,7 @@ from context_summarize.session.conversation import (
     with_prompt,
     with_view,
 )
-from context_summarize.session.limits import Host, RequestLimits, Wanted, scaled
+from context_summarize.session.limits import Host, RequestLimits, RequestOptions, scaled
 from context_summarize.session.records import Records
 from context_summarize.session.serving import Retention, Server
 from context_summarize.summaries.registry import SummaryRegistry
@@ -110,7 +110,7 @@ class Current:
         await self._resume(system.text is not None)
         return self._host.meter.correct(self._server.view(self.chat).tokens() + system.tokens + self._retention.tokens)
 
-    async def _attempt(self, wanted: Wanted) -> Attempt:
+    async def _attempt(self, wanted: RequestOptions) -> Attempt:
         if not self._host.is_cancelled():
             self._tasks.resume_waiting()
         return Attempt(chat=self.chat, limits=await self._host.limits.read(wanted), retained=wanted.retained)

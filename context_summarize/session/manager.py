@@ -19,7 +19,7 @@ from context_summarize.recall import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import checked_rows, common_prefix, fill, named
 from context_summarize.session.host_face import HostFace
-from context_summarize.session.limits import Wanted
+from context_summarize.session.limits import RequestOptions
 from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores import SummaryStore
 from context_summarize.tokens.measure import measure
@@ -95,7 +95,7 @@ class SummarizingContextManager(HostFace):
         Raises:
             TypeError, ValueError: `token_budget` is no whole number, or negative; nothing has changed.
         """
-        return await self._served(Wanted(token_budget=token_budget, provider=provider))
+        return await self._served(RequestOptions(token_budget=token_budget, provider=provider))
 
     async def get_messages(self) -> list[JsonRow]:
         """Every message that was added, in order and unchanged, as copies."""

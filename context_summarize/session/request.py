@@ -20,7 +20,7 @@ from context_summarize.session.compaction import ViewMaker
 from context_summarize.session.conversation import Conversation, compacted
 from context_summarize.session.current import PREFETCH, Attempt, Current
 from context_summarize.session.decide import Case, Decision, decide_for
-from context_summarize.session.limits import CompactionThrottle, Host, RequestLimits, Wanted
+from context_summarize.session.limits import CompactionThrottle, Host, RequestLimits, RequestOptions
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
@@ -54,7 +54,7 @@ class Requests(Current):
 
     # --- one request ------------------------------------------------------------------------------------------------
 
-    async def rows(self, wanted: Wanted) -> list[JsonRow]:
+    async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """The rows for the next request, within the budget."""
         attempt = await self._attempt(wanted)
         if wanted.hard_fit and self._served and self._served[:2] == (self.chat.history, len(self.chat.history)):
