@@ -22,7 +22,7 @@ _MOST = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequestOptions:
     """What the host asks for with a request."""
 
     token_budget: int | None = None
@@ -73,12 +73,12 @@ class LimitsReader:
         self._providers = providers
         self._system = system
         self._meter = meter
-        self.last = Wanted()
+        self.last = RequestOptions()
         """What the host asked for last, as far as it holds for more than one request."""
         self.served: RequestLimits | None = None
         """Those of the last request."""
 
-    async def read(self, wanted: Wanted) -> RequestLimits:
+    async def read(self, wanted: RequestOptions) -> RequestLimits:
         """The limits of the next request; nothing is decided yet."""
         windows, provider = self._providers.windows, self._providers.seen(wanted.provider)
         budget = await request_budget(self._config, wanted.token_budget, provider, windows)
@@ -95,7 +95,7 @@ class LimitsReader:
             correct=self._meter.correct,
         )
         if not wanted.hard_fit:  # a budget for one request alone
-            self.last, self.served = Wanted(token_budget=wanted.token_budget), limits
+            self.last, self.served = RequestOptions(token_budget=wanted.token_budget), limits
         return limits
 
     async def _target(self) -> Target | None:
