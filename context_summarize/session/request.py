@@ -177,7 +177,8 @@ class Requests(Current):
             return False
         self._commit(plan, view, attempt)
         # Reminders that it has summarised come back whole, and take room: then there may be another.
-        attempt.made = None if self._retention.update(self.chat, attempt.retained) else self.chat.view
+        again = self._retention.update(self.chat, attempt.retained) and not attempt.is_manual
+        attempt.made = None if again else self.chat.view
         await self.records.write(self.chat)
         return True
 

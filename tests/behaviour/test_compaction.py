@@ -160,18 +160,6 @@ class TestLate:
         budget = int(await made.get_token_count() / usage)
         return made, recorder, Gated(), budget
 
-    async def test_compact_waits_as_long_as_it_takes(self) -> None:
-        """Who asks for it has the time."""
-        made, recorder, provider, _ = await self.late(0.8)
-        await made.get_messages_for_request(LARGE, provider)
-        compacting = asyncio.create_task(made.compact())
-        await provider.asked.wait()
-        assert not compacting.done()
-        provider.go.set()
-        assert await compacting > 0
-        assert recorder.of(POST_COMPACT)[0]["fallbacks"] == 0
-        await made.close()
-
     async def test_the_announcement_of_a_late_compaction_is_closed_with_its_history(self) -> None:
         """clear() while the work is under way."""
         made, recorder, provider, budget = await self.late(0.8)
