@@ -6,6 +6,7 @@ import functools
 import logging
 import math
 from collections.abc import Mapping
+from functools import cached_property
 from os import PathLike
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, get_args
@@ -70,7 +71,7 @@ def _checked(cls: _Class) -> _Class:
 
 
 @_checked
-@dataclass(frozen=True, slots=True, kw_only=True, config=_STRICT)
+@dataclass(frozen=True, kw_only=True, config=_STRICT)
 class Config:
     """The settings of one session; `Config.from_mapping` reads and checks them."""
 
@@ -177,38 +178,38 @@ class Config:
 
     # --- what is derived --------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def threshold_share(self) -> float:
         """Share of the budget at which a compaction is made."""
         given = self.compact_threshold
         share = given[0] if isinstance(given, tuple) else given
         return share if share <= 1 else 0.9  # at the latest, if the threshold is given in tokens alone
 
-    @property
+    @cached_property
     def threshold_tokens(self) -> int | None:
         """Tokens at which one is made at the latest; None = whatever the share gives."""
         given = self.compact_threshold
         tokens = given[1] if isinstance(given, tuple) else given
         return int(tokens) if tokens > 1 else None
 
-    @property
+    @cached_property
     def target_usage(self) -> float:
         """Share of the budget in use that a compaction aims at."""
         return self.threshold_share * 0.3
 
-    @property
+    @cached_property
     def share_of_summaries(self) -> float:
         """Share of the budget that summaries and notes together may hold before old ones merge."""
         given = self.summary_share
         return min(0.28, 0.75 * self.threshold_share) if isinstance(given, str) else given
 
-    @property
+    @cached_property
     def fan_in(self) -> int:
         """Neighbouring summaries that one merge joins: so many that a tree of two levels fills their share."""
         summaries = 128 * self.share_of_summaries  # a segment is an eighth of the budget, a summary a sixteenth of it
         return max(2, round(math.sqrt(summaries)))
 
-    @property
+    @cached_property
     def call_seconds(self) -> float:
         """Seconds that one call for a summary may take."""
         return max(120.0, 2 * self.wait_seconds)

@@ -63,7 +63,7 @@ class Draft:
         standing, most = self._given.view, self._given.limits.notes_room
         if not (self.has_notes and self.view.frontier):
             return 0
-        if standing.notes is not None and standing.keeps_notes(self.view.nodes, most):
+        if standing.notes and standing.keeps_notes(self.view.nodes, most):
             return standing.notes.tokens
         return max(0, min(most, (self.sizer.now - self.sizer.size(self.view)) // 2))
 

@@ -32,7 +32,7 @@ def show_node(history: History, node: Node, summary: Summary, frame: Frame, coun
         level=str(node.level),
         recall=frame_hint(node.key) if history.recall else "",
     )
-    return _shown(node, summary, content, (first, last), count)
+    return _shown(history, node, summary, content, count)
 
 
 def one_line_size(history: History, node: Node, count: Count) -> int:
@@ -42,19 +42,12 @@ def one_line_size(history: History, node: Node, count: Count) -> int:
 
 def show_one_line(history: History, shown: ShownNode, count: Count) -> ShownNode:
     """The same node as a single line: range and count."""
-    span = history.message_range(shown.node.first_group, shown.node.end_group)
-    line = _shown(shown.node, shown.summary, one_line(history, shown.node), span, count)
-    return replace(line, line=True)
+    return replace(_shown(history, shown.node, shown.summary, one_line(history, shown.node), count), line=True)
 
 
-def _shown(node: Node, summary: Summary, content: str, span: tuple[int, int], count: Count) -> ShownNode:
-    metadata = {
-        "source": SOURCE,
-        "ephemeral": True,
-        "key": node.key,
-        "level": node.level,
-        "messages": [span[0], span[1]],
-    }
+def _shown(history: History, node: Node, summary: Summary, content: str, count: Count) -> ShownNode:
+    messages = [*history.message_range(node.first_group, node.end_group)]
+    metadata = {"source": SOURCE, "ephemeral": True, "key": node.key, "level": node.level, "messages": messages}
     row: JsonRow = {"role": "system", "content": content, "metadata": metadata}
     return ShownNode(node, summary, row, measure(row, count))
 

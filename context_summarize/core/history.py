@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
 from itertools import accumulate
 
 from context_summarize.background import LONG, copied
@@ -144,25 +143,13 @@ class History:
         """History row at which the rendered group of this number starts, or the history ends."""
         return self.rendered_group(ordinal).start if ordinal < len(self.rendered) else len(self.rows)
 
-    def portable(self, index: int, keep: int) -> tuple[int, int, int, str]:
-        """(rendered group, rendered row within it, keep, hash of the group): a name that hosts' filtering keeps."""
-        ordinal = bisect_right(self.rendered, index, key=lambda at: self.groups[at].start) - 1
-        if ordinal < 0 or not self.rows[index].rendered:
-            return -1, index, keep, ""  # hosts do not save the row: it has no name
+    def number_of(self, row: int) -> int | None:
+        """The number of a rendered row, counted from 1; None for one that is not rendered, or in no closed group."""
+        ordinal = bisect_right(self.rendered, row, key=lambda at: self.groups[at].start) - 1
+        if ordinal < 0 or not self.rows[row].rendered or row >= self.rendered_group(ordinal).end:
+            return None
         start = self.rendered_group(ordinal).start
-        return ordinal, sum(self.rows[at].rendered for at in range(start, index)), keep, self._hash_of(ordinal).hex()
-
-    def from_portable(self, named: Sequence[tuple[int, int, int, str]]) -> dict[int, int]:
-        """The inverse of `portable`, in this history; what is not there, or is another row here, is left out."""
-        found: dict[int, int] = {}
-        for ordinal, nth, keep, digest in named:
-            if not 0 <= ordinal < len(self.rendered) or self._hash_of(ordinal).hex() != digest:
-                continue
-            group = self.rendered_group(ordinal)
-            rows = [at for at in range(group.start, group.end) if self.rows[at].rendered]
-            if 0 <= nth < len(rows):  # equal text may come in fewer rows
-                found[rows[nth]] = keep
-        return found
+        return self.rendered_rows[ordinal] + sum(self.rows[at].rendered for at in range(start, row + 1))
 
     # --- sizes ------------------------------------------------------------------------------------------------------
 

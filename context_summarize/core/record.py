@@ -23,14 +23,14 @@ class Recorded:
 
 
 def to_data(recorded: Recorded, history: History) -> JsonRow:
-    """The record. Rows before the frontier are known by number, because the record's hash stands for them."""
-    view, notes = recorded.view, recorded.view.notes
+    """The record. It knows rows by number, counted over those that hosts save: its hash stands for them."""
+    view, notes, shortened = recorded.view, recorded.view.notes, sorted(recorded.view.shortened.items())
     last = history.message_range(0, view.frontier)[1] if view.frontier else 0
     return {
         "nodes": [_node_data(node) for node in view.nodes],
         "lines": view.lines,
         "frontier": view.frontier,
-        "shortened": [list(history.portable(row, keep)) for row, keep in sorted(view.shortened.items())],
+        "shortened": [[number, keep] for row, keep in shortened if (number := history.number_of(row)) is not None],
         "newest_user": view.newest_user,
         "pinned": list(view.pinned),
         "rows": sum(row.rendered for row in history.rows[: view.rows_at_compaction]),
@@ -59,7 +59,7 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
             lines=data["lines"],
             frontier=frontier,
             frontier_row=history.row_after(frontier, len(history) - keep_recent),
-            shortened=history.from_portable(data["shortened"]),
+            shortened={saved[number - 1]: keep for number, keep in data["shortened"]},
             newest_user=data["newest_user"],
             pinned=tuple(data["pinned"]),
             rows_at_compaction=saved[rows] if rows < len(saved) else len(history),
@@ -68,7 +68,7 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
         )
         segment_tokens, summary_tokens = data["sizes"]
         places = tuple((row, start, end) for row, start, end in data["instructions"])
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
         return None
     return Recorded(view, (segment_tokens, summary_tokens), places)
 

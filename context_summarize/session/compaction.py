@@ -88,12 +88,15 @@ class ViewMaker:
 
     async def preview(self, chat: Conversation, limits: RequestLimits, plan: Plan, reason: Reason | None) -> Preview:
         """What a compaction by this plan does, without making it or asking anybody."""
-        notes = await in_thread(chat.history.characters_from(0), chat.notes.copy)
-        view = await self.view(chat, limits, plan, notes)
-        if plan.missing:
-            after = plan.tokens_after - plan.notes_room + (view.notes.tokens if view.notes else 0)
+        if plan.freed <= 0:  # none would be made
+            plan = replace(plan, view=chat.view, segments=0, merged=0, missing=(), tokens_after=plan.tokens_before)
+            view, after = chat.view, plan.tokens_after
         else:
+            notes = await in_thread(chat.history.characters_from(0), chat.notes.copy)
+            view = await self.view(chat, limits, plan, notes)
             after = View(view, chat.groups).tokens()
+            if plan.missing:
+                after = plan.tokens_after - plan.notes_room + (view.notes.tokens if view.notes else 0)
         summarises = view.frontier > chat.view.frontier
         return Preview(
             reason=reason,

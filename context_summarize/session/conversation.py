@@ -63,7 +63,10 @@ class Conversation:
 
     async def convert(self) -> None:
         """Convert the groups that have come since the last time; in a thread where that takes long."""
-        await in_thread(self.groups.backlog(), self.groups.advance)
+        if self.groups.backlog() > LONG:
+            await asyncio.to_thread(self.groups.advance)
+        else:
+            self.groups.advance()
 
     async def advance(self) -> None:
         """Index what has come since the last time."""

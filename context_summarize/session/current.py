@@ -14,11 +14,9 @@ from context_summarize.session.conversation import (
     with_prompt,
     with_view,
 )
-from context_summarize.session.limits import Host, RequestLimits, Wanted, scaled
+from context_summarize.session.limits import Host, RequestLimits, RequestOptions, scaled
 from context_summarize.session.records import Records
-from context_summarize.session.resume import Resumption
-from context_summarize.session.retention import Retention
-from context_summarize.session.serving import Server
+from context_summarize.session.serving import Retention, Server
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 
@@ -73,8 +71,7 @@ class Current:
         self._announcer = Announcer(services.outbox)
         self._server = Server(services.outbox, host.meter, services.count)
         self._retention = Retention(services.count)
-        self.records = Records(services.store, services.prompts, self._config, host.session_id)
-        self.resumption = Resumption(self.records, tasks, services.count)
+        self.records = Records(services, tasks, host.session_id)
         self._chat: Conversation | None = None
         self._under_way = 0
         """Attempts that have a compaction due."""
@@ -113,7 +110,7 @@ class Current:
         await self._resume(system.text is not None)
         return self._host.meter.correct(self._server.view(self.chat).tokens() + system.tokens + self._retention.tokens)
 
-    async def _attempt(self, wanted: Wanted) -> Attempt:
+    async def _attempt(self, wanted: RequestOptions) -> Attempt:
         if not self._host.is_cancelled():
             self._tasks.resume_waiting()
         return Attempt(chat=self.chat, limits=await self._host.limits.read(wanted), retained=wanted.retained)
@@ -160,11 +157,11 @@ class Current:
             await self._host.counter.load()
         chat = self.chat
         if not chat.adopted:
-            found = await self.resumption.find(chat)
+            found, steered = await self.records.resume(chat)
             if self.chat.history is chat.history and not self.chat.adopted:
-                view = found.view
-                self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=found.steered)
-                if found.sizes is not None:
+                view = found.view if found else chat.view
+                self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=steered)
+                if found is not None:
                     start_segments(self.chat, *found.sizes, self._config.fan_in)
                     self._tasks.compacted(view.shown)
                     self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)

@@ -18,7 +18,7 @@ from context_summarize.recall import RecallService
 from context_summarize.redaction import build_redactor
 from context_summarize.session.conversation import Conversation, new_conversation
 from context_summarize.session.host import Providers
-from context_summarize.session.limits import Host, LimitsReader, Wanted
+from context_summarize.session.limits import Host, LimitsReader, RequestOptions
 from context_summarize.session.steering import Steering
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.stores import MemoryStore, SummaryStore, open_store
@@ -124,10 +124,10 @@ class HostFace:
         """
         retained = tuple(content for content in retain_contents if isinstance(content, str))
         return await self._served(
-            Wanted(token_budget=token_budget, provider=provider, retained=retained, hard_fit=hard_fit)
+            RequestOptions(token_budget=token_budget, provider=provider, retained=retained, hard_fit=hard_fit)
         )
 
-    async def _served(self, wanted: Wanted) -> list[JsonRow]:
+    async def _served(self, wanted: RequestOptions) -> list[JsonRow]:
         await self._loaded()
         rows = await self._requests.rows(wanted)
         if self._file is not None:

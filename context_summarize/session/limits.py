@@ -22,7 +22,7 @@ _MOST = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequestOptions:
     """What the host asks for with a request."""
 
     token_budget: int | None = None
@@ -73,17 +73,17 @@ class LimitsReader:
         self._providers = providers
         self._system = system
         self._meter = meter
-        self.last = Wanted()
+        self.last = RequestOptions()
         """What the host asked for last, as far as it holds for more than one request."""
         self.served: RequestLimits | None = None
         """Those of the last request."""
 
-    async def read(self, wanted: Wanted) -> RequestLimits:
+    async def read(self, wanted: RequestOptions) -> RequestLimits:
         """The limits of the next request; nothing is decided yet."""
         windows, provider = self._providers.windows, self._providers.seen(wanted.provider)
         budget = await request_budget(self._config, wanted.token_budget, provider, windows)
         await self._system.refresh()
-        target = await self._target()
+        target = await self._providers.summariser()
         own_budget, cap = max(1, self._meter.invert(budget)), self._config.threshold_tokens
         own_cap = None if cap is None else self._meter.own(cap)
         limits = RequestLimits(
@@ -95,17 +95,8 @@ class LimitsReader:
             correct=self._meter.correct,
         )
         if not wanted.hard_fit:  # a budget for one request alone
-            self.last, self.served = Wanted(token_budget=wanted.token_budget), limits
+            self.last, self.served = RequestOptions(token_budget=wanted.token_budget), limits
         return limits
-
-    async def _target(self) -> Target | None:
-        found = self._providers.summariser()
-        if found is None:
-            return None
-        provider, name, model = found
-        window = await self._providers.windows.of(provider)
-        room, output = (window.context, window.output or None) if window else (None, None)
-        return Target(provider, name, model, room, output)
 
 
 def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:

@@ -19,7 +19,7 @@ from context_summarize.recall import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import checked_rows, common_prefix, fill, named
 from context_summarize.session.host_face import HostFace
-from context_summarize.session.limits import Wanted
+from context_summarize.session.limits import RequestOptions
 from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores import SummaryStore
 from context_summarize.tokens.measure import measure
@@ -86,7 +86,7 @@ class SummarizingContextManager(HostFace):
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Any | None = None
     ) -> list[JsonRow]:
-        """The rows for the next request, within the budget; see `make_plan` for what is summarised and why.
+        """The rows for the next request, within the budget; see `decide` for when a compaction is made.
 
         Args:
             token_budget: tokens that the request may hold; None or 0: what the provider's window gives.
@@ -95,7 +95,7 @@ class SummarizingContextManager(HostFace):
         Raises:
             TypeError, ValueError: `token_budget` is no whole number, or negative; nothing has changed.
         """
-        return await self._served(Wanted(token_budget=token_budget, provider=provider))
+        return await self._served(RequestOptions(token_budget=token_budget, provider=provider))
 
     async def get_messages(self) -> list[JsonRow]:
         """Every message that was added, in order and unchanged, as copies."""
@@ -148,6 +148,7 @@ class SummarizingContextManager(HostFace):
         self._requests.begin(self._new_conversation())
         self._requests.forget()
         self._summarizer.forget_failures()
+        await self._requests.records.write(self.conversation)  # no pins, nothing undone
         if self._file is not None:
             await self._file.replace([])
 
@@ -181,7 +182,7 @@ class SummarizingContextManager(HostFace):
         return await self._requests.compact(focus)
 
     async def preview(self) -> Preview:
-        """What the next compaction does, without making it or asking anybody."""
+        """What `compact()` would do now, without making it or asking anybody."""
         await self._loaded()
         return await self._requests.preview()
 

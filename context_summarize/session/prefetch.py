@@ -36,24 +36,30 @@ class Prefetch:
         """The registry's version when a wait was given up: what hangs is waited for once."""
         self._closed = False
 
-    def look(self, chat: Conversation, limits: RequestLimits) -> None:
-        """Have made what can be made now; returns at once."""
+    async def look(self, chat: Conversation, limits: RequestLimits) -> None:
+        """Start what can be started now, and have the rest follow; no provider is waited for."""
         seen = (chat.history, chat.view, limits.own, len(chat.builder.leaves), self._tasks.version)
         if self._closed or limits.target is None or seen == self._seen:
             return
         self._seen = seen
+        plan = await self._plan_next(chat, limits)
+        if self._closed or self._seen != seen:
+            return
+        self._start(chat, limits, plan)
         if self._task is not None:
             self._task.cancel()  # the calls under way go on: the registry holds them
         self._task = asyncio.create_task(self._follow(chat, limits), name="context-summarize:prefetch")
 
     async def _follow(self, chat: Conversation, limits: RequestLimits) -> None:
-        """Start what can be started, and plan again once more is known: merges come after the texts below them."""
-        planned_at = None
-        while planned_at != self._tasks.version:
-            planned_at = self._tasks.version
-            self._start(chat, limits, await self._plan_next(chat, limits))
+        """Plan again as long as texts come: merges are started once the texts below them are there."""
+        planned_at = self._tasks.version
+        while True:
             await self._tasks.settled(self._started)
             await self._outbox.flush()  # the next request, which would do it, may be long in coming
+            if planned_at == self._tasks.version:
+                return
+            planned_at = self._tasks.version
+            self._start(chat, limits, await self._plan_next(chat, limits))
 
     def _start(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> None:
         """Start every summary whose children are known."""

@@ -1,41 +1,46 @@
-"""The records of a session: one for each view that a compaction has made, and where the user has put the session."""
+"""The records of a session: one for each view, from which it is resumed, and where the user has put the session."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
 from collections.abc import Container
+from dataclasses import replace
 from typing import Any
 
 from context_summarize.background import in_thread
-from context_summarize.config import Config
+from context_summarize.core.frames import show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.nodes import SCHEMA_VERSION
 from context_summarize.core.record import Recorded, from_data, to_data
 from context_summarize.core.view_state import ViewState
 from context_summarize.session.conversation import Conversation, Steered, moved, named
-from context_summarize.stores import SummaryStore
-from context_summarize.summaries.prompts import PromptSet
+from context_summarize.summaries.registry import SummaryRegistry
+from context_summarize.summaries.services import Services
 
 _AT_ONCE = 500
 """Hashes that are looked up together: the wanted record is mostly among those of the newest rows."""
 
 
 class Records:
-    """The records of one session in its store.
+    """Writes the records of one session, and finds the one that it goes on from. No provider is asked.
 
     Args:
         session_id: the host's; None without one: where the user has put the session is not kept then.
     """
 
-    def __init__(self, store: SummaryStore, prompts: PromptSet, config: Config, session_id: str | None) -> None:
-        self._store, self._keep_recent = store, config.keep_recent
+    def __init__(self, services: Services, tasks: SummaryRegistry, session_id: str | None) -> None:
+        self._store, self._tasks, self._count = services.store, tasks, services.count
         self._writes: set[asyncio.Future[Any]] = set()
+        config, prompts = services.config, services.prompts
+        self._keep_recent = config.keep_recent
         sizes = (config.segment_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
         self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         """What a record's hash begins with: summaries of other prompts or settings are not adopted."""
         self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
+
+    # --- writing ----------------------------------------------------------------------------------------------------
 
     async def write(self, chat: Conversation) -> None:
         """Record the view, and where the user has put the session; it is written whoever is cancelled meanwhile."""
@@ -53,46 +58,76 @@ class Records:
         await asyncio.shield(writing)
 
     def hash_of(self, history: History, view: ViewState) -> str | None:
-        """The hash of a view's record: of the rows before its frontier, or else up to the last one that is shortened.
+        """The hash of a view's record: of the rows that are summarised, and those up to the last one shortened.
 
         None for a view that shows every row whole.
         """
-        last = max((row for row in view.shortened if history.rows[row].rendered), default=-1)
-        until = max(view.frontier, history.portable(last, 0)[0] + 1 if last >= 0 else 0)
+        last = max((number for row in view.shortened if (number := history.number_of(row))), default=0)
+        group = history.group_of_message(last)
+        until = max(view.frontier, 0 if group is None else group + 1)
         return history.running_hash(self._seed, until) if until else None
-
-    async def farthest(self, history: History, before: int | None, undone: Container[str]) -> Recorded | None:
-        """What the farthest record keeps that this history begins with.
-
-        Args:
-            before: rendered groups; its frontier lies before it.
-            undone: hashes of the records that are passed over.
-        """
-        await in_thread(history.backlog(), history.advance)
-        groups = len(history.rendered)
-        hashes = (await in_thread(100 * groups, history.running_hashes, self._seed, groups))[::-1]
-        for first in range(0, groups, _AT_ONCE):
-            some = hashes[first : first + _AT_ONCE]
-            records = await self._store.get_records(some)
-            for hash_ in some:
-                found = from_data(records.get(hash_), history, self._keep_recent) if hash_ not in undone else None
-                if found is not None and (before is None or found.view.frontier < before):
-                    return found
-        return None
-
-    async def steered(self, history: History) -> Steered:
-        """Where the user has put this session."""
-        found = await self._store.get_records([self._own]) if self._own is not None else {}
-        if not found:
-            return Steered()
-        await in_thread(history.backlog(), history.advance)
-        try:
-            own = found[self._own or ""]
-            return Steered(moved(own["pins"], history), tuple(own["undone"]), own["held_at"])
-        except (KeyError, TypeError, ValueError):
-            return Steered()  # of another form
 
     async def close(self) -> None:
         """Wait a little for what is being written."""
         if self._writes:
             await asyncio.wait(self._writes, timeout=0.5)
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered]:
+        """What a conversation goes on from, None without a compaction; and where the user has put it."""
+        steered = chat.steered if chat.steered != Steered() else await self._steered(chat.history)
+        return await self._farthest(chat, None, steered.undone), steered
+
+    async def earlier(self, chat: Conversation) -> ViewState:
+        """The view before the last compaction: after a restart, nothing but its record knows it."""
+        found = await self._farthest(chat, chat.view.frontier, chat.steered.undone)
+        return found.view if found else ViewState()
+
+    def undone(self, chat: Conversation, earlier: ViewState) -> tuple[str, ...]:
+        """The hashes of the records that the session passes over once it has gone back to the earlier view."""
+        taken_back = self.hash_of(chat.history, chat.view)
+        if taken_back is None or taken_back == self.hash_of(chat.history, earlier):
+            return chat.steered.undone  # the earlier view's record takes its place
+        return (*chat.steered.undone, taken_back)
+
+    async def _farthest(self, chat: Conversation, before: int | None, undone: Container[str]) -> Recorded | None:
+        """What the farthest record keeps that the history begins with.
+
+        Args:
+            before: rendered groups; its frontier lies before it.
+            undone: hashes of the records that are passed over.
+        """
+        history, groups = chat.history, len(chat.history.rendered)
+        await in_thread(history.backlog(), history.advance)
+        hashes = (await in_thread(100 * groups, history.running_hashes, self._seed, groups))[::-1]
+        for first in range(0, groups, _AT_ONCE):
+            some = hashes[first : first + _AT_ONCE]
+            records = await self._store.get_records(some)
+            for hash_ in [hash_ for hash_ in some if hash_ in records and hash_ not in undone]:
+                found = from_data(records[hash_], history, self._keep_recent)
+                if found is not None and (before is None or found.view.frontier < before):
+                    return replace(found, view=await self._shown(chat, found))
+        return None
+
+    async def _shown(self, chat: Conversation, found: Recorded) -> ViewState:
+        """The view with its rows; a text that is gone becomes a fallback."""
+        view, notes = found.view, found.view.notes
+        await self._tasks.place(view.nodes, chat.builder)
+        shown = self._tasks.rows(view.nodes)
+        lines = [show_one_line(chat.history, one, self._count) for one in shown[: view.lines]]
+        chat.notes.restore(found.places)
+        if notes is not None:
+            row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)
+            notes = replace(row, after=notes.after, age=notes.age)
+        return replace(view, shown=(*lines, *shown[view.lines :]), notes=notes)
+
+    async def _steered(self, history: History) -> Steered:
+        own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
+        if own is None:
+            return Steered()
+        await in_thread(history.backlog(), history.advance)
+        try:
+            return Steered(moved(own["pins"], history), tuple(own["undone"]), own["held_at"])
+        except (KeyError, TypeError, ValueError):
+            return Steered()  # of another form

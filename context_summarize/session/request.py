@@ -20,7 +20,7 @@ from context_summarize.session.compaction import ViewMaker
 from context_summarize.session.conversation import Conversation, compacted
 from context_summarize.session.current import PREFETCH, Attempt, Current
 from context_summarize.session.decide import Case, Decision, decide_for
-from context_summarize.session.limits import CompactionThrottle, Host, RequestLimits, Wanted
+from context_summarize.session.limits import CompactionThrottle, Host, RequestLimits, RequestOptions
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
@@ -54,7 +54,7 @@ class Requests(Current):
 
     # --- one request ------------------------------------------------------------------------------------------------
 
-    async def rows(self, wanted: Wanted) -> list[JsonRow]:
+    async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """The rows for the next request, within the budget."""
         attempt = await self._attempt(wanted)
         if wanted.hard_fit and self._served and self._served[:2] == (self.chat.history, len(self.chat.history)):
@@ -72,9 +72,10 @@ class Requests(Current):
             self._late_at = self._tasks.version if is_late else None
             if not is_late:
                 self._withdraw(attempt)
-        if self._may_prefetch(attempt) and not self._host.is_cancelled():
-            self._prefetch.look(attempt.chat, attempt.limits)
-        return self._serve(attempt)
+        rows = self._serve(attempt)
+        if attempt.is_near and self._may_prefetch(attempt) and not self._host.is_cancelled():
+            await self._prefetch.look(attempt.chat, attempt.limits)
+        return rows
 
     async def compact(self, focus: str | None) -> int:
         """Make a compaction now, down to `keep_recent`; the tokens that it saves, as the provider counts.
@@ -176,7 +177,8 @@ class Requests(Current):
             return False
         self._commit(plan, view, attempt)
         # Reminders that it has summarised come back whole, and take room: then there may be another.
-        attempt.made = None if self._retention.update(self.chat, attempt.retained) else self.chat.view
+        again = self._retention.update(self.chat, attempt.retained) and not attempt.is_manual
+        attempt.made = None if again else self.chat.view
         await self.records.write(self.chat)
         return True
 
@@ -254,4 +256,5 @@ class Requests(Current):
             self._served_at = (self._services.clock(), history, len(history))
             self._throttle.served()
             self._services.totals.requests += 1
-        return self._server.rows(attempt.chat, attempt.limits, self._retention.rows())
+        retained = self._retention.rows() if self._retention.tokens else ()
+        return self._server.rows(attempt.chat, attempt.limits, retained)

@@ -37,11 +37,11 @@ class Steering(Requests):
             chat, limits = await self._steerable()
             if not chat.view.compactions:
                 raise SteeringError("there is no compaction to take back; undo works after one has been made")
-            earlier = chat.earlier[-1] if chat.earlier else await self.resumption.earlier(chat)
+            earlier = chat.earlier[-1] if chat.earlier else await self.records.earlier(chat)
             if self._is_current(chat):
                 break
         back, change = taken_back(limits, chat, earlier, self._services.count)
-        undone = self.resumption.undone(chat, earlier)
+        undone = self.records.undone(chat, earlier)
         cut_again(back, self._config.fan_in)
         self._tasks.compacted(back.view.shown)
         self._announcer.made(change)

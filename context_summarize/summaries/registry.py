@@ -38,7 +38,7 @@ class SummaryRegistry:
     """
 
     def __init__(
-        self, services: Services, summarizer: Summarizer, show: Show, is_cancelled: Callable[[], bool] = lambda: False
+        self, services: Services, summarizer: Summarizer, show: Show, is_cancelled: Callable[[], bool]
     ) -> None:
         self._services = services
         self._summarizer = summarizer
@@ -60,7 +60,7 @@ class SummaryRegistry:
         self._reading = asyncio.Lock()
         self._stopped = self._closed = False
         self.version = 0
-        """Grows with every change: a plan made at the same version is still right."""
+        """How many tasks have ended: at the same version nothing new has come."""
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
@@ -136,7 +136,6 @@ class SummaryRegistry:
             return
         self._texts |= found
         self._stored |= found.keys()
-        self.version += len(found)
 
     async def _make(self, node: Node, builder: NodeBuilder, target: Target) -> None:
         """Ask the provider for a summary, and store it. Nothing is merged from a fallback.
@@ -181,7 +180,7 @@ class SummaryRegistry:
             self.start(node, builder, target)
         wanted = {node.key for node in nodes if seconds is None or node.key not in self._late}
         tasks = {self._tasks[key] for key in wanted if key in self._tasks}
-        if tasks and not self.is_stopped:
+        if not self.is_stopped:
             await until_done(tasks, seconds, lambda: self.is_stopped)
             self._late |= wanted & self._tasks.keys()
         late = [node for node in nodes if node.key in self._tasks]
@@ -215,7 +214,6 @@ class SummaryRegistry:
         await self._find(nodes)
         for node, summary in self.texts(nodes):
             self._rows[node.place] = self._show(builder, node, summary)
-            self.version += 1
             await asyncio.sleep(0)  # making a row takes a few milliseconds
 
     async def place(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
@@ -229,7 +227,6 @@ class SummaryRegistry:
             if node.key not in self._texts:
                 self._standing.add(node.key)
             self._rows[node.place] = self._show(builder, node, self.summary(node) or text)  # it may have come meanwhile
-            self.version += 1
             await asyncio.sleep(0)
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
@@ -245,27 +242,21 @@ class SummaryRegistry:
 
     def begin(self) -> None:
         """A compaction begins: fallbacks stand in no more, so that their summaries are asked for again."""
-        self.version += len(self._standing)
         self._standing.clear()
 
     def compacted(self, shown: Sequence[ShownNode]) -> None:
         """A compaction has been made: what no view shows is let go of, and what one shows is known."""
-        whole = [item for item in shown if not (item.line or item.summary.fallback)]
-        keep = {item.node.key for item in shown} | self._tasks.keys()
+        keep, whole = {item.node.key for item in shown} | self._tasks.keys(), [item for item in shown if not item.line]
         self._texts = {key: text for key, text in self._texts.items() if key in keep}
-        self._texts |= {item.node.key: item.summary for item in whole}
+        self._texts |= {item.node.key: item.summary for item in whole if not item.summary.fallback}
         self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keep}
-        self._rows = {place: row for place, row in self._rows.items() if place[0] in keep}
-        self._rows |= {item.node.place: item for item in whole}
-        self._stored &= self._texts.keys()
-        self.version += 1
+        self._rows = {item.node.place: item for item in whole}
 
     def forget_history(self) -> None:
         """The history has been replaced: its rows are void. Calls under way still fill the store."""
         self._rows.clear()
         self._standing.clear()
         self._late.clear()
-        self.version += 1
 
     def forget_refusals(self) -> None:
         """Ask again for keys that were refused too often."""

@@ -9,7 +9,7 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.events import COMPACTION, INCLUDE, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, SUMMARY
+from context_summarize.events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores import MemoryStore
 from context_summarize.testing import ScriptedProvider, tool_session, user
@@ -92,16 +92,6 @@ class TestEvents:
         assert {data["source"] for data in told} == {"context-summarize"}
         assert {frozenset(data) for data in told} == {frozenset({"source", "content"})}
 
-    @pytest.mark.parametrize(("usage", "reason"), [(0.8, "threshold"), (1.1, "must_fit")])
-    async def test_the_reason_is_told(self, usage: float, reason: str) -> None:
-        """manual is compact()."""
-        made = manager(recorder := Recorder())
-        await made.set_messages(tool_session(8))
-        await made.get_messages_for_request(int(await made.get_token_count() / usage), ScriptedProvider(then=answer))
-        assert recorder.of(PRE_COMPACT)[0]["reason"] == reason
-        await made.compact()
-        assert [data["reason"] for data in recorder.of(PRE_COMPACT)[1:]] in ([], ["manual"])
-
     async def test_what_came_from_the_cache_and_what_is_a_fallback_is_counted(self) -> None:
         """Per compaction."""
         store, recorder = MemoryStore(), Recorder()
@@ -114,22 +104,6 @@ class TestEvents:
         assert fallbacks.of(POST_COMPACT)[0]["fallbacks"] == len(nodes(view)) > 0
         first, second = recorder.of(POST_COMPACT)
         assert (first["from_cache"], second["from_cache"]) == (0, second["segments"])
-
-    async def test_a_view_over_budget_is_told_with_its_largest_rows(self) -> None:
-        """context-summarize:over_budget."""
-        made = manager(recorder := Recorder())
-        await made.set_messages([{"role": "system", "content": "rule " * 900}, user("hi")])
-        await made.get_messages_for_request(300)
-        [data] = recorder.of(OVER_BUDGET)
-        assert data == {
-            "token_count": data["token_count"],
-            "budget": 300,
-            "largest": [
-                {"row": 0, "role": "system", "tokens": data["largest"][0]["tokens"]},
-                {"row": 1, "role": "user", "tokens": 4},
-            ],
-        }
-        assert data["token_count"] > data["largest"][0]["tokens"] > 900
 
 
 class TestWithdrawn:
@@ -185,18 +159,6 @@ class TestLate:
         await made.set_messages(tool_session(12))
         budget = int(await made.get_token_count() / usage)
         return made, recorder, Gated(), budget
-
-    async def test_compact_waits_as_long_as_it_takes(self) -> None:
-        """Who asks for it has the time."""
-        made, recorder, provider, _ = await self.late(0.8)
-        await made.get_messages_for_request(LARGE, provider)
-        compacting = asyncio.create_task(made.compact())
-        await provider.asked.wait()
-        assert not compacting.done()
-        provider.go.set()
-        assert await compacting > 0
-        assert recorder.of(POST_COMPACT)[0]["fallbacks"] == 0
-        await made.close()
 
     async def test_the_announcement_of_a_late_compaction_is_closed_with_its_history(self) -> None:
         """clear() while the work is under way."""

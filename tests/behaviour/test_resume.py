@@ -28,7 +28,7 @@ from tests.support.snapshot import snapshot
 
 DATA = ROOT / "tests" / "data"
 AIRLINE, OTHER, CODING = EXAMPLE, DATA / "airline-desk-1.jsonl", DATA / "marshmallow-fix.jsonl"
-BUDGETS = {AIRLINE: 8_000, OTHER: 8_000, CODING: 4_000}
+BUDGETS = {AIRLINE: 8_000, OTHER: 8_000, CODING: 5_000}
 POINTS = [
     *((AIRLINE, at) for at in (131, 477)),
     *((OTHER, at) for at in (168, 520)),
@@ -193,7 +193,7 @@ async def test_a_session_goes_on_in_a_new_process_unasked(path: Path, at: int, t
     """Handed over whole or row by row: no provider call, the same summaries, the same rows beside them."""
     budget = BUDGETS[path]
     ended = await live(lived(recorded(path)[:at]), budget, cache=str(tmp_path / "old"))
-    assert nodes(ended.view), "a compaction was made"
+    assert others(ended.view) != as_saved(ended.rows), "a compaction was made"
     assert ended.rows != as_saved(ended.rows)
     for replayed in (False, True):
         file = tmp_path / f"new-{replayed}"  # so that neither finds what the other left
@@ -332,17 +332,6 @@ async def test_a_repair_in_the_middle_pays_for_what_it_changes(share: float, kep
     old = lines(questions(before.provider))
     again = [text for text in paid if lines([text]) & old]
     assert len(again) <= 2
-
-
-async def test_a_session_that_is_cut_back_is_adopted_at_an_earlier_compaction(kept: tuple[MemoryStore, Ended]) -> None:
-    """A host that takes rows back from the end gets the longest compaction that still lies before it."""
-    store, ended = kept
-    saved = as_saved(ended.rows[:300])
-    view, provider = await resume(saved, 8_000, store=store)
-    ranges = [row["metadata"]["messages"] for row in nodes(view)]
-    assert provider.calls == 0
-    assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
-    assert len(saved) // 2 < ranges[-1][1] <= len(saved)
 
 
 # --- what is not adopted --------------------------------------------------------------------------------------------

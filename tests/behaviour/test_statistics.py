@@ -9,9 +9,8 @@ from typing import Any
 
 from amplifier_core.llm_errors import RateLimitError
 from amplifier_core.message_models import ChatRequest, ChatResponse
-from amplifier_core.testing import MockCoordinator
 
-from context_summarize import SummarizingContextManager, mount
+from context_summarize import SummarizingContextManager
 from context_summarize.session.statistics import Statistics
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, text_response, tool_session, user
@@ -201,18 +200,3 @@ class TestFromCache:
         assert told.from_cache == told.summaries > 0
         await first.close()
         await again.close()
-
-
-class TestTheValue:
-    async def test_a_host_finds_it_as_a_capability(self) -> None:
-        """Under `context.statistics`, of the session as it is when it is asked."""
-        coordinator = MockCoordinator()
-        cleanup = await mount(coordinator, {**SMALL, "cache": "memory"})
-        statistics, made = coordinator.get_capability("context.statistics"), coordinator.get("context")
-        assert (await statistics()).messages == 0
-        await made.set_messages(tool_session(12))
-        await made.get_messages_for_request(900, ScriptedProvider(then=answer))
-        told = await statistics()
-        assert told == await made.statistics()
-        assert (told.messages, told.compactions) == (48, 1)
-        await cleanup()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -162,6 +163,25 @@ class TestUndo:
         assert again.provider.calls == 0
         await again.manager.close()
 
+    async def test_one_after_the_other_is_taken_back_though_the_store_knows_none(self) -> None:
+        """A session keeps its earlier views itself."""
+
+        class Forgetful(MemoryStore):
+            async def find_records(self, hashes: Sequence[str]) -> list[Any]:
+                return []
+
+        session = Session(Forgetful(), target_usage=0.5)
+        shown = list[list[JsonRow]]()
+        for times in (1, 2, 3):
+            await session.talk_until_compacted(times)
+            shown.append(nodes(await session.view()))
+        for earlier in (shown[1], shown[0], []):
+            await session.manager.undo()
+            assert nodes(await session.view(100_000)) == earlier
+        with pytest.raises(SteeringError, match="no compaction to take back"):
+            await session.manager.undo()
+        await session.manager.close()
+
     async def test_after_the_next_compaction_a_resume_takes_that_up(self) -> None:
         """What was taken back once is no longer in the way."""
         session = await Session().talk_until_compacted()
@@ -171,6 +191,19 @@ class TestUndo:
         again = await session.again()
         assert await again.view() == view
         assert again.provider.calls == 0
+        await again.manager.close()
+
+    async def test_a_session_that_is_cleared_forgets_what_was_undone(self) -> None:
+        """The same rows get the compaction again, unasked, also after a restart."""
+        session = await Session().talk_until_compacted()
+        view, rows, calls = await session.view(), await session.manager.get_messages(), session.provider.calls
+        await session.manager.undo()
+        await session.manager.clear()
+        await session.manager.set_messages(rows)
+        assert await session.view() == view
+        again = await session.again()
+        assert await again.view() == view
+        assert session.provider.calls + again.provider.calls == calls
         await again.manager.close()
 
 

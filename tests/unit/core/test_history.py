@@ -93,36 +93,13 @@ class TestNumbers:
         assert history.message_range(0, 4) == (1, 5)
 
 
-class TestPortableNames:
-    def test_a_row_is_found_again_after_a_host_has_saved_the_rows(self) -> None:
-        """Rendered group, and rendered row within it: hook and system rows do not move it."""
-        history = history_of(MIXED)
-        other = history_of(saved(MIXED))
-        named = [history.portable(index, 10 + index) for index in (1, 3, 5, 8)]
-        assert [name[:3] for name in named] == [(0, 0, 11), (1, 0, 13), (1, 1, 15), (2, 0, 18)]
-        assert other.from_portable(named) == {0: 11, 1: 13, 2: 15, 3: 18}
-        assert history.from_portable(named) == {1: 11, 3: 13, 5: 15, 8: 18}
-
-    def test_what_is_not_there_is_left_out(self) -> None:
-        """Rows before the first rendered one, beyond the end, or beyond their group."""
-        history = history_of(MIXED)
-        assert history.portable(0, 5) == (-1, 0, 5, "")
-        fallback = history.portable(9, 5)[3]
-        assert history.from_portable([(-1, 0, 5, fallback), (4, 0, 5, fallback), (3, 0, 5, fallback)]) == {9: 5}
-
-    def test_another_row_in_its_place_is_left_out(self) -> None:
-        """A fork shares what lies before the frontier, not the rows behind it."""
-        history = history_of(MIXED)
-        other = history_of([*MIXED[:-2], user("something else"), *MIXED[-1:]])
-        named = [history.portable(index, 5) for index in range(len(MIXED)) if history.rows[index].rendered]
-        kept = other.from_portable(named)
-        assert kept
-        assert all(other.rows[index].raw == MIXED[index] for index in kept)
-
-    def test_a_hook_row_inside_a_group_names_no_other_row(self) -> None:
-        """A shortened hook row may not shorten the result of a resumed session."""
-        history = history_of(MIXED)
-        assert history.from_portable([history.portable(4, 5)]) == {}
+def test_rows_are_numbered_as_hosts_save_them() -> None:
+    """Hook and system rows have no number, within groups too, and move none; nor has a row of an open call."""
+    history, other = history_of([*MIXED, call("open", "lookup")]), history_of(saved(MIXED))
+    numbers = [history.number_of(at) for at in range(len(MIXED))]
+    assert [number for number in numbers if number is not None] == [other.number_of(at) for at in range(len(other))]
+    assert [numbers[at] for at in (0, 1, 3, 4, 5)] == [None, 1, 2, None, 3]
+    assert history.number_of(len(MIXED)) is None
 
 
 class TestRunningHashes:

@@ -321,6 +321,8 @@ def results() -> list[JsonRow]:
 def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit() -> None:
     """Short ones are not, nor anything but a tool result; what is cut is not cut again."""
     scene = Scene([user(words(700)), *results()], shorten_above=200, keep_recent=4)
+    [size] = {entry.tokens for entry in scene.groups.results(0, 10) if entry.tokens > 200}
+    assert not {3, 7} & set(scene.settled(shorten_above=size).view.shortened), "at the limit they are not"
     first = scene.cross()
     assert (first.view.shortened, first.view.nodes) == ({3: 50, 7: 50}, ())
     again = scene.settled()
@@ -361,6 +363,7 @@ def test_a_long_first_user_message_is_pinned_at_a_tenth() -> None:
     """Once it is summarised; while it stands verbatim it is whole. Where other rows are shortened, it stays so."""
     assert Scene([user(words(1_000)), *talk(20)], own_budget=4_000).settled().view.shortened == {0: 400}
     assert Scene([user(words(1_000)), *talk(4)], keep_recent=99).settled().view.shortened == {}
+    assert Scene([user(words(397)), *talk(20)]).settled().view.shortened == {}, "a tenth is not long"
     scene = Scene([user(words(1_000)), *talk(20)])
     scene.cross()
     smaller = scene.settled(own_budget=2_500, keep_recent=40, threshold=1.0, target=1.0)
@@ -437,6 +440,9 @@ def test_what_the_user_pins_is_shown_whole_again() -> None:
     assert scene.cross().view.shortened == {9: 50}
     scene.pins = (8,)
     assert scene.settled().view.shortened == {}
+    scene = Scene([user("hi"), *looked_up("a", 600), *looked_up("b", 600), *talk(2, 20)], shorten_above=200)
+    scene.pins = (1,)
+    assert scene.settled().view.shortened == {4: 50}
 
 
 def test_critical_rows_are_shortened_only_to_fit() -> None:
@@ -488,6 +494,7 @@ def test_a_plan_is_as_large_as_the_view_that_is_built_from_it(scene: Scene, reas
     assert scene.plan(reason).tokens_before == scene.view().tokens()
     plan = scene.cross(reason)
     assert plan.view.frontier > 0
+    assert plan.view.compactions == 1
     assert plan.tokens_after == scene.view().tokens()
     scene.add(*looked_up("more", 300), *talk(2))
     assert scene.plan(reason).tokens_before == scene.view().tokens()
@@ -515,6 +522,7 @@ def test_an_easy_plan_is_one_that_the_very_threshold_would_have_asked_for() -> N
     """Its summaries are under way already; the whole goes down to the target."""
     scene = ready_scene(0, share=1.0, threshold=0.6, keep_recent=1)
     whole, easy = scene.plan(), scene.plan(easy=True)
+    assert plan(scene.planned(), CompactionRequest()) == whole
     assert easy.view.nodes == whole.view.nodes[: len(easy.view.nodes)] != whole.view.nodes
     assert easy.reached
     assert easy.tokens_after > scene.limits().target_room
@@ -547,7 +555,7 @@ def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -
 
 def test_a_plan_of_exactly_what_it_aims_at_has_reached_it() -> None:
     scene = Scene(talk(20))
-    plan = scene.settled(share=1.0)
+    plan = scene.settled(share=1.0, target=0.5)
     exact = scene.settled(share=1.0, target=(plan.tokens_after + 0.5) / 4_000)
     assert (exact.tokens_after, exact.reached) == (plan.tokens_after, True)
     assert not scene.settled(share=1.0, keep_recent=40, target=0.9).reached

@@ -176,10 +176,10 @@ class TestOneSummary:
         """A row takes a few milliseconds: the next request need not make it."""
         scene = Scene()
         scene.tasks.start(scene.merged, scene.builder, scene.target)
-        version = scene.tasks.version
+        assert scene.tasks.version == 0
         await scene.tasks.settled([scene.merged.key])
         assert [shown.node for shown in scene.tasks.rows([scene.merged])] == [scene.merged]
-        assert scene.tasks.version > version
+        assert scene.tasks.version == 4, "a task each"
 
 
 class TestMerge:
@@ -197,22 +197,22 @@ class TestMerge:
         fresh = Scene(store=scene.store)
         assert (await fresh.text(fresh.merged), fresh.provider.calls) == (made, 0)
 
-    async def test_a_compaction_meanwhile_takes_nothing_from_who_waits(self) -> None:
-        """What no view shows is let go of; a merge, or a wait, that still needs it finds it in the store."""
+    @pytest.mark.parametrize("who", ["a merge", "a request"])
+    async def test_a_compaction_meanwhile_takes_nothing_from_who_waits(self, who: str) -> None:
+        """What no view shows is let go of; a merge, or a request, that still needs it finds it in the store."""
         first = Scene()
         await first.text(first.leaves[0])
         gate = asyncio.Event()
         scene = Scene(store=first.store, gate=gate)
-        scene.tasks.start(scene.merged, scene.builder, scene.target)
-        waiting = asyncio.create_task(scene.get(*scene.leaves[:2]))
+        wanted = [scene.merged] if who == "a merge" else scene.leaves[:3]
+        waiting = asyncio.create_task(scene.get(*wanted))
         await settle()
         assert scene.tasks.summary(scene.leaves[0]) is not None
         scene.tasks.compacted([])
         gate.set()
-        await scene.tasks.settled([scene.merged.key])
-        assert (await waiting, scene.provider.calls) == ([], 3)
-        assert scene.tasks.summary(scene.merged) is not None
-        assert len(scene.tasks.rows(scene.leaves[:2])) == 2
+        assert await waiting == []
+        assert [shown.summary.text for shown in scene.tasks.rows(wanted)] == [ANSWER] * len(wanted)
+        assert scene.provider.calls == 2 + (who == "a merge")
 
     async def test_nothing_is_merged_from_a_fallback(self) -> None:
         """A node with a fallback anywhere below it is itself one, joined by code, and not stored."""
@@ -269,6 +269,9 @@ class TestFallbacks:
             scene.tasks.compacted(scene.tasks.rows([scene.merged]))
             assert await scene.text(scene.merged) is first
         assert read == scene.leaves[:3]
+        scene.tasks.compacted([])
+        assert await scene.text(scene.merged) == first
+        assert read == scene.leaves[:3] * 2, "what no view shows is let go of"
 
     async def test_a_key_whose_answers_were_refused_three_times_is_not_asked_for_again(self) -> None:
         """Nor after a compaction; other keys are not concerned, and a cleared session begins anew."""
@@ -297,8 +300,37 @@ class TestFallbacks:
         assert [shown.summary.text for shown in scene.tasks.rows([under_way])] == [ANSWER]
         assert scene.provider.calls == 1
         fresh = Scene(store=scene.store)
-        await fresh.tasks.place([under_way], fresh.builder)
+        await fresh.tasks.place([under_way, fresh.merged], fresh.builder)
         assert [shown.summary.text for shown in fresh.tasks.rows([under_way])] == [ANSWER]
+        assert ANSWER in fresh.tasks.rows([fresh.merged])[0].summary.text, "what the store has of it is in it"
+
+    async def test_what_is_looked_up_is_known_or_stored_and_nothing_else(self) -> None:
+        """Nobody is asked, and no fallback takes a place."""
+        scene = Scene()
+        await scene.get(*scene.leaves[:2])
+        fresh = Scene(store=scene.store)
+        await fresh.tasks.look_up(scene.leaves[:3], fresh.builder)
+        assert [shown.node for shown in fresh.tasks.rows(scene.leaves[:3])] == scene.leaves[:2]
+        assert not fresh.tasks.is_known(scene.leaves[2])
+        assert fresh.provider.calls == 0
+
+    @pytest.mark.parametrize("known", [True, False])
+    async def test_others_have_their_turn_between_two_rows(self, known: bool) -> None:
+        """Each takes a few milliseconds, whether of a summary or of a fallback."""
+        scene, turns = Scene(), set[int]()
+        if known:
+            await scene.get(*scene.leaves[:3])
+            scene.tasks.forget_history()
+
+        async def count_rows() -> None:
+            while True:
+                turns.add(len(scene.tasks.rows(scene.leaves[:3])))
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count_rows())
+        await scene.tasks.place(scene.leaves[:3], scene.builder)
+        counting.cancel()
+        assert {1, 2} <= turns
 
 
 class TestWhatGoesWrong:
@@ -413,6 +445,18 @@ class TestWaiting:
         assert scene.tasks.summary(node) is not None
         assert scene.provider.calls == 2
 
+    async def test_only_what_was_waited_for_is_late(self) -> None:
+        """What prefetch has begun is waited for by the request that needs it."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        begun = scene.leaves[1]
+        scene.tasks.start(begun, scene.builder, scene.target)
+        await scene.get(scene.leaves[0], seconds=0.0)
+        waiting = asyncio.create_task(scene.get(begun, seconds=3_600.0))
+        await settle()
+        gate.set()
+        assert await waiting == []
+
     @pytest.mark.parametrize("how", ["told", "looked up"])
     async def test_while_the_host_has_cancelled_nobody_waits_and_the_work_goes_on(self, how: str) -> None:
         """Whether it says so or has to be asked; afterwards it is waited for like any."""
@@ -429,12 +473,15 @@ class TestWaiting:
         late, _ = await asyncio.gather(scene.get(node), cancel())
         assert late == [node]
         assert scene.tasks.is_stopped
-        assert await scene.get(scene.leaves[1]) == [scene.leaves[1]], "at once"
+        assert await scene.get(scene.leaves[1]) == [scene.leaves[1]], "at once, and it is not late"
         scene.tasks.resume_waiting()
         scene.cancelled = False
         assert not scene.tasks.is_stopped
+        waiting = asyncio.create_task(scene.get(scene.leaves[1], seconds=3_600.0))
+        await settle()
         gate.set()
-        assert await scene.get(*scene.leaves[:2]) == []
+        assert await waiting == []
+        assert await scene.get(node) == []
         assert scene.provider.calls == 2
 
 
@@ -450,7 +497,9 @@ class TestLife:
         assert (scene.tasks.is_known(kept), scene.tasks.is_known(gone)) == (True, False)
         assert scene.tasks.rows([gone, kept]) == shown[:1]
         await scene.get(gone)
+        assert scene.tasks.shown(gone) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
+        assert not scene.tasks.is_from_store(kept.key)
 
     async def test_what_is_shown_counts_as_known_without_having_been_asked_for(self) -> None:
         """As after a restart; a fallback and one line do not."""
