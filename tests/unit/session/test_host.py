@@ -19,6 +19,7 @@ from context_summarize.session.host import (
     provider_window,
     request_budget,
 )
+from context_summarize.summaries.request import Target
 
 
 class Info:
@@ -136,7 +137,7 @@ def coordinator(**providers: Any) -> Any:
 
 
 class TestProviders:
-    def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_first_mounted(self) -> None:
+    async def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_first_mounted(self) -> None:
         """In this order."""
         one, two, other = Info({}), Info({}), Info({})
         providers = Providers(coordinator(one=one, two=two), Config())
@@ -144,14 +145,14 @@ class TestProviders:
         assert providers.seen(other) is other
         assert providers.seen(None) is other
         assert providers.seen(two) is two
-        assert providers.summariser() == (two, "two", None)
+        assert await providers.summariser() == Target(two, "two")
 
-    def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
         """Before the session is ready a name cannot be wrong; when it is ready, it can."""
         own = Info({})
         providers = Providers(coordinator(), Config(summary_provider="three"))
         providers.seen(own)
-        assert providers.summariser() == (own, "info", None)
+        assert await providers.summariser() == Target(own, "info")
         assert caplog.records == []
         providers.check()
         assert "mounted: none" in caplog.records[0].getMessage()
@@ -159,13 +160,13 @@ class TestProviders:
     @pytest.mark.parametrize(
         ("provider", "name"), [(Info({}, "mine"), "mine"), (Info({}, 5), "Info"), (object(), "object")]
     )
-    def test_a_provider_that_is_not_mounted_is_called_by_its_own_name_or_its_type(
+    async def test_a_provider_that_is_not_mounted_is_called_by_its_own_name_or_its_type(
         self, provider: Any, name: str
     ) -> None:
         """One that is mounted is called as it is mounted."""
         providers = Providers(coordinator(one=Info({})), Config(summary_model="small"))
         assert providers.seen(provider) is provider
-        assert providers.summariser() == (provider, name, "small")
+        assert await providers.summariser() == Target(provider, name, "small")
 
 
 class Azure:
