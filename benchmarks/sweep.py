@@ -72,7 +72,7 @@ def _played(session: Session, given: Any, summariser: Any, look: Look | None = N
         options: ClassVar[Mapping[str, Any]] = {"keep_recent": 10, "compact_threshold": given}
 
         async def close(self) -> None:
-            made.append((await self.manager.statistics()).boundaries)
+            made.append((await self.manager.statistics()).compactions)
             await super().close()
 
     return play(Set, session, summariser, look=look), sum(made)
