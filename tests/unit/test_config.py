@@ -17,7 +17,7 @@ DEFAULTS = {
     "summary_provider": None,
     "summary_model": None,
     "keep_recent": 10,
-    "compact_threshold": (0.65, 100_000),
+    "compact_threshold": (0.65, 95_000),
     "prefetch": True,
     "max_tokens": None,
     "safety_margin": 1000,
