@@ -114,7 +114,7 @@ def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequ
 
 def _frees_enough(plan: Plan, limits: Limits) -> bool:
     """Whether a plan frees enough for what it leaves: it throws the provider's prompt cache away."""
-    return plan.tokens_before >= limits.again_above(plan.tokens_after)
+    return plan.fits and plan.freed > 0 and plan.tokens_before >= limits.again_above(plan.tokens_after)
 
 
 def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
