@@ -22,7 +22,7 @@ LONG_TESTS := tests/docs tests/host/test_wheel.py tests/behaviour/test_races.py 
 	tests/unit/redaction
 # What CI runs with the lowest versions: whatever calls a library.
 LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/recall tests/unit/providers \
-	tests/unit/transcript tests/behaviour/test_manager.py
+	tests/behaviour/test_manager.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench bench-peers bench-field bench-real bench-model model dist test-long test-lowest clean
