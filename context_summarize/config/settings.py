@@ -157,12 +157,10 @@ class Config:
     def from_mapping(cls, config: Mapping[str, Any] | None) -> Config:
         """Read the mapping that a host hands over; `None` and `{}` give the defaults.
 
-        Keys that are not known are ignored with one warning that names them all: context modules are swapped with their
-        settings.
+        Unknown keys are ignored with one warning that names them: context modules are swapped with their settings.
 
         Raises:
-            ConfigError: keys that are near a known one, wrong values, and values that contradict each other; the text
-                names them all.
+            ConfigError: misspelt keys, wrong values, and values that contradict each other, all in one text.
         """
         if config is None:
             return cls()

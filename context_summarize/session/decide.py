@@ -109,13 +109,12 @@ def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequ
             return plan
     ready = make(CompactionRequest(plan.reason, known_only=True))
     enough = _MOST_OF_IT * plan.freed if defers else 0
-    is_enough = ready.freed >= enough and ready.fits and _frees_enough(ready, limits)
-    return ready if is_enough and not ready.missing else plan
+    return ready if ready.freed >= enough and _frees_enough(ready, limits) and not ready.missing else plan
 
 
 def _frees_enough(plan: Plan, limits: Limits) -> bool:
     """Whether a plan frees enough for what it leaves: it throws the provider's prompt cache away."""
-    return plan.freed > 0 and plan.tokens_before >= limits.again_above(plan.tokens_after)
+    return plan.fits and plan.freed > 0 and plan.tokens_before >= limits.again_above(plan.tokens_after)
 
 
 def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:

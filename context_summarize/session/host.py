@@ -16,6 +16,7 @@ from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.core.frames import NAME as RECALL
 from context_summarize.notes.sentences import shortened
 from context_summarize.redaction import traceback_of
+from context_summarize.summaries.request import Target
 
 logger = logging.getLogger(__name__)
 
@@ -207,8 +208,8 @@ class Providers:
             return self._last
         return next(iter(self.mounted().values()), None)
 
-    def summariser(self) -> tuple[Any, str, str | None] | None:
-        """Who writes summaries, the name under which it is mounted, and the model to ask for; None = nobody.
+    async def summariser(self) -> Target | None:
+        """Who writes summaries, and with which model; None = nobody.
 
         `summary_provider` if it is mounted; else the provider of the request, and not with a model of another one.
         """
@@ -218,7 +219,11 @@ class Providers:
             if named is None and mounted:
                 self.check()
             provider, model = (provider, None) if named is None else (named, model)
-        return None if provider is None else (provider, _name_of(provider, mounted), model)
+        if provider is None:
+            return None
+        window = await self.windows.of(provider)
+        room, output = (window.context, window.output or None) if window else (None, None)
+        return Target(provider, _name_of(provider, mounted), model, room, output)
 
     def _named(self, mounted: Mapping[str, Any]) -> Any | None:
         """The provider that `summary_provider` means, if there is one."""

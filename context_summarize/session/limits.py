@@ -83,7 +83,7 @@ class LimitsReader:
         windows, provider = self._providers.windows, self._providers.seen(wanted.provider)
         budget = await request_budget(self._config, wanted.token_budget, provider, windows)
         await self._system.refresh()
-        target = await self._target()
+        target = await self._providers.summariser()
         own_budget, cap = max(1, self._meter.invert(budget)), self._config.threshold_tokens
         own_cap = None if cap is None else self._meter.own(cap)
         limits = RequestLimits(
@@ -97,15 +97,6 @@ class LimitsReader:
         if not wanted.hard_fit:  # a budget for one request alone
             self.last, self.served = RequestOptions(token_budget=wanted.token_budget), limits
         return limits
-
-    async def _target(self) -> Target | None:
-        found = self._providers.summariser()
-        if found is None:
-            return None
-        provider, name, model = found
-        window = await self._providers.windows.of(provider)
-        room, output = (window.context, window.output or None) if window else (None, None)
-        return Target(provider, name, model, room, output)
 
 
 def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:

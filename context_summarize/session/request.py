@@ -128,7 +128,7 @@ class Requests(Current):
         is_ahead = may_prefetch and has_grown and limits.target is not None
         is_busy = is_ahead and self._prefetch.is_busy(chat)
         is_new = history is not None and (has_grown or history is not chat.history)
-        is_cold = is_new and self._services.clock() - at > _COLD_AFTER and chat.steered.held_at is None
+        is_cold = is_new and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None
         is_same = self._served == self._request(attempt) and self._late_at in (None, self._tasks.version)
         is_same = is_same or self._made_for == self._request(attempt)
         is_automatic = config.auto_compact and not self.paused

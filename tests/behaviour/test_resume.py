@@ -334,17 +334,6 @@ async def test_a_repair_in_the_middle_pays_for_what_it_changes(share: float, kep
     assert len(again) <= 2
 
 
-async def test_a_session_that_is_cut_back_is_adopted_at_an_earlier_compaction(kept: tuple[MemoryStore, Ended]) -> None:
-    """A host that takes rows back from the end gets the longest compaction that still lies before it."""
-    store, ended = kept
-    saved = as_saved(ended.rows[:300])
-    view, provider = await resume(saved, 8_000, store=store)
-    ranges = [row["metadata"]["messages"] for row in nodes(view)]
-    assert provider.calls == 0
-    assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
-    assert len(saved) // 2 < ranges[-1][1] <= len(saved)
-
-
 # --- what is not adopted --------------------------------------------------------------------------------------------
 
 

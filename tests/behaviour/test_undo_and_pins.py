@@ -193,6 +193,19 @@ class TestUndo:
         assert again.provider.calls == 0
         await again.manager.close()
 
+    async def test_a_session_that_is_cleared_forgets_what_was_undone(self) -> None:
+        """The same rows get the compaction again, unasked, also after a restart."""
+        session = await Session().talk_until_compacted()
+        view, rows, calls = await session.view(), await session.manager.get_messages(), session.provider.calls
+        await session.manager.undo()
+        await session.manager.clear()
+        await session.manager.set_messages(rows)
+        assert await session.view() == view
+        again = await session.again()
+        assert await again.view() == view
+        assert session.provider.calls + again.provider.calls == calls
+        await again.manager.close()
+
 
 class TestPins:
     async def test_a_pinned_message_stays_verbatim_from_the_next_compaction_on(self) -> None:

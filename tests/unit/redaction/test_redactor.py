@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from amplifier_core.llm_errors import AuthenticationError
 
 from context_summarize.config import Config
 from context_summarize.errors import ConfigError
@@ -297,6 +298,13 @@ def test_no_secret_is_sent_kept_shown_said_or_logged():
     assert "[redacted: " in seen.shown
     assert "[redacted: " in seen.stored
     assert seen.history == rows_with(SECRETS)
+
+
+def test_a_fallback_summary_holds_no_secret():
+    seen = session(ScriptedProvider(then=AuthenticationError("no key")))
+
+    assert "Fallback summary by code" in seen.shown
+    assert leaks(seen.everywhere()) == []
 
 
 def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept():

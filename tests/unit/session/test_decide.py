@@ -99,11 +99,10 @@ def test_without_room_any_ready_part_that_relieves_is_taken(freed: int, before: 
     assert decided({"is_ahead": True}, {"missing": 2}, ready={"freed": freed, "before": before}).step == step
 
 
-@pytest.mark.parametrize(("freed", "before"), [(0, 1_001), (50, 1_100)])
-def test_what_does_not_fit_is_not_made_of_what_is_ready(freed: int, before: int) -> None:
-    """What must fit waits for the rest instead."""
-    found = decided({"is_ahead": True, "used": 1_001}, {"missing": 2}, ready={"freed": freed, "before": before})
-    assert found.step == "wait"
+def test_a_ready_part_with_which_the_request_does_not_fit_is_not_taken() -> None:
+    case = {"is_ahead": True, "used": 1_500}
+    assert decided(case, {"missing": 2, "before": 1_500}, ready={"freed": 400, "before": 1_500}).step == "wait"
+    assert decided(case, {"missing": 2, "before": 1_500}, ready={"freed": 0, "before": 1_500}).step == "wait"
 
 
 def test_without_work_ahead_nothing_partial_is_made() -> None:

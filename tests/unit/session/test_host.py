@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +18,7 @@ from context_summarize.session.host import (
     provider_window,
     request_budget,
 )
+from context_summarize.summaries.request import Target
 
 
 class Info:
@@ -32,72 +32,47 @@ class Info:
         return SimpleNamespace(defaults=self.defaults)
 
 
-class Sync(Info):
-    """A provider whose `get_model_info()` is an ordinary method."""
+def model(answer: Any, defaults: Any = None, *, is_async: bool = False) -> Any:
+    """A provider with `get_model_info()`; an exception is raised."""
 
-    def __init__(self, model: Any, defaults: Any = None) -> None:
-        super().__init__(defaults)
-        self.model = model
+    def get_model_info() -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    def get_model_info(self) -> Any:
-        if isinstance(self.model, Exception):
-            raise self.model
-        return self.model
+    async def later() -> Any:
+        return get_model_info()
 
-
-class Async(Sync):
-    """The same, to be awaited."""
-
-    async def get_model_info(self) -> Any:
-        return super().get_model_info()
-
-
-class Lazy:
-    """A provider whose info raises when it is read."""
-
-    def get_info(self) -> Any:
-        return self
-
-    @property
-    def defaults(self) -> Any:
-        raise RuntimeError("not configured")
+    made: Any = Info(defaults)
+    made.get_model_info = later if is_async else get_model_info
+    return made
 
 
 SIZES = {"context_window": 100_000, "max_output_tokens": 8_000}
 MODEL = SimpleNamespace(**SIZES)
-
-
 WINDOWS: list[tuple[Any, Window | None]] = [
     (Info(SIZES), Window(100_000, 8_000)),
     (Info({"context_window": 50_000}), Window(50_000, 0)),
-    (Sync(MODEL), Window(100_000, 8_000)),
-    (Async(SIZES, {"context_window": 5}), Window(100_000, 8_000)),
-    (Sync(SimpleNamespace(context_window=None), SIZES), Window(100_000, 8_000)),
-    (Async(None, SIZES), Window(100_000, 8_000)),
+    (model(MODEL), Window(100_000, 8_000)),
+    (model(SIZES, {"context_window": 5}, is_async=True), Window(100_000, 8_000)),
+    (model(SimpleNamespace(context_window=None), SIZES), Window(100_000, 8_000)),
+    (model(RuntimeError("no model"), SIZES), Window(100_000, 8_000)),
+    (model(RuntimeError("no model"), SIZES, is_async=True), Window(100_000, 8_000)),
     (Info(None), None),
     (Info({"context_window": -5}), None),
     (Info({"context_window": "100000"}), None),
     (Info({"context_window": 9, "max_output_tokens": -1}), Window(9, 0)),
     (SimpleNamespace(get_model_info=5, get_info=None), None),
-    (Lazy(), None),
+    (model(ValueError("not configured")), None),
     (None, None),
 ]
 
 
 class TestWindow:
     async def test_the_window_is_read_from_wherever_the_provider_says_it(self) -> None:
-        """get_model_info(), sync or async, then get_info().defaults; some offer neither."""
+        """get_model_info(), sync or async, then get_info().defaults; some offer neither, and some raise."""
         for provider, window in WINDOWS:
             assert await provider_window(provider) == window
-
-    @pytest.mark.parametrize("kind", [Sync, Async])
-    async def test_a_provider_that_raises_is_asked_the_other_way(
-        self, kind: type[Sync], caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """One that raises everywhere has no window; a request is not lost for it."""
-        with caplog.at_level(logging.WARNING):
-            assert await provider_window(kind(RuntimeError("no model"), SIZES)) == Window(100_000, 8_000)
-        assert "get_model_info" in caplog.records[0].getMessage()
 
     def test_the_budget_is_what_output_and_margin_leave(self) -> None:
         """Of a model that can write more, a quarter; half the window where nothing is left."""
@@ -136,7 +111,7 @@ def coordinator(**providers: Any) -> Any:
 
 
 class TestProviders:
-    def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_first_mounted(self) -> None:
+    async def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_first_mounted(self) -> None:
         """In this order."""
         one, two, other = Info({}), Info({}), Info({})
         providers = Providers(coordinator(one=one, two=two), Config())
@@ -144,14 +119,14 @@ class TestProviders:
         assert providers.seen(other) is other
         assert providers.seen(None) is other
         assert providers.seen(two) is two
-        assert providers.summariser() == (two, "two", None)
+        assert await providers.summariser() == Target(two, "two")
 
-    def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
         """Before the session is ready a name cannot be wrong; when it is ready, it can."""
         own = Info({})
         providers = Providers(coordinator(), Config(summary_provider="three"))
         providers.seen(own)
-        assert providers.summariser() == (own, "info", None)
+        assert await providers.summariser() == Target(own, "info")
         assert caplog.records == []
         providers.check()
         assert "mounted: none" in caplog.records[0].getMessage()
@@ -159,13 +134,13 @@ class TestProviders:
     @pytest.mark.parametrize(
         ("provider", "name"), [(Info({}, "mine"), "mine"), (Info({}, 5), "Info"), (object(), "object")]
     )
-    def test_a_provider_that_is_not_mounted_is_called_by_its_own_name_or_its_type(
+    async def test_a_provider_that_is_not_mounted_is_called_by_its_own_name_or_its_type(
         self, provider: Any, name: str
     ) -> None:
         """One that is mounted is called as it is mounted."""
         providers = Providers(coordinator(one=Info({})), Config(summary_model="small"))
         assert providers.seen(provider) is provider
-        assert providers.summariser() == (provider, name, "small")
+        assert await providers.summariser() == Target(provider, name, "small")
 
 
 class Azure:
