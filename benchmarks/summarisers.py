@@ -8,7 +8,7 @@ import itertools
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.sessions import FACT
@@ -185,14 +185,6 @@ class Down(Summariser):
         raise SummariserDown("the summariser's service is down")
 
 
-def _always(name: str, text: Callable[[str], str]) -> type[Summariser]:
-    return type(name, (Summariser,), {"text": lambda self, shown, room: text(shown)})
-
-
 KeepingLess = type("KeepingLess", (Keeping,), {"keep": 0.8})
-FAULTS: dict[str, type[Summariser]] = {
-    "down": Down,
-    "empty": _always("Empty", lambda shown: ""),
-    "oversized": _always("Oversized", lambda shown: shown),
-}
+FAULTS: dict[str, type[Summariser]] = {"down": Down}
 """Summarisers that fail, by what they do."""

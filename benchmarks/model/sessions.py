@@ -34,7 +34,7 @@ SESSIONS: Mapping[str, Callable[[], Session]] = {
 }
 COLUMNS = (
     *("session", "contestant", "tokens", "seconds", "waited, s", "calls", "read", "wrote", "refused", "asked", "gold"),
-    *("near", "gold_of_tail", "near_of_tail", "view_mean", "view_last", "lost", "over_budget"),
+    *("near", "view_mean", "view_last", "lost", "over_budget"),
 )
 
 

@@ -87,7 +87,7 @@ def test_questions_are_judged_in_the_view_and_in_the_newest_rows_of_its_size() -
     rows = ({"role": "user", "content": "The gate of flight HAT039 is B12."}, *SAID)
     question = Question("What is the gate of flight HAT039?", ("B12",))
     session = Session(name="s", rows=rows, questions=(question,))
-    assert asked(session, rows[:1]) == {"asked": 1, "gold": 1, "near": 1, "gold_of_tail": 0, "near_of_tail": 0}
+    assert asked(session, rows[:1]) == {"asked": 1, "gold": 1, "near": 1}
     assert ids(rows) == {"HAT039"}
     assert newest(rows, sum(measure(row, count) for row in SAID)) == SAID
     assert text_of(newest(rows, 4)[-1]) in text_of(SAID[-1])

@@ -39,7 +39,7 @@ class Steered:
     """Rendered groups that stay verbatim from the next compaction on."""
     undone: tuple[str, ...] = ()
     """Hashes of the records of compactions that were taken back."""
-    held_at: int | None = None
+    undone_at: int | None = None
     """Tokens of the view when a compaction was taken back, and none has followed; else None."""
 
 
@@ -106,7 +106,7 @@ def with_view(chat: Conversation, view: ViewState, count: Count, hides_system: b
 def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> Conversation:
     """The conversation with the view of a compaction, whose record has this hash."""
     undone = tuple(hash_ for hash_ in chat.steered.undone if hash_ != record_hash)
-    steered = replace(chat.steered, undone=undone, held_at=None)
+    steered = replace(chat.steered, undone=undone, undone_at=None)
     return replace(chat, view=view, earlier=(*chat.earlier, chat.view)[-_MOST_EARLIER:], steered=steered)
 
 

@@ -145,7 +145,7 @@ class Current:
 
     def _left(self, chat: Conversation) -> int:
         """Tokens of the view that the last compaction left; or of the one that the user has gone back to."""
-        return max(self._server.view(chat).left(), chat.steered.held_at or 0)
+        return max(self._server.view(chat).left(), chat.steered.undone_at or 0)
 
     def defer_below(self, limits: RequestLimits) -> int:
         """Tokens of a request below which the next compaction may wait for its summaries, as the provider counts."""

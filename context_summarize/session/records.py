@@ -51,7 +51,7 @@ class Records:
             found[hash_] = to_data(recorded, history)
         if self._own is not None:
             pins = [list(pin) for pin in named(steered.pins, history)]
-            found[self._own] = {"pins": pins, "undone": list(steered.undone), "held_at": steered.held_at}
+            found[self._own] = {"pins": pins, "undone": list(steered.undone), "undone_at": steered.undone_at}
         writing = asyncio.gather(*(self._store.put_record(hash_, data) for hash_, data in found.items()))
         self._writes.add(writing)
         writing.add_done_callback(self._writes.discard)
@@ -128,6 +128,6 @@ class Records:
             return Steered()
         await in_thread(history.backlog(), history.advance)
         try:
-            return Steered(moved(own["pins"], history), tuple(own["undone"]), own["held_at"])
+            return Steered(moved(own["pins"], history), tuple(own["undone"]), own["undone_at"])
         except (KeyError, TypeError, ValueError):
             return Steered()  # of another form

@@ -44,6 +44,8 @@ class Requests(Current):
         self.paused = False
         self._served_at: tuple[float, History | None, int] = (0.0, None, 0)
         """Seconds of the clock at that request, its history, and how many rows it had."""
+        self._made_for: tuple[object, ...] | None = None
+        """The request that the last compaction was made for: another that is the same needs none of its own."""
         self._late_at: int | None = None
         """The registry's version when the last request went on because summaries were late."""
 
@@ -126,8 +128,9 @@ class Requests(Current):
         is_ahead = may_prefetch and has_grown and limits.target is not None
         is_busy = is_ahead and self._prefetch.is_busy(chat)
         is_new = history is not None and (has_grown or history is not chat.history)
-        is_cold = is_new and self._services.clock() - at > _COLD_AFTER and chat.steered.held_at is None
+        is_cold = is_new and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None
         is_same = self._served == self._request(attempt) and self._late_at in (None, self._tasks.version)
+        is_same = is_same or self._made_for == self._request(attempt)
         is_automatic = config.auto_compact and not self.paused
         return Case(
             used=attempt.used,
@@ -179,6 +182,8 @@ class Requests(Current):
         # Reminders that it has summarised come back whole, and take room: then there may be another.
         again = self._retention.update(self.chat, attempt.retained) and not attempt.is_manual
         attempt.made = None if again else self.chat.view
+        attempt.chat = self.chat
+        self._made_for = None if again else self._request(attempt)
         await self.records.write(self.chat)
         return True
 

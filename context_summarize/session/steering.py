@@ -167,7 +167,7 @@ def taken_back(
             f"the request before the last compaction takes {change.after_tokens:,} tokens now, the budget is "
             f"{limits.budget:,}; nothing is taken back. A larger window makes room for it"
         )
-    steered = replace(chat.steered, held_at=after.tokens())
+    steered = replace(chat.steered, undone_at=after.tokens())
     return replace(back, earlier=chat.earlier[:-1], steered=steered), change
 
 
