@@ -158,7 +158,7 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
         ),
         (
             {"segment_tokens": 120_000},
-            "segment_tokens 120000 is above the 100,000 tokens at which a compaction is due (compact_threshold "
+            "segment_tokens 120000 is above the 95,000 tokens at which a compaction is due (compact_threshold "
             "[0.65, 95000] (the default)); leave it out to derive it",
         ),
         (
