@@ -349,7 +349,7 @@ class ManagerMachine(RuleBasedStateMachine):
     @rule()
     def undo(self) -> None:
         """The user takes the last compaction back: without a call, or it is refused and nothing has changed."""
-        calls = self.provider.calls
+        calls, is_under_way = self.provider.calls, bool(self.under_way())
         try:
             self.run(self.made.undo())
         except SteeringError:
@@ -357,7 +357,7 @@ class ManagerMachine(RuleBasedStateMachine):
         else:
             assert self.recorder.of("context:compaction")[-1]["undo"] is True
             self.before = self.weighed = None
-        assert self.under_way() or self.provider.calls == calls
+        assert is_under_way or self.provider.calls == calls
 
     @rule(numbers=st.lists(st.integers(1, 30), max_size=3))
     def pin(self, numbers: list[int]) -> None:
