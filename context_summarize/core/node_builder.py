@@ -72,7 +72,8 @@ class NodeBuilder:
         """Length of each rendered group that is in no segment yet, and whether it is a user message."""
         self._rendered: dict[int, list[RenderedRow]] = {}
         """These groups, cut and redacted: their segment's key needs them once more."""
-        self._begun = object()
+        self.begun = object()
+        """Another one each time that cutting begins anew: nodes of an earlier cutting do not tile with later ones."""
 
     # --- segments ---------------------------------------------------------------------------------------------------
 
@@ -80,7 +81,7 @@ class NodeBuilder:
         """Cut from this rendered group on with these sizes; the first segment gets `first_index`."""
         self.segment_sizes, self.first_group = (segment_tokens, summary_tokens), first_group
         self.leaves, self._next_index = [], first_index
-        self._uncut, self._rendered, self._begun = [], {}, object()
+        self._uncut, self._rendered, self.begun = [], {}, object()
 
     def ahead(self, regular: int) -> list[Node]:
         """The nodes of the segments from this rendered group on."""
@@ -119,7 +120,7 @@ class NodeBuilder:
 
     def take(self, ahead: NodeBuilder) -> None:
         """Take over what a copy has cut, unless cutting has begun anew meanwhile."""
-        if ahead._begun is self._begun:
+        if ahead.begun is self.begun:
             vars(self).update(vars(ahead))
 
     # --- nodes ------------------------------------------------------------------------------------------------------

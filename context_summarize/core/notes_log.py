@@ -90,27 +90,22 @@ class NotesLog:
             )
         return other
 
-    def instructions(self) -> tuple[NamedPlace, ...]:
-        """Where the instructions stand that have been found so far; what a record keeps."""
+    def instructions(self, frontier: int) -> tuple[NamedPlace, ...]:
+        """Where the instructions stand that have been found so far before this rendered group; a record keeps them."""
+        last = self._history.message_range(0, frontier)[1] if frontier else 0
         with self._lock:
             places = self._notes.places
-        return tuple(places)
+        return tuple(place for place in places if place[0] <= last)
 
     def restore(self, places: Sequence[NamedPlace]) -> None:
         """Take in the instructions of a record, before its rows are read."""
         with self._lock:
             self._notes.restore(places)
 
-    def take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> bool:
-        """Read the rendered groups before the frontier, and look up what a model's summaries of them quote.
-
-        Returns:
-            True where an instruction was found that was not known.
-        """
+    def take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> None:
+        """Read the rendered groups before the frontier, and look up what a model's summaries of them quote."""
         with self._lock:
-            known = self._notes.places
             self._take_in(made, frontier)
-            return self._notes.places != known
 
     def _take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> None:
         self._read(frontier)
@@ -132,7 +127,7 @@ class NotesLog:
             if not is_behind:
                 return self._write(shown, ask)
         earlier = self.fresh()  # a compaction was taken back
-        earlier.restore(self.instructions())
+        earlier.restore(self.instructions(ask.frontier))
         return earlier.write(shown, ask)
 
     def _write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:

@@ -25,7 +25,6 @@ class Recorded:
 def to_data(recorded: Recorded, history: History) -> JsonRow:
     """The record. It knows rows by number, counted over those that hosts save: its hash stands for them."""
     view, notes, shortened = recorded.view, recorded.view.notes, sorted(recorded.view.shortened.items())
-    last = history.message_range(0, view.frontier)[1] if view.frontier else 0
     return {
         "nodes": [_node_data(node) for node in view.nodes],
         "lines": view.lines,
@@ -37,7 +36,7 @@ def to_data(recorded: Recorded, history: History) -> JsonRow:
         "notes": [notes.text, notes.after, notes.age] if notes else None,
         "compactions": view.compactions,
         "sizes": list(recorded.sizes),
-        "instructions": [list(place) for place in recorded.places if place[0] <= last],
+        "instructions": [list(place) for place in recorded.places],
     }
 
 

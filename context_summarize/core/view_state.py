@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.nodes import NamedPlace, Node, Summary
 from context_summarize.messages.rows import JsonRow
 
 MOST_AGE = 2
@@ -40,6 +40,8 @@ class ShownNotes:
     """How many nodes stand before it."""
     age: int = 0
     """Compactions that it has outlived."""
+    instructions: frozenset[NamedPlace] = frozenset()
+    """Those that were known when it was written: another one makes a new row."""
 
 
 @dataclass(frozen=True, slots=True)

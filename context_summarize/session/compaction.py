@@ -69,13 +69,16 @@ class ViewMaker:
         def write() -> ShownNotes | None:
             """The row of notes: the one that stands, or a new one."""
             old = chat.view.notes
-            found = notes.take_in(texts, view.frontier) if own.notes_room else False
+            if own.notes_room:
+                notes.take_in(texts, view.frontier)
             if not (own.notes_room and plan.notes_room):
                 return None
-            if old is not None and not found and chat.view.keeps_notes(view.nodes, own.notes_room):
+            known = frozenset(notes.instructions(view.frontier))
+            if old is not None and known <= old.instructions and chat.view.keeps_notes(view.nodes, own.notes_room):
                 return replace(old, age=old.age + 1)
             room, budget = plan.notes_room, own.base
-            return notes.write(shown, NotesAsk(view.frontier, view.frontier_row, room, budget, operations))
+            new = notes.write(shown, NotesAsk(view.frontier, view.frontier_row, room, budget, operations))
+            return None if new is None else replace(new, instructions=known)
 
         lines = [show_one_line(chat.history, item, self._services.count) for item in shown[: view.lines]]
         try:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from context_summarize.core.history import History
 from context_summarize.core.view_state import ViewState
 from context_summarize.session.announcing import Announcer
 from context_summarize.session.conversation import (
@@ -43,8 +42,10 @@ class Attempt:
     """Tokens of the request at which the next compaction is due."""
     is_near: bool = False
     """A compaction may be due, or its summaries may be made ahead."""
-    indexed: History | None = None
-    """Whose segments are cut: those of rows that come meanwhile are the next request's."""
+    indexed: object | None = None
+    """The builder's `begun` when segments were cut: those of rows that come meanwhile are the next request's."""
+    rows: int = 0
+    """Of the history then: rows that come later stay verbatim like the newest, or what is waited for would grow."""
     is_due: bool = False
     """True once a compaction was due."""
     until: float | None = None
@@ -97,6 +98,10 @@ class Current:
         self._tasks.forget_refusals()
         self._server.forget()
 
+    def _holds(self, attempt: Attempt) -> bool:
+        """Whether a plan of this attempt still holds: of the conversation as it is now, and of its segments."""
+        return self._is_current(attempt.chat) and attempt.indexed is attempt.chat.builder.begun
+
     def _is_current(self, chat: Conversation) -> bool:
         """Whether history, view and pins are still those of this conversation."""
         now = self.chat
@@ -138,9 +143,9 @@ class Current:
             attempt.due = limits.used(limits.own.again_above(self._left(chat)))
             attempt.chat, attempt.limits = chat, limits
             attempt.is_near = attempt.is_manual or attempt.used >= min(PREFETCH * attempt.due, limits.budget)
-            if not attempt.is_near or attempt.indexed is history:
+            if not attempt.is_near or attempt.indexed is chat.builder.begun:
                 return
-            attempt.indexed = history
+            attempt.indexed, attempt.rows = chat.builder.begun, len(history)
             await chat.advance()
 
     def _left(self, chat: Conversation) -> int:

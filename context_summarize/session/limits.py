@@ -64,6 +64,10 @@ class RequestLimits:
         room = self.own.view_room - tokens
         return replace(self, own=replace(self.own, view_room=room, base=max(0, min(self.own.base, room))))
 
+    def keeping(self, rows: int) -> RequestLimits:
+        """The limits where so many rows more stay verbatim."""
+        return replace(self, own=replace(self.own, keep_recent=self.own.keep_recent + rows)) if rows else self
+
 
 class LimitsReader:
     """Finds out the limits of a request: budget, system prompt, measuring, and who summarises."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import Container
 from dataclasses import replace
 from typing import Any
@@ -14,9 +15,12 @@ from context_summarize.core.history import History
 from context_summarize.core.nodes import SCHEMA_VERSION
 from context_summarize.core.record import Recorded, from_data, to_data
 from context_summarize.core.view_state import ViewState
+from context_summarize.redaction import traceback_of
 from context_summarize.session.conversation import Conversation, Steered, moved, named
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
+
+logger = logging.getLogger(__name__)
 
 _AT_ONCE = 500
 """Hashes that are looked up together: the wanted record is mostly among those of the newest rows."""
@@ -31,8 +35,10 @@ class Records:
 
     def __init__(self, services: Services, tasks: SummaryRegistry, session_id: str | None) -> None:
         self._store, self._tasks, self._count = services.store, tasks, services.count
-        self._writes: set[asyncio.Future[Any]] = set()
+        self._writing: asyncio.Task[None] | None = None
+        """The last write; it waits for those before it, or an older state would overwrite a newer one."""
         config, prompts = services.config, services.prompts
+        self._redact = config.redact
         self._keep_recent = config.keep_recent
         sizes = (config.segment_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
@@ -47,15 +53,22 @@ class Records:
         history, steered = chat.history, chat.steered
         found: dict[str, Any] = {}
         if chat.builder.segment_sizes is not None and (hash_ := self.hash_of(history, chat.view)) is not None:
-            recorded = Recorded(chat.view, chat.builder.segment_sizes, chat.notes.instructions())
+            recorded = Recorded(chat.view, chat.builder.segment_sizes, chat.notes.instructions(chat.view.frontier))
             found[hash_] = to_data(recorded, history)
         if self._own is not None:
             pins = [list(pin) for pin in named(steered.pins, history)]
             found[self._own] = {"pins": pins, "undone": list(steered.undone), "undone_at": steered.undone_at}
-        writing = asyncio.gather(*(self._store.put_record(hash_, data) for hash_, data in found.items()))
-        self._writes.add(writing)
-        writing.add_done_callback(self._writes.discard)
-        await asyncio.shield(writing)
+        self._writing = asyncio.create_task(self._put(found, self._writing), name="context-summarize:record")
+        await asyncio.shield(self._writing)
+
+    async def _put(self, found: dict[str, Any], before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        for hash_, data in found.items():
+            try:
+                await self._store.put_record(hash_, data)
+            except Exception as error:  # noqa: BLE001 - a store that fails costs nothing now
+                logger.warning("a record cannot be written: %s", traceback_of(error, self._redact))
 
     def hash_of(self, history: History, view: ViewState) -> str | None:
         """The hash of a view's record: of the rows that are summarised, and those up to the last one shortened.
@@ -69,8 +82,8 @@ class Records:
 
     async def close(self) -> None:
         """Wait a little for what is being written."""
-        if self._writes:
-            await asyncio.wait(self._writes, timeout=0.5)
+        if self._writing is not None:
+            await asyncio.wait([self._writing], timeout=0.5)
 
     # --- reading ----------------------------------------------------------------------------------------------------
 
@@ -103,12 +116,19 @@ class Records:
         hashes = (await in_thread(100 * groups, history.running_hashes, self._seed, groups))[::-1]
         for first in range(0, groups, _AT_ONCE):
             some = hashes[first : first + _AT_ONCE]
-            records = await self._store.get_records(some)
+            records = await self._read(some)
             for hash_ in [hash_ for hash_ in some if hash_ in records and hash_ not in undone]:
                 found = from_data(records[hash_], history, self._keep_recent)
                 if found is not None and (before is None or found.view.frontier < before):
                     return replace(found, view=await self._shown(chat, found))
         return None
+
+    async def _read(self, hashes: list[str]) -> dict[str, Any]:
+        try:
+            return await self._store.get_records(hashes)
+        except Exception as error:  # noqa: BLE001 - a store that fails costs its records only
+            logger.warning("no record can be read: %s", traceback_of(error, self._redact))
+            return {}
 
     async def _shown(self, chat: Conversation, found: Recorded) -> ViewState:
         """The view with its rows; a text that is gone becomes a fallback."""
@@ -119,11 +139,11 @@ class Records:
         chat.notes.restore(found.places)
         if notes is not None:
             row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)
-            notes = replace(row, after=notes.after, age=notes.age)
+            notes = replace(row, after=notes.after, age=notes.age, instructions=frozenset(found.places))
         return replace(view, shown=(*lines, *shown[view.lines :]), notes=notes)
 
     async def _steered(self, history: History) -> Steered:
-        own = (await self._store.get_records([self._own])).get(self._own) if self._own is not None else None
+        own = (await self._read([self._own])).get(self._own) if self._own is not None else None
         if own is None:
             return Steered()
         await in_thread(history.backlog(), history.advance)

@@ -92,6 +92,7 @@ class Requests(Current):
                 before = attempt.used
                 if await self._act(decision, attempt):
                     saved = before - attempt.limits.used(self._server.view(self.chat).tokens())
+                    break  # another would undo what the user has done while the record was written
         finally:
             self._end(attempt)
         self._withdraw(attempt)
@@ -114,8 +115,9 @@ class Requests(Current):
                     self._tasks.begin()
                 attempt.is_due = True
                 self._under_way += 1
-            decision = await self._planned(attempt.chat, attempt.limits, partial(decide_for, case))
-            if self._is_current(attempt.chat):
+            limits = attempt.limits.keeping(len(attempt.chat.history) - attempt.rows)
+            decision = await self._planned(attempt.chat, limits, partial(decide_for, case))
+            if self._holds(attempt):
                 return decision
 
     def _case(self, attempt: Attempt) -> Case:
@@ -176,7 +178,7 @@ class Requests(Current):
             await self._fetch(plan, attempt, falls_back=decision.step == "fall back")
             return False
         view = await self._views.view(attempt.chat, attempt.limits, plan, attempt.chat.notes)
-        if not self._is_current(attempt.chat) or len(view.shown) < len(view.nodes):
+        if not self._holds(attempt) or len(view.shown) < len(view.nodes):
             return False
         self._commit(plan, view, attempt)
         # Reminders that it has summarised come back whole, and take room: then there may be another.
@@ -203,7 +205,7 @@ class Requests(Current):
             attempt.waited += clock() - began
         if falls_back:
             await self._tasks.place(plan.missing, chat.builder)
-        elif self._is_current(chat):
+        elif self._holds(attempt):
             attempt.in_vain = any(self._tasks.size_of(node) is None for node in plan.missing)
 
     def _commit(self, plan: Plan, view: ViewState, attempt: Attempt) -> None:

@@ -184,7 +184,8 @@ class SummaryRegistry:
             await until_done(tasks, seconds, lambda: self.is_stopped)
             self._late |= wanted & self._tasks.keys()
         late = [node for node in nodes if node.key in self._tasks]
-        await self.place([node for node in nodes if node.key not in self._tasks], builder)
+        if not self._closed:  # what the end of the session has cut off has not failed
+            await self.place([node for node in nodes if node.key not in self._tasks], builder)
         return late
 
     async def settled(self, keys: Iterable[str]) -> None:
