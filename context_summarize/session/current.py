@@ -90,7 +90,7 @@ class Current:
         """Go on with another conversation: what is being made for the old one comes to nothing."""
         if self._chat is not None:
             self._announcer.withdraw(0, len(self._chat.history), 0.0)
-            self._tasks.forget_history()
+            self._tasks.forget_history(chat.history)
         self._chat, self._served = chat, None
 
     def forget(self) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from context_summarize.background import end_tasks, in_thread, until_done
+from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Place, Summary
 from context_summarize.core.view_state import ShownNode
@@ -55,6 +56,8 @@ class SummaryRegistry:
         """Keys whose fallbacks take the place of texts in the plans of a compaction."""
         self._rows: dict[Place, ShownNode] = {}
         """By place: segments of equal text share a key, but not a row."""
+        self._history: History | None = None
+        """The history that took another's place; None for the first one."""
         self._refusals = Counter[str]()
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
@@ -119,7 +122,7 @@ class SummaryRegistry:
             if node.key not in self._texts and target is not None:
                 await self._make(node, builder, target)
             if (summary := self.summary(node)) is not None:
-                self._rows[node.place] = self._show(builder, node, summary)
+                self._keep(builder, node, summary)
         except SummaryUnavailable as error:
             self._refusals[node.key] += error.refused  # it has been told
         except Exception as error:  # noqa: BLE001 - logged without its secrets
@@ -207,14 +210,19 @@ class SummaryRegistry:
         """True while the host has cancelled."""
         return self._stopped or self._is_cancelled()
 
-    # --- rows without a call ----------------------------------------------------------------------------------------
+    # --- rows -------------------------------------------------------------------------------------------------------
+
+    def _keep(self, builder: NodeBuilder, node: Node, summary: Summary) -> None:
+        """Make the row of a node, unless its history has been replaced: the same place has other numbers in another."""
+        if self._history is None or builder.history is self._history:
+            self._rows[node.place] = self._show(builder, node, summary)
 
     async def look_up(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
         """Make the rows of those of these nodes that are known or stored. Nobody is asked for the others."""
         nodes = [node for node in nodes if self.shown(node) is None]
         await self._find(nodes)
         for node, summary in self.texts(nodes):
-            self._rows[node.place] = self._show(builder, node, summary)
+            self._keep(builder, node, summary)
             await asyncio.sleep(0)  # making a row takes a few milliseconds
 
     async def place(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
@@ -227,7 +235,7 @@ class SummaryRegistry:
             text = await self._fallback(node, builder)
             if node.key not in self._texts:
                 self._standing.add(node.key)
-            self._rows[node.place] = self._show(builder, node, self.summary(node) or text)  # it may have come meanwhile
+            self._keep(builder, node, self.summary(node) or text)  # it may have come meanwhile
             await asyncio.sleep(0)
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
@@ -253,8 +261,9 @@ class SummaryRegistry:
         self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keep}
         self._rows = {item.node.place: item for item in whole}
 
-    def forget_history(self) -> None:
-        """The history has been replaced: its rows are void. Calls under way still fill the store."""
+    def forget_history(self, history: History) -> None:
+        """This one takes the place of another, whose rows are void. Calls under way still fill the store."""
+        self._history = history
         self._rows.clear()
         self._standing.clear()
         self._late.clear()

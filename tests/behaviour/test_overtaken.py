@@ -9,7 +9,16 @@ from typing import Any
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, assistant, tool_session, user
+from context_summarize.testing import (
+    JsonRow,
+    MemoryStore,
+    ScriptedProvider,
+    assistant,
+    call,
+    result,
+    tool_session,
+    user,
+)
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
 
@@ -59,6 +68,12 @@ class BrokenStore(MemoryStore):
         raise OSError("the disk is full")
 
 
+async def settle() -> None:
+    """Let what is ready run."""
+    for _ in range(300):
+        await asyncio.sleep(0)
+
+
 async def test_a_request_of_a_small_window_leaves_no_gap_in_the_view_of_a_large_one() -> None:
     """It has the segments cut anew while the other compaction, of the old ones, is being made."""
     host, provider = Host(), ScriptedProvider(then=answer)
@@ -106,10 +121,7 @@ async def test_of_two_records_the_newer_is_kept_though_the_older_takes_longer() 
     await made.get_messages_for_request(20_000, ScriptedProvider())
     store.go = go = asyncio.Event()
     first, second = asyncio.create_task(made.pin(1)), asyncio.create_task(made.pin(5))
-    while len(made.conversation.steered.pins) < 2:
-        await asyncio.sleep(0)
-    for _ in range(20):
-        await asyncio.sleep(0)  # time for the second record to be written before the first
+    await settle()
     go.set()
     await asyncio.gather(first, second)
     await made.close()
@@ -126,11 +138,10 @@ async def test_an_undo_while_a_compaction_is_recorded_holds() -> None:
     whole = await made.get_messages_for_request(20_000, ScriptedProvider(then=answer))
     store.go = go = asyncio.Event()
     compacting = asyncio.create_task(made.compact())
-    while not made.conversation.view.compactions:
-        await asyncio.sleep(0)
+    await settle()
+    assert made.conversation.view.compactions
     undoing = asyncio.create_task(made.undo())
-    while made.conversation.view.compactions:
-        await asyncio.sleep(0)
+    await settle()
     go.set()
     await asyncio.gather(compacting, undoing)
     assert await made.get_messages_for_request(20_000) == whole
@@ -171,4 +182,21 @@ async def test_a_store_that_cannot_keep_records_breaks_no_request() -> None:
     await made.set_messages(tool_session(12))
     assert len(await made.get_messages_for_request(1_500, ScriptedProvider(then=answer))) < 48
     assert made.conversation.view.compactions == 1
+    await made.close()
+
+
+async def test_summaries_under_way_are_shown_with_the_numbers_of_the_history_that_took_the_old_ones_place() -> None:
+    """A row has come before what they summarise, and nothing else has changed."""
+    rows = tool_session(40)
+    old = [user("Hello."), user("Let us begin."), assistant("Yes."), *rows]
+    new = [user("Hello."), call("first", "look"), result("first", "ok", "look"), assistant("Yes."), *rows]
+    settings = SMALL | {"segment_tokens": 256}
+    made, provider = SummarizingContextManager(**settings), Gated()
+    await made.set_messages(old)
+    asking = asyncio.create_task(made.get_messages_for_request(3_000, provider))
+    await provider.asked.wait()
+    await made.set_messages(new)
+    provider.go.set()
+    ranges = [row["metadata"]["messages"] for row in await asking if "key" in row.get("metadata", {})]
+    assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
     await made.close()

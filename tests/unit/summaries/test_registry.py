@@ -320,7 +320,7 @@ class TestFallbacks:
         scene, turns = Scene(), set[int]()
         if known:
             await scene.get(*scene.leaves[:3])
-            scene.tasks.forget_history()
+            scene.tasks.forget_history(scene.builder.history)
 
         async def count_rows() -> None:
             while True:
@@ -356,14 +356,16 @@ class TestWhatGoesWrong:
         assert "a summary could not be made" in caplog.text
         assert TOKEN not in caplog.text
 
-    async def test_closing_leaves_a_fallback_to_who_still_waits(self) -> None:
-        """Who asked was not cancelled; nothing is started any more."""
+    async def test_closing_ends_every_wait_and_makes_fallbacks_for_those_alone_who_need_them(self) -> None:
+        """What the end of the session has cut off has not failed; nothing is started any more."""
         scene = Scene(gate=asyncio.Event())
-        waiting = asyncio.create_task(scene.text(scene.leaves[0]))
+        waiting = asyncio.create_task(scene.get(scene.leaves[0]))
         await settle()
         await scene.tasks.close()
-        assert (await waiting).fallback
-        assert (await scene.text(scene.leaves[1])).fallback
+        assert await waiting == await scene.get(scene.leaves[1]) == []
+        assert not any(map(scene.tasks.is_known, scene.leaves[:2]))
+        await scene.tasks.place(scene.leaves[:2], scene.builder)
+        assert all(map(scene.tasks.is_known, scene.leaves[:2]))
         assert scene.provider.calls == 1
 
     async def test_a_task_that_was_cancelled_before_it_began_is_over(self) -> None:
@@ -521,11 +523,11 @@ class TestLife:
         late, placed = scene.leaves[:2]
         assert await scene.get(late, seconds=0.0) == [late]
         await scene.tasks.place([placed], scene.builder)
-        scene.tasks.forget_history()
+        scene.tasks.forget_history(scene.builder.history)
         assert not scene.tasks.is_known(placed)
         gate.set()
         assert await scene.get(late, seconds=3_600.0) == []
-        scene.tasks.forget_history()
+        scene.tasks.forget_history(scene.builder.history)
         assert (scene.tasks.rows([late]), scene.tasks.is_known(late)) == ([], True)
         assert await scene.get(late) == []
         assert len(scene.tasks.rows([late])) == 1
