@@ -91,7 +91,7 @@ class Config:
         _Above0 | _Tokens | tuple[_Above0, _Tokens],
         BeforeValidator(_as_tuple),
         "must be a share (0.65), tokens (150000) or both ([0.65, 150000]: the smaller one counts), got {!r}",
-    ] = (0.65, 95_000)
+    ] = (0.65, 90_000)
     """Where a compaction is made: a share of the budget (0.65), tokens (150000), or the smaller of both."""
     prefetch: _Flag = True
     """False: no summary is made in the background, before a compaction is due."""

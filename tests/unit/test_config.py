@@ -17,7 +17,7 @@ DEFAULTS = {
     "summary_provider": None,
     "summary_model": None,
     "keep_recent": 10,
-    "compact_threshold": (0.65, 95_000),
+    "compact_threshold": (0.65, 90_000),
     "prefetch": True,
     "max_tokens": None,
     "safety_margin": 1000,
@@ -158,8 +158,8 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
         ),
         (
             {"segment_tokens": 120_000},
-            "segment_tokens 120000 is above the 95,000 tokens at which a compaction is due (compact_threshold "
-            "[0.65, 95000] (the default)); leave it out to derive it",
+            "segment_tokens 120000 is above the 90,000 tokens at which a compaction is due (compact_threshold "
+            "[0.65, 90000] (the default)); leave it out to derive it",
         ),
         (
             {"compact_threshold": 150_000, "max_tokens": 40_000},
