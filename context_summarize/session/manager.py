@@ -60,6 +60,10 @@ class SummarizingContextManager(HostFace):
             raise TypeError("pass either config or settings, not both")
         checked = config if isinstance(config, Config) else Config.from_mapping(settings or config)
         super().__init__(coordinator, checked, store, clock, sleep)
+        self._replacing = asyncio.Lock()
+        """Calls that replace the history take turns: the last of them wins, however long an earlier one takes."""
+        self._added = 0
+        """Rows that were added one by one: those that come after a call that replaces the history stay."""
 
     # --- the contract -----------------------------------------------------------------------------------------------
 
@@ -75,6 +79,7 @@ class SummarizingContextManager(HostFace):
             await self._file.append([raw])
             return
         self._take([raw])
+        self._added += 1
         history, count = self.conversation.history, self._services.count
         index = len(history) - 1
         if self._file is not None:
@@ -116,7 +121,14 @@ class SummarizingContextManager(HostFace):
             ValueError: a row cannot be kept; nothing has changed.
         """
         await self._loaded()
-        history, known = self.conversation.history, len(self.conversation.history)
+        added = self._added
+        async with self._replacing:
+            await self._set_messages(messages, self._added - added)
+
+    async def _set_messages(self, messages: Iterable[JsonRow], added: int) -> None:
+        """Replace the history, but for so many rows at its end that were added since the host's call."""
+        history = self.conversation.history
+        known = len(history) - added
         rows = await checked_rows(messages)
         if self._file is not None:
             rows = await self._file.accepted([row.raw for row in history.rows[:known]], rows)
@@ -129,7 +141,7 @@ class SummarizingContextManager(HostFace):
                 await self._file.append(rows[same:])
 
     async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
-        """Go on with these rows and those that came since the host's call; a later call of the host wins."""
+        """Go on with these rows and those that came since the host's call."""
         steered = self.conversation.steered
         kept, pins = list(zip(history.rows[:same], history.tokens[:same], strict=True)), named(steered.pins, history)
         fresh = replace(self._new_conversation(), steered=steered)
@@ -145,12 +157,13 @@ class SummarizingContextManager(HostFace):
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
         await self._loaded()
-        self._requests.begin(self._new_conversation())
-        self._requests.forget()
-        self._summarizer.forget_failures()
-        await self._requests.records.write(self.conversation)  # no pins, nothing undone
-        if self._file is not None:
-            await self._file.replace([])
+        async with self._replacing:
+            self._requests.begin(self._new_conversation())
+            self._requests.forget()
+            self._summarizer.forget_failures()
+            if self._file is not None:
+                await self._file.replace([])  # first: the host may cancel while the record is written
+            await self._requests.records.write(self.conversation)  # no pins, nothing undone
 
     # --- what hosts look for ----------------------------------------------------------------------------------------
 

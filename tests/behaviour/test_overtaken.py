@@ -200,3 +200,19 @@ async def test_summaries_under_way_are_shown_with_the_numbers_of_the_history_tha
     ranges = [row["metadata"]["messages"] for row in await asking if "key" in row.get("metadata", {})]
     assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
     await made.close()
+
+
+async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay() -> None:
+    """Also where the earlier one is done first, because the later one has more rows to take in."""
+    made, rows = SummarizingContextManager(), tool_session(900, start=5_000)
+    await made.set_messages(tool_session(100))
+    first = asyncio.create_task(made.set_messages(tool_session(200, start=1_000)))
+    second = asyncio.create_task(made.set_messages(rows))
+    await asyncio.sleep(0)
+    await made.add_message(user("One more."))
+    await asyncio.gather(first, second)
+    assert await made.get_messages() == [*rows, user("One more.")]
+    clearing = [asyncio.create_task(work) for work in (made.set_messages(tool_session(200)), made.clear())]
+    await asyncio.gather(*clearing)
+    assert await made.get_messages() == []
+    await made.close()
