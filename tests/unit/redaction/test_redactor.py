@@ -117,6 +117,38 @@ def test_what_is_no_secret_stays():
         assert known(text) == text
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "os.environ['{w}'] = '{}'", "config['{w}']='{}'", 'config["{w}"]="{}"', "config[:{w}] = '{}'", "**{w}**: `{}`",
+        "__{w}__: {}", "**`{w}`** = {}", "| {w} | {} |", "|{w}|{}|", "| **{w}** | `{}` |", "| a | {w} (x) | {} | b |",
+        "\u2502 {w} \u2502 {} \u2502", "{w} (prod): {}", "{w} (prod, eu-1) = {}", "{w} -> {}", "{w} \u2192 {}",
+        "{w}\uff1a{}", "{w}: str = '{}'", 'let {w}: &str = "{}";', 'char {w}[] = "{}";', 'char {w}[32] = "{}";',
+    ],
+)  # fmt: skip
+def test_an_assigned_secret_is_found_whatever_stands_before_the_sign_of_assignment(form):
+    words = [(word, "hunter2" * 2) for word in ("password", "DB_PASSWORD")]
+    words += [(word, "Zx81kQp0vT3m" + "N7aLr92w") for word in ("API_TOKEN", "api_key", "openai_key", "Secret key")]
+    for word, value in words:
+        text = form.format(value, w=word)
+        for given in (text, json.dumps(text, ensure_ascii=False)):
+            clean = known(given)
+            assert value not in clean, given
+            assert "[redacted: " in clean
+            assert known(clean) == clean
+
+
+def test_what_only_looks_like_an_assigned_secret_stays():
+    """Prose in a table, pipes, types, calls, and marks of what is gone."""
+    for text in [
+        "| password | The new password, at least 12 characters |", "| token | a count, see max_tokens_2024_01_limit |",
+        "echo $PASSWORD | sha256sum", "cat x | grep password | sha256sum | cat", "(?:token|password|sha256sum1)",
+        "[redacted: password]: hunter2hunter2", "def f(password):\n    sha256sum1 = 2", "def password(self) -> str: x",
+        "cache_key=Zx81kQp0vT3mN7aLr92w", "ptr->token->abc12345678901234567", "sort_key: order-2024-01-02-eu-west-1",
+    ]:  # fmt: skip
+        assert known(text) == text
+
+
 def test_at_most_one_row_in_a_hundred_of_a_recording_is_touched():
     """Real conversations without a secret: every touched row is a false hit."""
     rows = [row for path in RECORDINGS for row in path.read_text("utf-8").splitlines()[:: full(1, 3)]]
@@ -138,6 +170,7 @@ UNITS = [
     "a", "\\", '"', "eyJ.", "://a:", "token='", "--token ", "-----BEGIN PRIVATE KEY-----\nProc-Type: ", "glpat-",
     "\x1b[31m", "%25", "&amp;", "A" * 39 + "1\n", "\u200b", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t",
     "A" * 64 + "\n-----END PRIVATE KEY-----", "password:x&", "secret=",
+    "password", "password (", "password (a", "| password ", "['password'] ",
 ]  # fmt: skip
 
 
