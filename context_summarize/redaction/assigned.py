@@ -13,10 +13,14 @@ _BARE = r"[^\s\"'`\\,;&<>(){}\[\]|=]"
 _MORE = r"[^\s\"'`\\,;<>(){}\[\]]"
 _LOOKED_AT = 120
 """Characters by which a value is judged; the rest of a longer one is looked for only where it is a secret."""
+_BETWEEN = rf"(?:{QUOTE})?[\"'`\]*_]{{0,4}}+(?:\[\w{{0,20}}\]|\s{{1,2}}\([\w ,./:-]{{1,40}}\))?\*{{0,2}}\s{{0,8}}"
+"""From the word to the sign: what closes it, the length of an array, a remark in brackets."""
+_SIGN = r"(?:=>|:=|={1,3}|:(?:\s?&?[A-Za-z]\w{0,20}\s?=(?!=))?|->(?=\s)|[\u2192\uff1a\uff1d]|[|\u2502](?=[^|\u2502\n]{6,200}[|\u2502]))"
+"""Signs of assignment; the last one is a bar in a table, whose next cell ends with a bar as well."""
 _ASSIGNED = re.compile(
     r"(?P<word>(?i:pass(?:word|wd|phrase|code)|(?<=_)pass(?=[\"']?\s{0,2}[:=])|pwd|token|credentials?|_auth"
     r"|secret(?:[_-]?access)?(?:[_-]?key(?:[_-]?base)?)?|key(?:[ _-]?private|[ _-]\d{1,2})?))"
-    rf"(?:(?P<sign>(?:{QUOTE})?\s{{0,8}}(?:=>|:=|={{1,3}}|:)\*{{0,2}}\s{{0,8}})"
+    rf"(?:(?P<sign>{_BETWEEN}{_SIGN}\*{{0,2}}\s{{0,8}})"
     rf"|(?P<pair>{QUOTE}\s{{0,4}},\s{{0,4}}{QUOTE}(?i:value){QUOTE}\s{{0,4}}:\s{{0,4}})"
     r"|(?P<tag>>)|(?P<option>\s{1,4})(?!\s|is\s|was\s)|(?P<prose>\s{1,4}(?:is|was):?\s{1,4}))"
     rf"(?:(?P<quote>{QUOTE})(?P<quoted>(?:(?!(?P=quote))[^\s\\]|\\\S){{6,512}}+)(?P=quote)"
@@ -25,10 +29,15 @@ _ASSIGNED = re.compile(
 _REST = re.compile(rf"{_MORE}{{0,4000}}+")
 _OF_A_KEY = re.compile(
     r"(?i:api|access|account|storage|private|auth|encryption|signing|master|shared|app(?:lication)?|admin|license|fernet"
-    r"|hmac|jwt|session|service[_-]?role|webhook|unseal)[ _-]?\Z"
+    r"|hmac|jwt|secret|session|service[_-]?role|webhook|unseal)[ _-]?\Z"
 )
 """Stands before `key` where the key is a secret; other keys have names in capitals."""
 _CAPITALS = re.compile(r"[A-Z0-9]_\Z")
+_OTHER_KEY = re.compile(r"(?<![A-Za-z])(?!public|primary|foreign|cache|sort|partition|row|object|group|idempotency)[a-z][a-z0-9]*_\Z")
+"""Before `key` in small letters, where a value of small letters, capitals and digits is a secret."""
+_MANY_KINDS = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=.*\d)[\w-]+")
+_CELL = re.compile(r"[|\u2502][\w \t*`\"'-]*\Z")
+_MARK = re.compile(r"\[redacted: [\w ]*\Z")
 _OPTION = re.compile(r"--[\w-]*\Z")
 _PAGING = re.compile(r"(?i:next|prev|page|continuation|sync|cancellation|pagination|resume)[_-]?\Z")
 _PATH_OR_URL = re.compile(r"(?:\.{0,2}|~)/|[A-Za-z][\w+.-]*:/|@/")
@@ -40,13 +49,21 @@ _VARIABLE = re.compile(r"(?=[A-Za-z_]\w*\Z)(?i:.*(?:pass|pwd|secret|token|key|in
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
 
 
+def _is_cell(found: re.Match[str]) -> bool:
+    return bool(found["sign"]) and found["sign"].rstrip("* \t").endswith(("|", "\u2502"))
+
+
 def _is_named(found: re.Match[str], before: str, after: str) -> bool:
     """Does the word, with what stands before it and after the value, name a secret?"""
     word = found["word"].lower()
     if word.startswith("key"):
         in_capitals = found["word"].startswith("KEY") and _CAPITALS.search(before)
-        if not in_capitals and not _OF_A_KEY.search(before):
+        value = found["bare"] or found["quoted"]
+        is_other = _OTHER_KEY.search(before) and _MANY_KINDS.fullmatch(value) and is_drawn(value)
+        if not in_capitals and not is_other and not _OF_A_KEY.search(before):
             return False
+    if _MARK.search(before) or (_is_cell(found) and not _CELL.search(before)):
+        return False
     if (found["tag"] and after != "<") or (found["prose"] and not word.startswith(("pass", "pwd"))):
         return False
     if found["option"] and not _OPTION.search(before):
@@ -82,7 +99,7 @@ def assigned(text: str) -> Iterator[Span]:
             value += rest[0] if rest else ""
         if bare:
             # In a URL or a connection string `&` separates the settings; elsewhere it may be part of a password.
-            value = value if password and found["sign"] != "=" else value.partition("&")[0].partition("|")[0]
+            value = value if password and found["sign"] != "=" and not _is_cell(found) else value.partition("&")[0].partition("|")[0]
             value = value.rstrip(".:*")
         end = first + len(value)
         before, after = text[max(0, found.start() - 80) : found.start()], text[end : end + 1]
