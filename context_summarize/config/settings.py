@@ -7,7 +7,7 @@ import logging
 import math
 from collections.abc import Mapping
 from functools import cached_property
-from os import PathLike
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Literal, TypeVar, get_args
 
@@ -146,7 +146,7 @@ class Config:
     ] = None
     """`memory`, a file, or a store's address; none = a file in the user's Amplifier folder."""
     persistence: Annotated[
-        Annotated[Mapping[Literal["path"], _Filled | PathLike[str]], Field(min_length=1)] | None,
+        Annotated[Mapping[Literal["path"], _Filled | Path], Field(min_length=1)] | None,
         "must be {{path: …}} with the name of a file, got {!r}; leave it out to keep the history in memory",
     ] = None
     """`{path: …}` keeps the history in a file; none = memory."""

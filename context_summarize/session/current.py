@@ -56,6 +56,14 @@ class Attempt:
     """Waiting has not brought what is missing."""
     made: ViewState | None = None
     """The view that its compaction has made: one request makes one, and what comes meanwhile is the next one's."""
+    is_second: bool = False
+    """True once rows that came after it did not fit any more: then there is another."""
+
+    @property
+    def is_overtaken(self) -> bool:
+        """Whether rows came after its compaction, and the request does not fit with them."""
+        has_grown = self.made is not None and len(self.chat.history) > self.rows
+        return has_grown and self.used > self.limits.budget and not (self.is_manual or self.is_second)
 
 
 class Current:

@@ -21,7 +21,7 @@ from context_summarize.summaries.request import Target
 logger = logging.getLogger(__name__)
 
 _INFO_SECONDS = 2.0
-"""Seconds that a provider has to say what its window is."""
+"""Seconds that a provider has for each of two questions about its window."""
 _PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
 """Seconds for which a provider is not asked again: after an answer, and after a question that took longer than that."""
 _MOST_PROVIDERS = 8
@@ -130,34 +130,33 @@ class Windows:
 
     async def _ask(self, known: _Known) -> None:
         before, now, pause = known.window, asyncio.get_running_loop().time(), _PAUSE
-        try:
-            known.window = await within(lambda: self._asked(known), _INFO_SECONDS, self._is_cancelled)
-        except Exception as error:  # noqa: BLE001 - logged without its secrets
-            if self._is_cancelled():
-                return
-            pause = _PAUSE_AFTER_HANG
-            self._say(known, "it", error)
+        window: Window | None = None
+        for name, pick in (("get_model_info", None), ("get_info", "defaults")):
+            try:
+                asking = partial(self._asked, known.provider, name, pick)
+                window = window or await within(asking, _INFO_SECONDS, self._is_cancelled)
+            except Exception as error:  # noqa: BLE001 - logged without its secrets
+                if self._is_cancelled():
+                    return
+                if isinstance(error, TimeoutError):
+                    pause = _PAUSE_AFTER_HANG
+                self._say(known, name, error)
+        known.window = window or (before if pause == _PAUSE_AFTER_HANG else None)
         known.ask_again_at = now + pause
         margin = self._config.safety_margin
         if known.window and known.window != before and known.window.context < margin:
             what = "safety_margin %d is above the window of %r, %d tokens; half of the window is used"
             logger.error(what, margin, type(known.provider).__name__, known.window.context)
 
-    async def _asked(self, known: _Known) -> Window | None:
-        for name, pick in (("get_model_info", None), ("get_info", "defaults")):
-            try:
-                method = guarded(partial(getattr, known.provider, name, None))
-                if not callable(method):
-                    continue
-                is_coroutine = inspect.iscoroutinefunction(method)
-                answer = method() if is_coroutine else await asyncio.to_thread(guarded, method)  # it may block
-                if inspect.isawaitable(answer):
-                    answer = await answer
-                if window := _window_in(known.provider, answer, pick):
-                    return window
-            except Exception as error:  # noqa: BLE001 - logged without its secrets
-                self._say(known, name, error)
-        return None
+    async def _asked(self, provider: Any, name: str, pick: str | None) -> Window | None:
+        method = guarded(partial(getattr, provider, name, None))
+        if not callable(method):
+            return None
+        is_coroutine = inspect.iscoroutinefunction(method)
+        answer = method() if is_coroutine else await asyncio.to_thread(guarded, method)  # it may block
+        if inspect.isawaitable(answer):
+            answer = await answer
+        return _window_in(provider, answer, pick)
 
     def _say(self, known: _Known, what: str, error: Exception) -> None:
         name, told = type(known.provider).__name__, traceback_of(error, self._config.redact)

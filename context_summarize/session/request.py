@@ -107,6 +107,9 @@ class Requests(Current):
             await self._ready(attempt)
             if not attempt.is_near:
                 return Decision("go on")
+            if attempt.is_overtaken:
+                attempt.made, attempt.indexed, attempt.is_second = None, None, True
+                continue
             case = self._case(attempt)
             if case.reason is None or case.is_answered:
                 return Decision("go on")
@@ -127,7 +130,7 @@ class Requests(Current):
         may_prefetch = self._may_prefetch(attempt)
         # Rows that a session has grown by since its last request need no wait; a history taken up whole does.
         has_grown = history is chat.history and len(chat.history) > rows
-        is_ahead = may_prefetch and has_grown and limits.target is not None
+        is_ahead = may_prefetch and has_grown and limits.target is not None and not attempt.is_manual
         is_busy = is_ahead and self._prefetch.is_busy(chat)
         is_new = history is not None and (has_grown or history is not chat.history)
         is_cold = is_new and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None

@@ -15,6 +15,7 @@ from context_summarize.testing import (
     ScriptedProvider,
     assistant,
     call,
+    measure,
     result,
     tool_session,
     user,
@@ -50,10 +51,12 @@ class HeldStore(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.go: asyncio.Event | None = None
+        self.held = asyncio.Event()
 
     async def put_record(self, hash_: str, record: JsonRow) -> None:
         go, self.go = self.go, None
         if go is not None:
+            self.held.set()
             await go.wait()
         await super().put_record(hash_, record)
 
@@ -216,3 +219,38 @@ async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay
     await asyncio.gather(*clearing)
     assert await made.get_messages() == []
     await made.close()
+
+
+async def test_rows_that_come_while_the_record_is_written_fit_the_same_request() -> None:
+    store, provider = HeldStore(), ScriptedProvider()
+    manager = SummarizingContextManager(Host(), store=store, **SMALL)
+    for row in tool_session(60, size=500):
+        await manager.add_message(row)
+    store.go = go = asyncio.Event()
+    request = asyncio.create_task(manager.get_messages_for_request(3_000, provider))
+    await store.held.wait()
+    for row in tool_session(8, size=500, start=500):
+        await manager.add_message(row)
+    go.set()
+
+    assert sum(map(measure, await request)) <= 3_000
+    await manager.close()
+
+
+async def test_compact_does_not_go_on_because_summaries_are_being_made_ahead() -> None:
+    provider = Gated()
+    manager = SummarizingContextManager(Host(), wait_seconds=0)
+    for row in tool_session(60, size=500):
+        await manager.add_message(row)
+    await manager.get_messages_for_request(10_000, provider)
+    for row in tool_session(14, size=500, start=900):
+        await manager.add_message(row)
+    await manager.get_messages_for_request(10_000, provider)
+    for row in tool_session(1, size=500, start=990):
+        await manager.add_message(row)
+    compacting = asyncio.create_task(manager.compact())
+    await provider.asked.wait()
+    provider.go.set()
+
+    assert await compacting > 0
+    await manager.close()

@@ -196,6 +196,15 @@ class TestHangs:
         monkeypatch.setattr("context_summarize.session.host._PAUSE", 0)
         monkeypatch.setattr("context_summarize.background.GRACE", 0.001)
 
+    async def test_a_provider_that_hangs_at_one_question_is_asked_the_other(self) -> None:
+        class Half(Hanging):
+            def get_info(self) -> Any:
+                return SimpleNamespace(defaults={"context_window": 12_000})
+
+        window = await Windows(Config()).of(Half(answers=0))
+        assert window is not None
+        assert window.context == 12_000
+
     @pytest.mark.parametrize("deaf", [False, True])
     async def test_the_last_known_window_counts_while_a_provider_hangs(self, deaf: bool) -> None:
         """It is asked once, not for every request, and no further question is left behind."""
