@@ -22,10 +22,10 @@ LONG_TESTS := tests/docs tests/host/test_wheel.py tests/behaviour/test_races.py 
 	tests/unit/redaction
 # What CI runs with the lowest versions: whatever calls a library.
 LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/recall tests/unit/providers \
-	tests/unit/transcript tests/behaviour/test_manager.py
+	tests/behaviour/test_manager.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-model model mutate dist test-long test-lowest clean
+.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-model model dist test-long test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -72,9 +72,6 @@ dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	@$(PIP) install 'build>=1.2' 'twine>=6.1'
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
-
-mutate: $(VENV)/installed-dev ## change the code in small ways and count what the tests notice (MODULES='core/plan')
-	$(BIN)/python tools/mutate.py $(MODULES)
 
 clean: ## remove .venv, .venv-peers, .venv-lowest, .venv-model, caches and build results
 	rm -rf $(VENV) $(PEERS) $(LOWEST) $(MODEL) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

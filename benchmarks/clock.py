@@ -40,7 +40,7 @@ class _Jump(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """An event loop in virtual seconds. Work for an executor runs at once, so that no thread is overtaken."""
+    """An event loop whose clock jumps to the next timer when nothing else is left to do."""
 
     def __init__(self) -> None:
         self._seconds = 0.0
@@ -53,6 +53,10 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def pass_time(self, seconds: float) -> None:
         """Put the clock forward."""
         self._seconds += seconds
+
+
+class _WithoutThreads(VirtualLoop):
+    """Work for an executor runs at once, so that no thread is overtaken."""
 
     def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> asyncio.Future[T]:  # type: ignore[override]
         """Run it here and now."""
@@ -67,5 +71,5 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 def run_virtually(main: Coroutine[Any, Any, T]) -> T:
     """What `asyncio.run` does, in virtual time."""
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+    with asyncio.Runner(loop_factory=_WithoutThreads) as runner:
         return runner.run(main)

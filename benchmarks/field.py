@@ -15,21 +15,20 @@ from benchmarks.peers import EVERYONE
 from benchmarks.report import Figures, command, run_all
 from benchmarks.run import play
 from benchmarks.scores import scores
-from benchmarks.sessions import Session, field, file_reader, invoices, recorded
-from benchmarks.summarisers import FAULTS, Extracting, Keeping, KeepingLess, Naming, Summariser
+from benchmarks.sessions import Session, field, invoices, reader, recorded
+from benchmarks.summarisers import FAULTS, Extracting, Keeping, KeepingLess, Summariser
 
 SESSIONS: Mapping[str, Callable[[], Session]] = {
     **{f"field-{size}k": partial(field, size * 1_000) for size in (8, 16, 40, 200)},
     **{f"field-{size}k-again": partial(field, size * 1_000, 1) for size in (8, 16, 40, 200)},
     "airline": lambda: Session(name="airline", rows=tuple(recorded())),
-    "file-reader": file_reader,
+    "file-reader": reader,
     "invoices": invoices,
 }
 SUMMARISERS: Mapping[str, type[Summariser]] = {
     "keeps-95": Keeping,
     "keeps-80": KeepingLess,
     "extracts": Extracting,
-    "names": Naming,
     **FAULTS,
 }
 WHOLE = [

@@ -1,9 +1,9 @@
 """`python -m benchmarks.prospective`: does a view still hold what the agent's next call needs?
 
 Each identifier in a short argument of a call that was last shown in a row which no longer stands verbatim in the view
-is one event. It is held where it stands in the view that this request got, and near where half of the words stand
-around it that stood around it where it was last shown. *Far* events are those that were last shown more than 18,000
-tokens ago, the same ones for every contestant. The newest rows of the same size are what no summary at all would hold.
+is one event. It is held where it stands in the view that this request got. *Far* events are those that were last shown
+more than 18,000 tokens ago, the same ones for every contestant. The newest rows of the same size are what no summary at
+all would hold.
 """
 
 from __future__ import annotations
@@ -21,17 +21,15 @@ from benchmarks.run import play
 from benchmarks.scores import newest, price, shown
 from benchmarks.sessions import Session
 from benchmarks.tokens import Row, calls_of, count, measure, said
-from benchmarks.words import NAME, PATH, identifiers, is_near, places, telling_words
+from benchmarks.words import NAME, PATH, identifiers, places
 
 FAR = 18_000
 """Tokens."""
 _SHORT = 300
 """Characters of an argument."""
-_AROUND = 80
-"""Characters on either side of where an identifier was last shown."""
-FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole", "KeepLast")
+FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 COLUMNS = (
-    *("summariser", "contestant", "sessions", "events", "held", "near", "held by tail", "paths", "paths held", "names"),
+    *("summariser", "contestant", "sessions", "events", "held", "held by tail", "paths", "paths held", "names"),
     *("names held", "far", "far held", "price"),
 )
 
@@ -61,20 +59,13 @@ class Watch:
             if self._texts[at] not in verbatim:
                 size = sum(measure(row, count) for row in view)
                 tail = tail or shown(newest(self._rows[:fed], size)) or " "
-                self._add(value, kind, held, held and is_near(text, value, self._words(at, value)))
+                self._add(kind, held)
                 self.found["held by tail"] += bool(places(tail, value))
 
-    def _add(self, value: str, kind: str, held: bool, near: bool) -> None:
-        self.found.update({"events": 1, "held": held, "near": near})
+    def _add(self, kind: str, held: bool) -> None:
+        self.found.update({"events": 1, "held": held})
         for name, title in ((PATH, "paths"), (NAME, "names")):
             self.found.update({title: kind == name, f"{title} held": kind == name and held})
-
-    def _words(self, at: int, value: str) -> set[str]:
-        """The words around the last place where a value was shown."""
-        text = self._texts[at]
-        place = text.rindex(value)
-        around = text[max(0, place - _AROUND) : place] + " " + text[place + len(value) : place + len(value) + _AROUND]
-        return telling_words(around)
 
 
 def _asked(row: Row) -> Iterator[str]:
@@ -113,8 +104,8 @@ def measured(summarisers: Sequence[str], only: Sequence[str], jobs: int) -> list
 
 def baseline(jobs: int, peers: bool) -> Figures:
     """For `benchmarks.baseline`."""
-    found = [*measured(["extracts"], FIRST[: None if peers else 1], jobs), *measured(["names"], FIRST[:1], jobs)]
-    told: Figures = {"extracts": {}, "names": {}, "missing": [one for one in found if "missing" in one]}
+    found = measured(["extracts"], FIRST[: None if peers else 1], jobs)
+    told: Figures = {"extracts": {}, "missing": [one for one in found if "missing" in one]}
     for one in found:
         if "missing" not in one:
             told[one["summariser"]][one["contestant"]] = {key: one[key] for key in COLUMNS[2:] if key in one}

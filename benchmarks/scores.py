@@ -48,22 +48,18 @@ def facts(session: Session, view: Sequence[Row]) -> float:
 
 
 def asked(session: Session, view: Sequence[Row]) -> dict[str, int]:
-    """Questions whose gold values all stand in a view, those with one near its question's words, kept instructions.
-
-    The same of the newest rows of the session of the same size, which is what no summary at all would hold.
-    """
+    """Questions whose gold values all stand in a view, those with one near its question's words, kept instructions."""
     golds = [one for one in session.questions if one.golds]
     rules = [telling_words(one.instruction) for one in session.questions if one.instruction]
     if not golds:
         return {}
     found = {"asked": len(golds)}
-    size = sum(measure(row, count) for row in view)
-    for name, text in (("", shown(view)), ("_of_tail", shown(newest(session.rows, size)))):
-        found[f"gold{name}"] = sum(all(places(text, gold) for gold in one.golds) for one in golds)
-        found[f"near{name}"] = sum(any(is_near(text, gold, one.words) for gold in one.golds) for one in golds)
-        if rules:
-            found[f"instructions{name}"] = sum(instruction_kept(text, rule) for rule in rules)
-    return {**found, **({"instructions_asked": len(rules)} if rules else {})}
+    text = shown(view)
+    found["gold"] = sum(all(places(text, gold) for gold in one.golds) for one in golds)
+    found["near"] = sum(any(is_near(text, gold, one.words) for gold in one.golds) for one in golds)
+    if rules:
+        found |= {"instructions_asked": len(rules), "instructions": sum(instruction_kept(text, rule) for rule in rules)}
+    return found
 
 
 def shown(rows: Sequence[Row]) -> str:

@@ -136,29 +136,26 @@ def field(budget: int, seed: int = 0) -> Session:
 # --- an agent that reads files --------------------------------------------------------------------------------------
 
 
-def file_reader(steps: int = 60, large: int = 115_000) -> Session:
-    """An agent that reads Python's own library; every fifth result is a listing of about 30,000 tokens.
-
-    `large` counts characters.
-    """
-    files = sorted(Path(json.__file__).parent.parent.glob("[a-c]*.py"))
-    whole = "\n".join(file.read_text("utf-8", "replace") for file in files)
+def reader(budget: int = 40_000, reads: int = 150, seed: int = 0) -> Session:
+    """An agent that reads 60 to 180 lines of Python's own library again and again, with hardly a word between."""
+    chance = random.Random(seed)
+    paths = sorted(Path(json.__file__).parent.parent.glob("[a-z]*.py"))
+    files = [(file, file.read_text("utf-8", "replace").splitlines()) for file in paths]
+    files = [(file, lines) for file, lines in files if len(lines) > 300]
     rows: list[Row] = []
-    for number in range(steps):
-        file = files[number % len(files)]
-        if number % 6 == 0:
-            rows.append(
-                {"role": "user", "content": f"Please look into {file.name} next and say what could be simpler."}
-            )
-        if number % 5 == 2:
-            at = number * 7_001 % max(1, len(whole) - large)
-            rows += called(number, "bash", {"command": "cat *.py"}, whole[at : at + large])
-        else:
-            rows += called(number, "read_file", {"path": file.name}, file.read_text("utf-8", "replace")[:6_000])
-        if number % 6 == 5:
-            rows.append({"role": "assistant", "content": f"{file.name} is read; its functions are short enough."})
-    planted, facts = plant(rows, 100)
-    return Session(name="file-reader", rows=planted, facts=facts, budget=60_000)
+    for number in range(reads):
+        file, lines = chance.choice(files)
+        size = chance.randint(60, 180)
+        first = chance.randrange(len(lines) - size)
+        if number % 9 == 0:
+            rows.append({"role": "user", "content": f"Please find out how {file.stem} does its work, and who uses it."})
+        arguments = {"path": file.name, "offset": first, "limit": size}
+        shown = (f"{at + 1:6}\t{lines[at]}" for at in range(first, first + size))
+        rows += called(number, "read_file", arguments, "\n".join(shown))
+        if number % 9 == 8 or number == reads - 1:
+            rows.append({"role": "assistant", "content": f"{file.name} is read; the others call it by its functions."})
+    planted, facts = plant(rows, 100, seed)
+    return Session(name=f"reader-{budget // 1000}k", rows=planted, facts=facts, budget=budget)
 
 
 def called(number: int, name: str, arguments: dict[str, Any], text: str) -> list[Row]:

@@ -8,12 +8,12 @@ import itertools
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.sessions import FACT
 from benchmarks.tokens import Count
-from benchmarks.words import identifiers, telling_words, words
+from benchmarks.words import telling_words, words
 
 # A contestant's adapter may replace `asyncio.sleep` while it runs.
 _sleep = asyncio.sleep
@@ -156,35 +156,25 @@ class Extracting(Summariser):
     """Writes the sentences whose telling words are most frequent, in their order (Luhn 1958)."""
 
     _end = re.compile(r"(?<=[.!?:])\s+|\n+")
+    _longest = 120
+    """Tokens of a sentence."""
 
     def text(self, shown: str, room: int) -> str:
         parts = [part.strip() for part in self._end.split(_SPACES.sub(" ", shown))]
         parts = [part for part in parts if len(part) > 20 and not part.startswith(("#", "==="))]
-        return self._chosen(parts, self._weights(parts), room, longest=120) or shown[:200]
-
-    def _weights(self, parts: Sequence[str]) -> list[float]:
         telling = [telling_words(part) for part in parts]
         frequency = Counter(word for found in telling for word in found)
-        lengths = [len(words(part)) + 8 for part in parts]
-        return [sum(frequency[word] for word in found) / length for found, length in zip(telling, lengths, strict=True)]
-
-    def _chosen(self, parts: Sequence[str], weights: Sequence[float], room: int, longest: int) -> str:
+        weights = [
+            sum(frequency[word] for word in found) / (len(words(part)) + 8)
+            for part, found in zip(parts, telling, strict=True)
+        ]
         chosen: list[int] = []
         for at in sorted(range(len(parts)), key=lambda at: weights[at], reverse=True):
             size = self.count(parts[at]) + 1
-            if size <= min(longest, room):
+            if size <= min(self._longest, room):
                 chosen.append(at)
                 room -= size
-        return "\n".join(parts[at] for at in sorted(chosen))
-
-
-class Naming(Extracting):
-    """Writes the lines that name most identifiers, in their order."""
-
-    _end = re.compile(r"\n+")
-
-    def _weights(self, parts: Sequence[str]) -> list[float]:
-        return [float(len(identifiers(part))) for part in parts]
+        return "\n".join(parts[at] for at in sorted(chosen)) or shown[:200]
 
 
 class Down(Summariser):
@@ -195,14 +185,6 @@ class Down(Summariser):
         raise SummariserDown("the summariser's service is down")
 
 
-def _always(name: str, text: Callable[[str], str]) -> type[Summariser]:
-    return type(name, (Summariser,), {"text": lambda self, shown, room: text(shown)})
-
-
 KeepingLess = type("KeepingLess", (Keeping,), {"keep": 0.8})
-FAULTS: dict[str, type[Summariser]] = {
-    "down": Down,
-    "empty": _always("Empty", lambda shown: ""),
-    "oversized": _always("Oversized", lambda shown: shown),
-}
+FAULTS: dict[str, type[Summariser]] = {"down": Down}
 """Summarisers that fail, by what they do."""

@@ -38,7 +38,7 @@ async def _traced(manager: SummarizingContextManager, provider: ScriptedProvider
 
 async def _requests() -> dict[str, dict[str, int]]:
     provider = ScriptedProvider(context_window=40_000)
-    manager = SummarizingContextManager(config={"cache": "memory", "prefetch_threshold": None})
+    manager = SummarizingContextManager(config={"cache": "memory", "prefetch": False})
     rows, found = iter(recorded()), dict[str, dict[str, int]]()
     while "first compaction" not in found:
         await manager.add_message(next(rows))

@@ -1,50 +1,25 @@
-"""Work beside the event loop: long work is done in a thread, and background tasks end in bounded time."""
+"""Work beside the event loop: long work in a thread, foreign work in bounded time, and the end of background tasks."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 from array import array
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Awaitable, Callable, Sequence, Set
 from copy import copy
-from typing import Any, ParamSpec, Protocol, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 logger = logging.getLogger(__name__)
 
 P = ParamSpec("P")
 T = TypeVar("T")
-IndexT = TypeVar("IndexT", bound="Index")
 
 LOOK_SECONDS = 0.1
 """How often a wait looks whether the host has cancelled."""
+GRACE = 0.25
+"""Seconds that cancelled foreign work gets for its end before it is left to itself."""
 LONG = 40_000
 """Characters of rows that take some ten milliseconds to read: work on more is done in a thread."""
-
-
-class Index(Protocol):
-    """What is derived from a history that grows at its end."""
-
-    def backlog(self) -> int:
-        """Characters of the rows that it has not read, about."""
-
-    def advance(self) -> None:
-        """Read them."""
-
-    def copy(self: IndexT) -> IndexT:
-        """The index, and its history, as they are now: rows may be added to the history meanwhile."""
-
-    def take(self: IndexT, ahead: IndexT) -> None:
-        """Take over what a copy has read, unless it has been overtaken."""
-
-
-async def advance(index: Index) -> None:
-    """Bring an index up to date: at once where little has come, else in a thread, on a copy."""
-    if index.backlog() > LONG:
-        ahead = index.copy()
-        await asyncio.to_thread(ahead.advance)
-        index.take(ahead)
-        await asyncio.sleep(0)  # what follows an import takes a while itself
-    index.advance()
 
 
 async def in_thread(characters: int, do: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
@@ -63,6 +38,9 @@ def copied(thing: T, *parts: str) -> T:
     return other
 
 
+# --- waiting, and foreign work --------------------------------------------------------------------------------------
+
+
 async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
     """Cancel tasks and wait at most half a second for their end, because foreign code may ignore a cancellation."""
     for task in tasks:
@@ -74,26 +52,91 @@ async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
 
 
 async def until_done(
-    tasks: Set[asyncio.Task[Any]],
-    seconds: float | None,
-    stopped: asyncio.Event,
-    is_cancelled: Callable[[], bool] = lambda: False,
+    tasks: Set[asyncio.Task[Any]], seconds: float | None, is_cancelled: Callable[[], bool] | None = None
 ) -> None:
-    """Wait until the tasks have ended, at most so long (None = as long as it takes), or until `stopped` is set.
+    """Wait until the tasks have ended, at most so long (None = as long as it takes). It cancels nothing.
 
     Args:
-        is_cancelled: looked at all the time, because some hosts tell of a cancellation only after the wait.
+        is_cancelled: ends the wait; looked at all the time, because some hosts tell of a cancellation only afterwards.
     """
-    stop = asyncio.create_task(stopped.wait(), name="context-summarize:stop")
     loop = asyncio.get_running_loop()
     end = None if seconds is None else loop.time() + seconds
-    left = set(tasks)
+    while left := [task for task in tasks if not task.done()]:
+        rest = None if end is None else end - loop.time()
+        if (rest is not None and rest <= 0) or (is_cancelled is not None and is_cancelled()):
+            return
+        if is_cancelled is not None:
+            rest = LOOK_SECONDS if rest is None else min(LOOK_SECONDS, rest)
+        await asyncio.wait(left, timeout=rest)
+
+
+class Stopped(Exception):
+    """Foreign code raised something that is no `Exception`, such as `CancelledError` or `SystemExit`."""
+
+    @classmethod
+    def of(cls, error: BaseException) -> Stopped:
+        """The error in words."""
+        return cls(f"{type(error).__name__}: {error_text(error)}")
+
+
+def error_text(error: BaseException) -> str:
+    """The text of a foreign error, whose `__str__` may raise as well."""
     try:
-        while left and not stop.done() and not is_cancelled():
-            timeout = LOOK_SECONDS if end is None else min(LOOK_SECONDS, end - loop.time())
-            if timeout <= 0:
-                break
-            done, _ = await asyncio.wait({*left, stop}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
-            left -= done
+        return str(error)
+    except Exception:  # noqa: BLE001 - an error that breaks the report of itself is no reason to lose the report
+        return "(its text cannot be read)"
+
+
+def guarded(call: Callable[[], T]) -> T:
+    """The result of a foreign call that is not awaited.
+
+    Raises:
+        Stopped: it raised something that is no `Exception`.
+    """
+    try:
+        return call()
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise Stopped.of(error) from error
+
+
+async def within(
+    call: Callable[[], Awaitable[T]], seconds: float | None, is_cancelled: Callable[[], bool] | None = None
+) -> T:
+    """The result of a foreign coroutine, within `seconds` (None = as long as it takes).
+
+    `asyncio.timeout` would wait for work that ignores its cancellation; here such work is left to itself. It has a task
+    of its own, so that a cancellation of the caller and one that the work raises are told apart.
+
+    Args:
+        is_cancelled: whether the host has cancelled, which ends the wait.
+
+    Raises:
+        TimeoutError: the time is over, or the host has cancelled.
+        Stopped: the work raised something that is no `Exception`.
+    """
+    task = asyncio.create_task(_awaited(call), name="context-summarize:foreign")
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())  # asyncio warns of one that nobody read
+    try:
+        await until_done({task}, seconds, is_cancelled)
+        if not task.done():
+            raise TimeoutError("cancelled by the host" if seconds is None else f"no answer within {seconds:g} s")
+        return task.result()
     finally:
-        stop.cancel()
+        if not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=GRACE)
+
+
+async def _awaited(call: Callable[[], Awaitable[T]]) -> T:
+    """The result; what is no `Exception` would end the event loop, or look like a cancellation of the caller."""
+    try:
+        return await call()
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # somebody has cancelled the work, such as the end of the event loop
+        raise Stopped.of(error) from error

@@ -17,12 +17,11 @@ PRE_COMPACT = "context:pre_compact"
 POST_COMPACT = "context:post_compact"
 COMPACTION = "context:compaction"
 INCLUDE = "context:include"
-MESSAGE_ADDED = "context:message_added:debug"
 SUMMARY = "context-summarize:summary"
 FAILURE = "context-summarize:failure"
 OVER_BUDGET = "context-summarize:over_budget"
 
-ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, INCLUDE, MESSAGE_ADDED, SUMMARY, FAILURE, OVER_BUDGET)
+ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, INCLUDE, SUMMARY, FAILURE, OVER_BUDGET)
 
 
 class Outbox:

@@ -45,11 +45,9 @@ async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Ca
     await coordinator.mount("context", manager)
     if checked.recall_tool:
         await tools.mount(coordinator)
-    if checked.context_tool:
-        await tools.mount_context_tool(coordinator)
     coordinator.register_contributor("observability.events", NAME, lambda: _own_events(coordinator, manager))
     unregister = coordinator.hooks.register(
-        "llm:response", _hear(manager), priority=_AFTER_OTHERS, name=f"{NAME}-meter"
+        "llm:response", manager.observe_response, priority=_AFTER_OTHERS, name=f"{NAME}-meter"
     )
     coordinator.cancellation.on_cancel(manager.stop_waiting)
     for name in _CAPABILITIES:
@@ -75,19 +73,8 @@ def _own_events(coordinator: Any, manager: SummarizingContextManager) -> list[st
     return [name for name in ALL_EVENTS if name not in KERNEL_EVENTS] if coordinator.get("context") is manager else []
 
 
-def _hear(manager: SummarizingContextManager) -> Callable[[str, dict[str, Any]], Awaitable[Any]]:
-    from amplifier_core.models import HookResult
-
-    async def on_response(event: str, data: dict[str, Any]) -> HookResult:
-        await manager.observe_response(event, data)
-        return HookResult(action="continue")
-
-    return on_response
-
-
 async def on_session_ready(coordinator: Any) -> None:
     """Called after the providers are mounted: logs an error if `summary_provider` names none of them."""
     manager = coordinator.get("context")
     if isinstance(manager, SummarizingContextManager):
-        manager.check_providers()
         await manager.prepare()

@@ -28,6 +28,7 @@ def _shown(value: Any) -> str:
     """A value as YAML has it."""
     if value is None:
         return "`null`"
+    value = list(value) if isinstance(value, tuple) else value
     return f"`{str(value).lower()}`" if isinstance(value, bool) else f"`{value}`"
 
 

@@ -98,7 +98,9 @@ async def main(folder: Path) -> None:
     saved = await context.compact(focus="parcel codes")  # one more, on request; the others came by themselves
     history, view = await context.get_messages(), await context.get_messages_for_request(provider=provider)
     used = await session.coordinator.get_capability("context.statistics")()
-    print(f"{len(history)} messages, {len(view)} sent, {used.boundaries} compactions, {used.calls} calls for summaries")
+    print(
+        f"{len(history)} messages, {len(view)} sent, {used.compactions} compactions, {used.calls} calls for summaries"
+    )
     print(f"compact() saved {saved:,} tokens")
 
     found = await session.coordinator.get("tools")["recall"].execute({"words": "PX-127"})

@@ -20,7 +20,7 @@ BUDGET = 5_000
 again, and an answer needs room too."""
 TOKENS, MINUTES = 30_000, 20.0
 """Of a session, from its start; and the longest that one contestant may take."""
-SMALL = {"prompts": "small", "segment_tokens": 2_048, "max_concurrency": 1, "request_timeout": 240, "wait_seconds": 240}
+SMALL = {"prompts": "small", "segment_tokens": 2_048, "max_concurrency": 1, "wait_seconds": 240}
 """On two idle cores the engine reads some 250 and writes some 100 tokens a second, on busy ones a tenth of that: few
 summaries, one at a time."""
 CONTESTANTS: Mapping[str, type[Contestant]] = {
@@ -34,7 +34,7 @@ SESSIONS: Mapping[str, Callable[[], Session]] = {
 }
 COLUMNS = (
     *("session", "contestant", "tokens", "seconds", "waited, s", "calls", "read", "wrote", "refused", "asked", "gold"),
-    *("near", "gold_of_tail", "near_of_tail", "view_mean", "view_last", "lost", "over_budget"),
+    *("near", "view_mean", "view_last", "lost", "over_budget"),
 )
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from .agent_framework import AgentFramework, AgentFrameworkBudget
 from .base import Contestant, Terms
 from .hermes import Hermes, HermesTail
-from .keep_last import KeepLast
 from .langchain import LangChain
 from .ours import Ours
 from .pydantic_ai import PydanticAI
@@ -25,7 +24,6 @@ def variant(name: str, contestant: type[Any], **options: Any) -> type[Contestant
 
 OURS: tuple[type[Contestant], ...] = (
     Ours,
-    variant("OursLean", Ours, profile="lean"),
     variant("OursFrugal", Ours, profile="frugal"),
 )
 PEERS: tuple[type[Contestant], ...] = (
@@ -43,7 +41,7 @@ PEERS: tuple[type[Contestant], ...] = (
     HermesTail,
 )
 """Other libraries: with their own defaults, then tuned."""
-EVERYONE = {one.__name__: one for one in (*OURS, KeepLast, *PEERS)}
-"""All that can be measured by name, with the plain baseline that keeps the newest rows and no summaries."""
+EVERYONE = {one.__name__: one for one in (*OURS, *PEERS)}
+"""All that can be measured by name."""
 
-__all__ = ["EVERYONE", "OURS", "PEERS", "Contestant", "KeepLast", "Ours", "Terms", "variant"]
+__all__ = ["EVERYONE", "OURS", "PEERS", "Contestant", "Ours", "Terms", "variant"]

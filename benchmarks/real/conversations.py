@@ -26,11 +26,11 @@ SETS: Mapping[str, Callable[[], list[Session]]] = {
     "pi": pi.load_all,
     "BEAM-500K": partial(beam.load_all, "500K"),
 }
-FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole", "KeepLast")
+FIRST = ("Ours", "PydanticAIWhole", "LangChainWhole")
 """Ours, the peers that hold most in the field's sessions, and no summaries at all."""
 COLUMNS = (
-    *("set", "contestant", "chats", "asked", "gold", "near", "gold_of_tail", "near_of_tail"),
-    *("instructions_asked", "instructions", "instructions_of_tail", "recalls", "recall_any", "recall_gold_asked"),
+    *("set", "contestant", "chats", "asked", "gold", "near"),
+    *("instructions_asked", "instructions", "recalls", "recall_any", "recall_gold_asked"),
     *("recall_gold", "ids", "ids_of_session", "price", "waiting", "view_last", "lost", "over_budget", "broken"),
 )
 _MEANS = ("waiting", "view_last", "cached")

@@ -13,10 +13,9 @@ from benchmarks.clock import run_virtually
 from benchmarks.prospective import Watch
 from benchmarks.report import run_all, save, table
 from benchmarks.scores import asked, ids, newest
-from benchmarks.sessions import Question, Session, assistant, called, invoices, plant, recorded
-from benchmarks.strict_server import State
-from benchmarks.summarisers import DoesNotFit, Extracting, Keeping, Naming
-from benchmarks.tokens import Counting, broken_pairs, calls_of, count, measure, text_of
+from benchmarks.sessions import Question, Session, assistant, called, plant
+from benchmarks.summarisers import Extracting, Keeping
+from benchmarks.tokens import Counting, broken_pairs, count, measure, text_of
 from benchmarks.words import gold_values, identifiers, instruction_kept, is_near, places, telling_words
 
 SAID = [{"role": "user", "content": "One two three four."}, {"role": "assistant", "content": "Five six seven."}] * 10
@@ -30,20 +29,6 @@ def test_facts_are_planted_in_all_roles_and_the_same_with_the_same_seed() -> Non
     assert {row["role"] for row in rows if any(places(text_of(row), fact) for fact in facts)} == {"user", "assistant"}
     assert plant(SAID, 12, seed=3) == (rows, facts)
     assert plant(SAID, 12, seed=4) != (rows, facts)
-
-
-def test_copies_of_the_recording_share_no_call_and_one_system_prompt() -> None:
-    rows = recorded(copies=3)
-    calls = [call["id"] for row in rows for call in calls_of(row)]
-    assert len(calls) == len(set(calls))
-    assert [row["role"] for row in rows].count("system") == 1
-    assert broken_pairs(rows) == 0
-
-
-def test_what_the_user_types_is_never_in_a_result() -> None:
-    session = invoices(5, 10)
-    results = "\n".join(text_of(row) for row in session.rows if row["role"] == "tool")
-    assert not any(fact in results for fact in session.facts)
 
 
 def written(summariser: Any, shown: str, **given: Any) -> str:
@@ -60,18 +45,9 @@ def test_the_stand_in_keeps_facts_within_the_length_that_is_asked_for() -> None:
     assert [call.wrote for call in sure.calls][1] == count(brief)
 
 
-def test_input_that_does_not_fit_the_window_is_refused() -> None:
-    small = Keeping(count, 50)
-    with pytest.raises(DoesNotFit):
-        written(small, "word " * 100)
-    assert small.calls[0].refused
-
-
 def test_extracted_are_the_sentences_with_the_words_that_are_said_most() -> None:
     shown = "The refund of Newark was paid. A refund to Newark is a refund. Nobody knows why cats sleep so long. " * 3
     assert "cats" not in written(Extracting(count, 10_000), shown, max_output=12)
-    lines = "nothing of any interest here\nsee src/app/main.py and run_all in tools/x.py\nnor is there here\n" * 6
-    assert written(Naming(count, 10_000), lines, max_output=13) == lines.splitlines()[1]
 
 
 def test_a_row_counts_with_its_calls_and_calls_at_the_end_may_be_open() -> None:
@@ -111,7 +87,7 @@ def test_questions_are_judged_in_the_view_and_in_the_newest_rows_of_its_size() -
     rows = ({"role": "user", "content": "The gate of flight HAT039 is B12."}, *SAID)
     question = Question("What is the gate of flight HAT039?", ("B12",))
     session = Session(name="s", rows=rows, questions=(question,))
-    assert asked(session, rows[:1]) == {"asked": 1, "gold": 1, "near": 1, "gold_of_tail": 0, "near_of_tail": 0}
+    assert asked(session, rows[:1]) == {"asked": 1, "gold": 1, "near": 1}
     assert ids(rows) == {"HAT039"}
     assert newest(rows, sum(measure(row, count) for row in SAID)) == SAID
     assert text_of(newest(rows, 4)[-1]) in text_of(SAID[-1])
@@ -152,16 +128,3 @@ def test_a_baseline_has_four_significant_digits() -> None:
     before, now = {"a": {"facts": 0.9, "lost": 0}, "b": 1.0}, {"a": {"facts": 0.8, "lost": 0}, "c": 1.0}
     (line,) = differences(before, now)
     assert (line["figure"], line["baseline"], line["now"]) == ("a facts", 0.9, 0.8)
-
-
-def test_the_strict_server_refuses_a_call_without_its_result() -> None:
-    call = {"type": "function_call", "call_id": "a", "name": "lookup", "arguments": "{}"}
-    result = {"type": "function_call_output", "call_id": "a", "output": "found"}
-    state, said = State(window=1_000), {"role": "user", "content": "Find it."}
-    body = {"model": "m", "tools": [{}], "input": [said, call, result]}
-    assert state.answer(body)[0] == 200
-    assert state.answer(body)[1]["usage"]["input_tokens_details"]["cached_tokens"] > 0
-    assert state.answer({**body, "input": [said, call]})[0] == 400
-    assert state.answer({**body, "input": [result]})[0] == 400
-    assert state.answer({**body, "input": [{"role": "user", "content": "x" * 9_000}]})[0] == 400
-    assert len(state.faults) == 3

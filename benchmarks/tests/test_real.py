@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
 
-from benchmarks.real import DataMissingError, beam, coding, fetch, locomo, recordings
-from benchmarks.real.conversations import of_sets
+from benchmarks.real import DataMissingError, beam, coding, fetch, recordings
 from benchmarks.real.pi import row_of
 from benchmarks.real.recall import recalled
 from benchmarks.sessions import Question, Session
@@ -22,45 +20,6 @@ from benchmarks.tokens import broken_pairs, calls_of, text_of
 def test_a_chat_that_is_held_back_is_never_read(tmp_path: Path, size: str, number: int) -> None:
     with pytest.raises(DataMissingError, match="held back"):
         beam.load(size, number, tmp_path)
-
-
-def test_a_chat_of_beam_has_its_questions_with_values_of_the_sources(tmp_path: Path) -> None:
-    folder = tmp_path / "beam" / "chats" / "100K" / "1"
-    (folder / "probing_questions").mkdir(parents=True)
-    turns = [
-        {"id": 4, "role": "user", "content": "I paid $25. ->-> 1,1"},
-        {"id": 5, "role": "assistant", "content": "Ok."},
-    ]
-    (folder / "chat.json").write_text(json.dumps([{"turns": [turns]}]))
-    asked = {
-        "information_extraction": [{"question": "How much?", "answer": "$25", "source_chat_ids": {"a": [4]}}],
-        "instruction_following": [{"question": "Go on.", "instruction_being_tested": "Always use metric units."}],
-    }
-    (folder / "probing_questions" / "probing_questions.json").write_text(json.dumps(asked))
-    session = beam.load("100K", 1, tmp_path)
-    assert text_of(session.rows[0]) == "I paid $25."
-    assert session.questions[0] == Question("How much?", ("$25",), sources=(0,))
-    assert session.questions[1].instruction == "Always use metric units."
-
-
-def test_a_chat_of_locomo_names_the_date_of_each_session(tmp_path: Path) -> None:
-    told = {
-        "speaker_a": "Ann",
-        "session_1_date_time": "8 May",
-        "session_1": [
-            {"speaker": "Ann", "dia_id": "D1:1", "text": "I ran."},
-            {"speaker": "Bo", "dia_id": "D1:2", "text": "5 km?"},
-        ],
-        "qa": [{"question": "How far?", "answer": "5 km", "evidence": ["D1:2"], "category": 4}],
-    }
-    (tmp_path / "locomo" / "data").mkdir(parents=True)
-    with zipfile.ZipFile(tmp_path / "locomo" / "data" / "locomo10.zip", "w") as archive:
-        archive.writestr("1.json", json.dumps(told))
-    (session,) = locomo.load_all(tmp_path)
-    assert [row["role"] for row in session.rows] == ["user", "assistant"]
-    assert text_of(session.rows[0]) == "[8 May]\nAnn: I ran."
-    assert session.questions[0].golds == ("5 km",)
-    assert session.questions[0].sources == (1,)
 
 
 def test_a_session_of_pi_keeps_pairs_whole(tmp_path: Path) -> None:
@@ -128,12 +87,6 @@ def test_recall_finds_the_source_of_a_question() -> None:
     question = Question("What is the colour of the 7th door?", ("shade7",), sources=(7,))
     session = Session(name="s", rows=tuple(rows), questions=(question,))
     assert recalled(session) == {"recalls": 1, "recall_any": 1, "recall_gold": 1, "recall_gold_asked": 1}
-
-
-def test_chats_of_a_set_are_added_up() -> None:
-    one = {"set": "s", "contestant": "c", "gold": 2, "tokens": 10, "waiting": 0.5, "view_last": 4, "cached": 1.0}
-    (line,) = of_sets([one, {**one, "gold": 3, "waiting": 0.0}, {"missing": "x"}])
-    assert (line["chats"], line["gold"], line["waiting"]) == (2, 5, 0.25)
 
 
 def test_files_are_fetched_from_a_git_directory_and_refused_with_another_hash(

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import pytest
 
-from benchmarks.peers import KeepLast, Ours, Terms
+from benchmarks.peers import Ours, Terms
 from benchmarks.run import play
-from benchmarks.scores import facts, faults, price, waiting
+from benchmarks.scores import faults, price, waiting
 from benchmarks.sessions import Session, called, invoices
 from benchmarks.summarisers import FAULTS, Keeping, seconds_of
 from benchmarks.tokens import Row, count, measure
@@ -99,19 +99,6 @@ def test_a_result_without_its_call_and_a_view_above_the_budget_are_faults() -> N
 def test_an_adapter_that_loses_something_is_refused() -> None:
     with pytest.raises(ValueError, match="without loss"):
         play(type("Losing", (Whole,), {"convert": lambda self, rows: []}), talk())
-
-
-def test_a_session_ends_when_its_minutes_are_over() -> None:
-    result = play(Whole, talk(), minutes=0.0)
-    assert (len(result.requests), result.tokens) == (0, 0)
-
-
-def test_the_newest_rows_alone_fit_the_budget_and_forget_the_rest() -> None:
-    session = invoices(12, 60)
-    small = Session(name="small", rows=session.rows, facts=session.facts, budget=8_000)
-    result = play(KeepLast, small)
-    assert faults(result) == {"lost": 0, "over_budget": 0, "broken": 0, "refused": 0}
-    assert 0 < facts(small, result.view) < 0.7
 
 
 @pytest.mark.parametrize("summariser", [Keeping, *FAULTS.values()])

@@ -14,7 +14,7 @@ from rich.filesize import decimal
 from context_summarize.cli.options import Name, json_option
 from context_summarize.cli.terminal import facts, guarded, print_json, printing, sentence
 from context_summarize.stores import SqliteStore, open_file
-from context_summarize.transcript.wording import counted
+from context_summarize.transcript.rows import counted
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from context_summarize.cli.options import MAX_OUTPUT, WINDOW, json_option, opene
 from context_summarize.cli.terminal import guarded, heading, print_json, printing, sentence, table, working
 from context_summarize.replay import Inspection, inspect_rows
 from context_summarize.session.host import Window
-from context_summarize.transcript.wording import counted
+from context_summarize.transcript.rows import counted
 
 _NAMED = 3
 """Calls without a result that are named."""

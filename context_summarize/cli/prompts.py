@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import click
@@ -9,9 +10,11 @@ from rich.text import Text
 
 from context_summarize.cli.options import Name
 from context_summarize.cli.terminal import guarded, one_line, plain, printing, told
-from context_summarize.summaries.prompt_sets import check_set, copy_set, find_warnings
-from context_summarize.summaries.prompts import find_set
-from context_summarize.transcript.wording import counted
+from context_summarize.errors import TemplateError
+from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
+from context_summarize.transcript.rows import counted
+
+_LENGTH = "at most $words words"
 
 
 @click.group("prompts", short_help="Check and copy prompt sets.")
@@ -32,10 +35,10 @@ def check_command(name: str) -> None:
     """
     with guarded():
         folder = find_set(name)
-        problems = check_set(name)
-        warnings = [] if problems else find_warnings(name)
+        problems = list(find_problems(folder))
+        warnings = [] if problems else _warnings(load_prompts(name))
     with printing() as out:
-        for text in [problem.text for problem in problems] or [f"{folder}: no problems"]:
+        for text in problems or [f"{folder}: no problems"]:
             out.print(Text(one_line(text)), soft_wrap=True)
     for warning in warnings:
         told(f"WARNING: {warning}", "yellow")
@@ -55,6 +58,43 @@ def copy_command(name: str, folder: str) -> None:
     Exit status: 0, or 2 if there is no such set or the folder exists.
     """
     with guarded():
-        made = copy_set(name, Path(folder))
+        made = _copied(load_prompts(name), Path(folder))
     with printing() as out:
         out.print(Text(plain(f"{made}: segment.md, merge.md, frame.md")), soft_wrap=True)
+
+
+def _warnings(prompts: PromptSet) -> list[str]:
+    """What a set without problems lacks; it can be used all the same.
+
+    Without a heading for quoted instructions these are found by signs alone. A summariser that is code, such as
+    `offline`, reads its length in the words of the text.
+    """
+    path, heading, found = prompts.segment.path, prompts.rules_heading, list[str]()
+    if not heading:
+        found.append(f"{path}: the header has no rules_heading; name the heading under which instructions are quoted")
+    elif f"{heading}:" not in prompts.segment.body:
+        found.append(f"{path}: the text asks for no heading {heading!r}, which rules_heading names; ask for it")
+    for template in (prompts.segment, prompts.merge):
+        if _LENGTH not in template.body:
+            why = "a summariser that is code, such as offline, reads its length there"
+            found.append(f"{template.path}: the text does not say {_LENGTH!r}; {why}")
+    return found
+
+
+def _copied(prompts: PromptSet, target: Path) -> Path:
+    """Copy the files of a set into a new folder; returns the folder.
+
+    Raises:
+        TemplateError: the target exists or cannot be created.
+    """
+    try:
+        folder = target.expanduser()
+        folder.mkdir(parents=True)
+        for template in (prompts.segment, prompts.merge, prompts.frame):
+            shutil.copyfile(template.path, folder / template.path.name)
+    except FileExistsError:
+        raise TemplateError(f"{folder} exists and is left unchanged; name a folder that does not exist yet") from None
+    except (OSError, RuntimeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise TemplateError(f"{target}: the set cannot be written there ({reason}); name another folder") from error
+    return folder

@@ -9,18 +9,41 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Console
+from rich.text import Text
 
 from context_summarize.cli.options import MAX_OUTPUT, WINDOW, Name, json_option, opened, read_config, session_command
-from context_summarize.cli.replay_output import print_result
-from context_summarize.cli.terminal import Refused, guarded, print_json, printing, told, working
+from context_summarize.cli.terminal import (
+    Refused,
+    facts,
+    guarded,
+    heading,
+    plain,
+    print_json,
+    printing,
+    sentence,
+    table,
+    told,
+    working,
+)
 from context_summarize.config import Config
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.installed import mounted_provider
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.providers.openai_compatible import NAME, make_provider
-from context_summarize.replay import ReplayResult, check_page, replay, write_page
+from context_summarize.replay import (
+    Check,
+    Compaction,
+    ReplayResult,
+    check_page,
+    figures,
+    replay,
+    row_text,
+    write_page,
+)
 from context_summarize.session.host import Window
 from context_summarize.tokens.counter import loaded_counter
+from context_summarize.transcript.rows import counted
 
 NO_SUMMARY = 3
 """Exit status where the provider was asked and wrote no summary."""
@@ -30,6 +53,17 @@ _PROVIDER_HELP = (
     "The entry-point name of an installed Amplifier provider module, such as provider-openai.  [default: offline, code "
     "without a model]"
 )
+_OFFLINE = (
+    "Provider: offline. It is not a model: code copies exact words, ids and results from the messages, without a key "
+    "or a network. A model writes better summaries (--base-url, --provider)."
+)
+_COMPACTIONS = (
+    "Each of these requests had passed the threshold (filling) or would not fit the budget (must fit). Summaries then "
+    "replaced older messages. Message: the assistant message that answers the request. Segments: runs of messages that "
+    "were summarised. Merged: new summaries, each made from several older ones. Cached: summaries that needed no call. "
+    "Fallbacks: summaries by code, because the provider gave none. Waited: how long the request waited for summaries."
+)
+_COLUMNS = ("Message", "Before → after", "Segments", "Merged", "Cached", "Fallbacks", "Waited", "Why")
 
 
 @session_command("replay", "Replay a recorded session and check every request.")
@@ -49,7 +83,7 @@ def replay_command(
     request that an agent would send at that point. It sends data only to the provider that writes the summaries.
 
     --json prints an object with file, provider, window, budget, messages, history_tokens, requests, largest_view,
-    stable_share, provider_calls, failed_calls, failed_summaries, provider_input_tokens, provider_output_tokens,
+    stable_share, provider_calls, failed_summaries, provider_input_tokens, provider_output_tokens,
     seconds, ok, compactions (a list), checks (a list) and, with --show-view, last_view (a list). Sizes are in tokens.
 
     Exit status: 0 all checks passed, 1 a check failed, 2 if the session or an option cannot be used, 3 if the provider
@@ -69,7 +103,7 @@ def replay_command(
         print_json({"file": recording.name, **result.as_data(), **view})
     else:
         with printing() as out:
-            print_result(out, recording.name, result, show_view=show_view)
+            _print(out, recording.name, result, show_view=show_view)
     if result.problem is not None:
         told(result.problem, "red")
         click.get_current_context().exit(1 if result.failed else NO_SUMMARY)
@@ -108,3 +142,45 @@ async def _provider(
         budget = Window(window, max_output or MAX_OUTPUT).budget(config.safety_margin) if window else None
         async with mounted_provider(provider) as (name, mounted):
             yield name, mounted, budget
+
+
+# --- what it prints ---------------------------------------------------------------------------------------------------
+
+
+def _print(out: Console, name: str, result: ReplayResult, *, show_view: bool) -> None:
+    """Print a replay: what was replayed, the last view if asked for, compactions, totals, checks."""
+    through = f"requests of at most {result.budget:,} tokens"
+    if result.window is not None:
+        through = f"a window of {result.window:,} tokens, {result.budget:,} of them for a request"
+    messages = counted(len(result.rows), "message")
+    sentence(out, f"\n{name}: {messages}, {result.history_tokens:,} tokens in total, replayed with {through}.")
+    sentence(out, _OFFLINE if result.provider == OfflineProvider.name else f"Provider: {result.provider}.")
+    if show_view and result.last_view:
+        heading(out, "Last request", "The last request of the session, row by row.")
+        for at, row in enumerate(result.last_view, 1):
+            out.print(Text(f"── {at} {row['role']} ──", style="bold"))
+            out.print(Text(plain(row_text(row))), soft_wrap=True)
+    heading(out, "Compactions", _COMPACTIONS)
+    if result.compactions:
+        out.print(table(_COLUMNS, map(_cells, result.compactions)))
+    elif not result.requests:
+        sentence(out, "None. There was no request: each message of the role assistant answers one.")
+    else:
+        largest = f"The largest of {counted(len(result.requests), 'request')} holds {result.largest_view:,} tokens."
+        sentence(out, f"None. {largest} A smaller --window shows some.")
+    heading(out, "Totals", "The whole session. An agent makes one request for each assistant message.")
+    out.print(facts(figures(result)))
+    heading(out, "Checks", "What must always hold. If a check fails, the command exits with 1.")
+    out.print(facts(map(_verdict, result.checks)))
+
+
+def _cells(line: Compaction) -> tuple[object, ...]:
+    size = f"{line.before_tokens:,} → {line.after_tokens:,}"
+    counts = (line.segments, line.merged, line.from_cache, line.fallbacks)
+    return (line.message or "–", size, *counts, f"{line.wait_ms:,} ms", line.why)
+
+
+def _verdict(check: Check) -> tuple[str, str, str]:
+    unit = check.unit.removesuffix("s") if check.checked == 1 else check.unit
+    count = f"ok  {check.checked:,}" if check.ok else f"FAILED  {check.broken:,} of {check.checked:,}"
+    return check.name, f"{count} {unit}", check.meaning

@@ -1,233 +1,186 @@
-"""A plan under construction, and its size: what a view would take if the draft were carried out."""
+"""A plan under construction: each step makes its next view smaller, and a little worse."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from context_summarize.core.entries import ShownGroup
-from context_summarize.core.frames import one_line_size, opening_row
-from context_summarize.core.groups import Group
-from context_summarize.core.history import History
-from context_summarize.core.limits import Limits
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, Place
-from context_summarize.core.short_rows import HARD_FLOOR
-from context_summarize.core.shown_groups import ShownGroups
-from context_summarize.core.view_state import ViewState
-from context_summarize.tokens.measure import Count, measure
+from context_summarize.core.merging import merged
+from context_summarize.core.nodes import Node, regular_frontier
+from context_summarize.core.shown_groups import HARD_FLOOR, short_length
+from context_summarize.core.view_size import PlanInput, ViewSizer
+from context_summarize.messages.reading import is_hook
+from context_summarize.messages.rows import SYSTEM_ROLES
 
-FRAME_TOKENS = 70
-"""Estimate of what the frame adds to a summary whose row has not been built yet."""
-
-SizeOf = Callable[[Node], int | None]
-"""Tokens of the row that stands for a node; None while its text is not known. Asking starts nothing."""
+_AIMS = (0.9, 0.6, 0.3, 0.0)
+"""Shares of the room that are aimed at where any rows must be shortened: the next row is to fit as well."""
 
 
-@dataclass(frozen=True, slots=True)
 class Draft:
-    """What the next view would show."""
+    """The next view, before anything is summarised: the view as it stands, with the newest user message of now.
 
-    nodes: tuple[Node, ...]
-    frontier: int
-    newest_user: int | None
-    shortened: Mapping[int, int] = field(default_factory=dict)
-    """History row → tokens kept of it."""
-    pinned: tuple[int, ...] = ()
-    """Rendered groups that the user has pinned."""
-    segments: int = 0
-    """Segments and rests that it summarises."""
-    notes: bool = True
-    """False where the row of notes had to go."""
-    lines: int = 0
-    """How many of the oldest nodes are shown as one line only."""
-    rung: int = 1
-    """How far it had to go: 1 summarise, 2 rest, 3 keep_recent halved, 4 rows shortened, 5 one-line nodes."""
+    Args:
+        known_only: summarise and merge only as far as texts are known.
+    """
 
+    def __init__(self, given: PlanInput, *, known_only: bool = False) -> None:
+        self._given = given
+        self._known_only = known_only
+        self.sizer = ViewSizer(given)
+        history, standing = given.history, given.view
+        self._pinned_rows = {
+            row for group in map(history.rendered_group, given.pins) for row in range(group.start, group.end)
+        }
+        self.view = replace(
+            standing,
+            shown=(),
+            lines=0,
+            shortened={row: keep for row, keep in standing.shortened.items() if row not in self._pinned_rows},
+            newest_user=history.users[-1] if history.users else None,
+            pinned=given.pins,
+            rows_at_compaction=len(history),
+            notes=None,
+            compactions=standing.compactions + 1,
+        )
+        self._shorten_first_user()
+        self.level = 1
+        """How far it had to go; see `Plan.level`."""
+        self.has_notes = True
+        """False where the row of notes had to go."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scene:
-    """All that a plan is made from. Nothing in it is changed by planning."""
+    # --- its size ---------------------------------------------------------------------------------------------------
 
-    history: History
-    builder: NodeBuilder
-    groups: ShownGroups
-    """Caught up with the history."""
-    view: ViewState
-    limits: Limits
-    pins: tuple[int, ...] = ()
-    """Rendered groups that the user wants verbatim from the next compaction on."""
-    size_of: SizeOf
-    count: Count
-
-
-def as_it_is(scene: Scene) -> Scene:
-    """The scene for a plan that a thread makes: rows and summaries may come meanwhile."""
-    sizes: dict[Place, int | None] = {}
-
-    def size_of(node: Node) -> int | None:
-        if node.place not in sizes:
-            sizes[node.place] = scene.size_of(node)
-        return sizes[node.place]
-
-    groups = scene.groups.copy()
-    return replace(scene, history=groups.history, builder=scene.builder.copy(), groups=groups, size_of=size_of)
-
-
-class Scale:
-    """Weighs the drafts of one plan."""
-
-    def __init__(self, scene: Scene) -> None:
-        self.scene = scene
-        self.newest_user = scene.history.users[-1] if scene.history.users else None
-        self._saved: tuple[Mapping[int, int], Mapping[int, int]] = ({}, {})
-        newest_first = (shown.tokens for shown in reversed(scene.groups.from_row(scene.view.frontier_row)))
-        self._tails = list(accumulate(newest_first, initial=0))
-        """Tokens of so many groups at the end: a plan for an import sums thousands of them hundreds of times."""
-        self._sizes: dict[Place, int] = {}
-        self._opening = measure(opening_row(), scene.count)
-        standing = self.standing()
-        self.now = self._size_of_others(standing, after=False) - self.nodes_size(standing)
-        # What is shown has a size, known or not: a fallback is to be made anew, and counts as unknown.
-        self.now += sum(shown.tokens for shown in scene.view.nodes)
-        self.now += scene.view.notes.tokens if scene.view.notes is not None else 0
-
-    def standing(self) -> Draft:
-        """The view as it stands."""
-        view = self.scene.view
-        nodes = tuple(shown.node for shown in view.nodes)
-        return Draft(nodes, view.frontier, view.newest_user, view.shortened, view.pinned)
-
-    def unshortened(self, draft: Draft) -> Draft:
-        """The draft with the rows whole that the user has pinned."""
-        rows = self.pinned_rows(draft)
-        return replace(draft, shortened={row: keep for row, keep in draft.shortened.items() if row not in rows})
-
-    def pinned_rows(self, draft: Draft) -> set[int]:
-        """History rows of the groups that the user has pinned."""
-        groups = map(self.scene.history.rendered_group, draft.pinned)
-        return {row for group in groups for row in range(group.start, group.end)}
-
-    # --- sizes ------------------------------------------------------------------------------------------------------
-
-    def size(self, draft: Draft) -> int:
+    def size(self) -> int:
         """Tokens of the view, system prompt aside."""
-        others = self._size_of_others(draft, after=True)
-        return others + self._notes_size(draft, others)
+        return self.sizer.size(self.view) + self.notes_room()
 
-    def _size_of_others(self, draft: Draft, *, after: bool) -> int:
-        """The same without the row of notes; `after` False for the view as it stands, before a compaction."""
-        row, pins = self.frontier_row(draft), self.pins(draft)
-        groups = self.scene.groups
-        tokens = self._tails[groups.count_from(row)] + sum(groups.pinned(group).tokens for group in pins)
-        pinned = {index for group in pins for index in range(group.start, group.end)}
-        savings = self._savings(draft.shortened)
-        tokens -= sum(saved for index, saved in savings.items() if index >= row or index in pinned)
-        first_keep = self._first_user_keep(draft) if after else None
-        if first_keep is not None:
-            first = self._first_user_row()
-            tokens += savings.get(first, 0) - groups.saving(first, first_keep)
-        return tokens + self.nodes_size(draft) + self._opening_size(draft, row, after)
+    def fits(self) -> bool:
+        """Whether the budget holds it."""
+        return self.size() <= self._given.limits.view_room
 
-    def pins(self, draft: Draft) -> list[Group]:
-        """The groups before the frontier that the draft shows verbatim."""
-        return self.scene.groups.pins(self.frontier_row(draft), draft.frontier, draft.newest_user, draft.pinned)
-
-    def shown(self, draft: Draft) -> list[ShownGroup]:
-        """All groups that the draft shows verbatim, in order, unshortened."""
-        groups = self.scene.groups
-        return [*map(groups.pinned, self.pins(draft)), *groups.from_row(self.frontier_row(draft))]
-
-    def _savings(self, shortened: Mapping[int, int]) -> Mapping[int, int]:
-        """Tokens that each shortened row saves."""
-        if self._saved[0] is not shortened:  # most drafts of a plan shorten the same rows
-            saving = self.scene.groups.saving
-            self._saved = (shortened, {row: saving(row, keep) for row, keep in shortened.items()})
-        return self._saved[1]
-
-    def frontier_row(self, draft: Draft) -> int:
-        """History row at which the verbatim part of the draft begins."""
-        view, history = self.scene.view, self.scene.history
-        if draft.frontier == view.frontier:
-            return view.frontier_row
-        keep_from = len(history) - self.scene.limits.keep_recent
-        return max(view.frontier_row, history.row_after(draft.frontier, keep_from))
-
-    def node_size(self, node: Node) -> int:
-        """Tokens of a node's row; an estimate while its text is not known."""
-        found = self._sizes.get(node.place)
-        if found is None:
-            known = self.scene.size_of(node)
-            estimate = node.summary_tokens + FRAME_TOKENS
-            found = self._sizes[node.place] = estimate if known is None else known
-        return found
-
-    def sum_of(self, nodes: Sequence[Node]) -> int:
-        """Tokens of the rows of these nodes."""
-        return sum(map(self.node_size, nodes))
-
-    def nodes_size(self, draft: Draft) -> int:
-        """Tokens of the rows of the draft's nodes."""
-        scene = self.scene
-        lines = (one_line_size(scene.history, n, scene.limits.role, scene.count) for n in draft.nodes[: draft.lines])
-        return sum(lines) + self.sum_of(draft.nodes[draft.lines :])
-
-    def notes_room(self, draft: Draft) -> int:
+    def notes_room(self) -> int:
         """Tokens of the row of notes; where it is to be written, what it may take: at most half of what is freed."""
-        return self._notes_size(draft, self._size_of_others(draft, after=True))
-
-    def _notes_size(self, draft: Draft, others: int) -> int:
-        view, most = self.scene.view, self.scene.limits.notes_room
-        if not (draft.notes and draft.frontier):
+        standing, most = self._given.view, self._given.limits.notes_room
+        if not (self.has_notes and self.view.frontier):
             return 0
-        if view.notes is not None and view.keeps_notes(draft.nodes, most):
-            return view.notes.tokens
-        return max(0, min(most, (self.now - others) // 2))
+        if standing.notes and standing.keeps_notes(self.view.nodes, most):
+            return standing.notes.tokens
+        return max(0, min(most, (self.sizer.now - self.sizer.size(self.view)) // 2))
 
-    # --- pins -------------------------------------------------------------------------------------------------------
+    # --- summarising ------------------------------------------------------------------------------------------------
 
-    @property
-    def tenth(self) -> int:
-        """Tokens that a long first user message keeps once it is pinned."""
-        return max(HARD_FLOOR, self.scene.limits.own_budget // 10)
+    def summarise(self, keep_recent: int, goal: int) -> None:
+        """Summarise the oldest segments until the view takes no more than `goal` tokens.
 
-    def shortened(self, draft: Draft) -> Mapping[int, int]:
-        """The shortened rows of the draft; a long first user message, once pinned, is head and tail only."""
-        keep = self._first_user_keep(draft)
-        if keep is None:
-            return draft.shortened
-        return {**draft.shortened, self._first_user_row(): keep}
+        Args:
+            keep_recent: newest rows that stay verbatim.
+        """
+        nodes, regular, reach = self._base()
+        limit, frontier = self._given.history.summarisable(keep_recent), self.view.frontier
+        for leaf in self._given.builder.ahead(regular):
+            is_out_of_reach = leaf.end_group > limit or not self._may_show(leaf)
+            if is_out_of_reach or self.size() <= goal:
+                break
+            nodes = (*nodes, leaf)
+            if leaf.end_group >= reach:
+                nodes = self._merged(nodes)
+                self._go_on_with(nodes, leaf.end_group)
+        if self.view.frontier == frontier:
+            self.merge()
 
-    def _first_user_row(self) -> int:
-        history = self.scene.history
-        return history.rendered_group(history.users[0]).start
+    def summarise_remainder(self, keep_recent: int, focus: str | None = None) -> None:
+        """Summarise what lies between the last closed segment and the newest rows, as a rest node."""
+        nodes, regular, reach = self._base()
+        limit = self._given.history.summarisable(keep_recent)
+        node = self._given.builder.rest(regular, limit, focus) if limit > reach else None
+        if node is not None:
+            self._go_on_with((*nodes, node), limit)
+            self.level = max(self.level, 2)
 
-    def _first_user_keep(self, draft: Draft) -> int | None:
-        """Tokens that the first user message keeps; None if it is not pinned, or short enough."""
-        history = self.scene.history
-        if not history.users or history.users[0] in draft.pinned:
-            return None
-        if self._first_user_row() >= self.frontier_row(draft):
-            return None
-        row = self._first_user_row()
-        if history.count_row(row, self.scene.count) <= self.tenth:
-            return None
-        return min(draft.shortened.get(row, self.tenth), self.tenth)
+    def merge(self) -> None:
+        """Merge summaries that exceed their share."""
+        self.view = replace(self.view, nodes=self._merged(self.view.nodes))
 
-    # --- the opening ------------------------------------------------------------------------------------------------
+    def _base(self) -> tuple[tuple[Node, ...], int, int]:
+        """(nodes without the rest over rows at the end, where regular segments go on, how far that rest reaches)."""
+        nodes, frontier = self.view.nodes, self.view.frontier
+        regular = regular_frontier(nodes, frontier)
+        return (nodes, frontier, frontier) if regular == frontier else (nodes[:-1], regular, frontier)
 
-    def _opening_size(self, draft: Draft, frontier_row: int, after: bool) -> int:
-        """Tokens of the row that a view opens with if it would open with an assistant row."""
-        if not (self.scene.view.compactions or after):
-            return 0
-        opens = self._opens(draft, frontier_row)
-        return 0 if opens is None or opens else self._opening
+    def _merged(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        limits = self._given.limits
+        room = limits.share * limits.base - (limits.notes_room if nodes else 0)
+        return merged(nodes, room, limits.fan_in, self._given.builder, self.sizer.sum_of, self._may_show)
 
-    def _opens(self, draft: Draft, frontier_row: int) -> bool | None:
-        """Whether a user message opens the conversation in the view; None if there is no row of one."""
-        if not (draft.nodes and self.scene.limits.role == "user"):
-            return next((shown.opens for shown in self.shown(draft) if shown.opens is not None), None)
-        bound = min(self.scene.history.rendered_group(draft.nodes[0].end_group - 1).end, frontier_row)
-        before = (self.scene.groups.pinned(group) for group in self.pins(draft) if group.start < bound)
-        return next((shown.opens for shown in before if shown.opens is not None), None)
+    def _may_show(self, node: Node) -> bool:
+        return not self._known_only or self.sizer.is_known(node)
+
+    def _go_on_with(self, nodes: tuple[Node, ...], frontier: int) -> None:
+        history, row = self._given.history, self.view.frontier_row
+        if frontier > self.view.frontier:
+            row = max(row, history.row_after(frontier, len(history) - self._given.limits.keep_recent))
+        self.view = replace(self.view, nodes=nodes, frontier=frontier, frontier_row=row)
+        self._shorten_first_user()
+
+    # --- shortening -------------------------------------------------------------------------------------------------
+
+    def shorten_results(self, keep_recent: int, longest: int | None) -> None:
+        """Shorten tool results above `longest` tokens, those of the newest `keep_recent` rows aside."""
+        if longest is None:
+            return
+        given, rows = self._given, dict[int, int]()
+        for entry in given.groups.results(given.view.frontier_row, len(given.history) - keep_recent):
+            if entry.origin is None or entry.origin in self._pinned_rows:
+                continue
+            if given.groups.short(entry, self.view).tokens > longest:
+                rows[entry.origin] = short_length(longest)
+        self._shorten(rows)
+
+    def shorten_longest(self) -> None:
+        """Shorten rows, longest first, until it fits: all rows above one length are cut to that length."""
+        for aim in _AIMS:
+            sizes = self._shortenable()
+            fixed = self.size() - sum(sizes.values())
+            room = int(aim * self._given.limits.view_room) - fixed
+            length = max(HARD_FLOOR, _water_level(list(sizes.values()), room))
+            self._shorten({row: length for row, size in sizes.items() if size > length})
+            if self.fits():
+                break
+
+    def _shorten(self, rows: Mapping[int, int]) -> None:
+        if rows:
+            self.view = replace(self.view, shortened={**self.view.shortened, **rows})
+
+    def _shortenable(self) -> dict[int, int]:
+        """Sizes of all rows of the view but the host's system rows: half an instruction is worse than none."""
+        groups, rows = self._given.groups, self._given.history.rows
+        sizes = dict[int, int]()
+        for group in (*groups.pins(self.view), *groups.from_row(self.view.frontier_row)):
+            for entry in groups.shown(group).entries:
+                row = None if entry.origin is None else rows[entry.origin]
+                is_host_system = row and row.role in SYSTEM_ROLES and not is_hook(row.raw) and not row.ephemeral
+                if entry.origin is not None and not is_host_system:
+                    sizes[entry.origin] = groups.short(entry, self.view).tokens
+        return sizes
+
+    def _shorten_first_user(self) -> None:
+        """A long first user message, once it is pinned, is head and tail of a tenth of the budget."""
+        history, view = self._given.history, self.view
+        if not view.frontier or not history.users or history.users[0] in view.pinned:
+            return
+        row, tenth = history.row_of(history.users[0]), max(HARD_FLOOR, self._given.limits.base // 10)
+        is_pinned = row < view.frontier_row and history.count_row(row, self._given.groups.count) > tenth
+        if is_pinned and view.shortened.get(row, tenth + 1) > tenth:
+            self._shorten({row: tenth})
+
+
+def _water_level(sizes: Sequence[int], room: int) -> int:
+    """The largest length at which the sum of min(size, length) is within the room."""
+    low, high = 0, max(sizes, default=0)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if sum(min(size, middle) for size in sizes) <= room:
+            low = middle
+        else:
+            high = middle - 1
+    return low

@@ -10,8 +10,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.forged import Frame, quoted
-from context_summarize.transcript.surrogates import without_surrogates
+from context_summarize.transcript.forged import Frame, quoted, without_surrogates
 
 CONTINUES = "(The conversation so far is summarised in the notes above; it goes on below.)"
 
@@ -22,7 +21,7 @@ def one_line(history: History, node: Node) -> str:
     return f"[messages {first}–{last} of the conversation, {last - first + 1} in all: no room for a summary]"
 
 
-def show_node(history: History, node: Node, summary: Summary, frame: Frame, role: str, count: Count) -> ShownNode:
+def show_node(history: History, node: Node, summary: Summary, frame: Frame, count: Count) -> ShownNode:
     """The row that stands for a node, and its size."""
     first, last = history.message_range(node.first_group, node.end_group)
     content = frame(
@@ -33,30 +32,23 @@ def show_node(history: History, node: Node, summary: Summary, frame: Frame, role
         level=str(node.level),
         recall=frame_hint(node.key) if history.recall else "",
     )
-    return _shown(node, summary, content, (first, last), role, count)
+    return _shown(history, node, summary, content, count)
 
 
-def one_line_size(history: History, node: Node, role: str, count: Count) -> int:
+def one_line_size(history: History, node: Node, count: Count) -> int:
     """Tokens of a node's row as a single line."""
-    return measure({"role": role, "content": one_line(history, node)}, count)
+    return measure({"role": "system", "content": one_line(history, node)}, count)
 
 
 def show_one_line(history: History, shown: ShownNode, count: Count) -> ShownNode:
     """The same node as a single line: range and count."""
-    span = history.message_range(shown.node.first_group, shown.node.end_group)
-    line = _shown(shown.node, shown.summary, one_line(history, shown.node), span, shown.row["role"], count)
-    return replace(line, line=True)
+    return replace(_shown(history, shown.node, shown.summary, one_line(history, shown.node), count), line=True)
 
 
-def _shown(node: Node, summary: Summary, content: str, span: tuple[int, int], role: str, count: Count) -> ShownNode:
-    metadata = {
-        "source": SOURCE,
-        "ephemeral": True,
-        "key": node.key,
-        "level": node.level,
-        "messages": [span[0], span[1]],
-    }
-    row: JsonRow = {"role": role, "content": content, "metadata": metadata}
+def _shown(history: History, node: Node, summary: Summary, content: str, count: Count) -> ShownNode:
+    messages = [*history.message_range(node.first_group, node.end_group)]
+    metadata = {"source": SOURCE, "ephemeral": True, "key": node.key, "level": node.level, "messages": messages}
+    row: JsonRow = {"role": "system", "content": content, "metadata": metadata}
     return ShownNode(node, summary, row, measure(row, count))
 
 
@@ -68,13 +60,13 @@ def notes_frame(*, text: str, last: str, recall: str = "", **_: str) -> str:
     )
 
 
-def notes_row(history: History, text: str, frontier: int, role: str) -> JsonRow:
+def notes_row(history: History, text: str, frontier: int) -> JsonRow:
     """The row that tells what code knows of the rendered groups before `frontier`."""
     _, last = history.message_range(0, frontier)
     hint = f' More: {NAME}(words="a value from below").' if history.recall else ""
     content = notes_frame(text=quoted(without_surrogates(text), notes_frame), last=str(last), recall=hint)
     metadata = {"source": SOURCE, "ephemeral": True, "notes": [1, last]}
-    return {"role": role, "content": content, "metadata": metadata}
+    return {"role": "system", "content": content, "metadata": metadata}
 
 
 def opening_row() -> JsonRow:

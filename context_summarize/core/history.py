@@ -1,25 +1,21 @@
-"""`History`: every row in order with its groups, sizes and segments; it only grows, and what is cut stays cut."""
+"""Every row of a conversation in order, with what follows from the rows alone: groups, sizes, hashes. It only grows."""
 
 from __future__ import annotations
 
 import hashlib
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
 from itertools import accumulate
 
 from context_summarize.background import LONG, copied
 from context_summarize.core.groups import Group, Grouper
-from context_summarize.core.nodes import Span
 from context_summarize.core.rendering import group_hash, render_group
+from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import rough_size
-from context_summarize.messages.rows import Row
+from context_summarize.messages.rows import SYSTEM_ROLES, Row
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.rows import RenderedRow
 
 _HASH_BYTES = 32
-SPAN_BYTES = 12
-"""Bytes of a hash that tell one run of groups from the others of a session."""
 
 
 class History:
@@ -43,11 +39,14 @@ class History:
         self.users: array[int] = array("q")
         """Rendered groups that are user messages."""
         self.pins: array[int] = array("q")
-        """History rows that stay verbatim beside their summary."""
+        """Position in `groups` of each group that stays verbatim beside its summary; of equal system rows the first."""
+        self._system_texts: set[str] = set()
         self._rendered_total = 0
         self._grouper = Grouper()
         self._hashes = bytearray()
         """The hashes of the rendered groups, one after the other: hosts save these rows, so that records find them."""
+        self._hashed = 0
+        """How many of them are there; the others are zeros. Threads that find the same ones write the same."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,25 +56,43 @@ class History:
         index = len(self.rows)
         self.rows.append(row)
         self.tokens.append(tokens)
-        if row.pinned:
-            self.pins.append(index)
         for group in self._grouper.feed(index, row):
             self._close(group)
 
+    def _is_repeated(self, row: Row) -> bool:
+        """True for a system row whose equal stands before it: hosts may add their prompt again and again."""
+        if row.role not in SYSTEM_ROLES:
+            return False
+        text = compact_json([row.role, row.raw.get("content")])
+        is_repeated = text in self._system_texts
+        self._system_texts.add(text)
+        return is_repeated
+
     def _close(self, group: Group) -> None:
+        position = len(self.groups)
+        repeated = [self._is_repeated(row) for row in self.rows[group.start : group.end] if row.pinned]
+        self.groups.append(group)  # before its numbers, because a thread may be reading them
+        if not all(repeated):
+            self.pins.append(position)
         if group.rendered:
-            if group.user:
-                self.users.append(len(self.rendered))
-            self.rendered.append(len(self.groups))
             self.rendered_rows.append(self._rendered_total)
             self._rendered_total += sum(self.rows[i].rendered for i in range(group.start, group.end))
-        self.groups.append(group)
+            self._hashes += bytes(_HASH_BYTES)
+            self.rendered.append(position)
+            if group.user:
+                self.users.append(len(self.rendered) - 1)
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
     def open_groups(self) -> list[Group]:
         """The run of open calls at the end, as one group, or nothing."""
         return self._grouper.open_groups()
+
+    @property
+    def rows_of_newest_group(self) -> int:
+        """How many rows its newest group has."""
+        groups = self.open_groups() or self.groups[-1:]
+        return len(self) - groups[0].start if groups else 0
 
     def rendered_group(self, ordinal: int) -> Group:
         """The rendered group of this number."""
@@ -97,9 +114,9 @@ class History:
         return self._rendered_total
 
     def row_after(self, ordinal: int, keep_from: int) -> int:
-        """History row at which the verbatim part begins when rendered groups before `ordinal` are folded.
+        """History row at which the verbatim part begins when rendered groups before `ordinal` are summarised.
 
-        Rows that are not rendered and follow the last folded one are dropped with it, as far as `keep_from` allows.
+        Rows that are not rendered and follow the last summarised one are dropped with it, as far as `keep_from` allows.
         """
         if ordinal == 0:
             return 0
@@ -113,43 +130,26 @@ class History:
 
     def summarisable(self, keep_recent: int) -> int:
         """How many rendered groups lie wholly before the newest `keep_recent` rows; the newest group never does."""
-        bound = len(self.rows) - keep_recent
         newest_open = self._grouper.open_start is not None
         most = len(self.rendered) if newest_open else len(self.rendered) - 1
+        bound = len(self.rows) - keep_recent
         return max(0, min(most, bisect_right(self.rendered, bound, key=lambda at: self.groups[at].end)))
 
     def group_position(self, row: int) -> int:
         """Position of the first closed group that starts at or after this history row."""
         return bisect_right(self.groups, row - 1, key=lambda group: group.start)
 
-    def group_of(self, row: int) -> Group | None:
-        """The closed group that holds this row."""
-        at = bisect_right(self.groups, row, key=lambda group: group.start) - 1
-        return self.groups[at] if at >= 0 and self.groups[at].end > row else None
-
     def row_of(self, ordinal: int) -> int:
         """History row at which the rendered group of this number starts, or the history ends."""
         return self.rendered_group(ordinal).start if ordinal < len(self.rendered) else len(self.rows)
 
-    def portable(self, index: int, keep: int) -> tuple[int, int, int, str]:
-        """(rendered group, rendered row within it, keep, hash of the group): a name that hosts' filtering keeps."""
-        ordinal = bisect_right(self.rendered, index, key=lambda at: self.groups[at].start) - 1
-        if ordinal < 0 or not self.rows[index].rendered:
-            return -1, index, keep, ""  # hosts do not save the row: it has no name
+    def number_of(self, row: int) -> int | None:
+        """The number of a rendered row, counted from 1; None for one that is not rendered, or in no closed group."""
+        ordinal = bisect_right(self.rendered, row, key=lambda at: self.groups[at].start) - 1
+        if ordinal < 0 or not self.rows[row].rendered or row >= self.rendered_group(ordinal).end:
+            return None
         start = self.rendered_group(ordinal).start
-        return ordinal, sum(self.rows[at].rendered for at in range(start, index)), keep, self._hash_of(ordinal).hex()
-
-    def from_portable(self, named: Sequence[tuple[int, int, int, str]]) -> dict[int, int]:
-        """The inverse of `portable`, in this history; what is not there, or is another row here, is left out."""
-        found: dict[int, int] = {}
-        for ordinal, nth, keep, digest in named:
-            if not 0 <= ordinal < len(self.rendered) or self._hash_of(ordinal).hex() != digest:
-                continue
-            group = self.rendered_group(ordinal)
-            rows = [at for at in range(group.start, group.end) if self.rows[at].rendered]
-            if 0 <= nth < len(rows):  # equal text may come in fewer rows
-                found[rows[nth]] = keep
-        return found
+        return self.rendered_rows[ordinal] + sum(self.rows[at].rendered for at in range(start, row + 1))
 
     # --- sizes ------------------------------------------------------------------------------------------------------
 
@@ -168,40 +168,26 @@ class History:
                 break
         return total
 
-    def messages(self, end_group: int) -> tuple[RenderedRow, ...]:
-        """The rendered rows of the groups [0, end_group), whole and unredacted, numbered from 1."""
-        out: list[RenderedRow] = []
-        for ordinal in range(end_group):
-            group = self.rendered_group(ordinal)
-            out += render_group(self.rows, group, number=len(out) + 1, segment_tokens=None)
-        return tuple(out)
-
     # --- hashes -----------------------------------------------------------------------------------------------------
 
     def backlog(self) -> int:
         """Characters of the rows whose groups have not been hashed, about."""
-        return self.characters_from(self.row_of(len(self._hashes) // _HASH_BYTES))
+        return self.characters_from(self.row_of(self._hashed))
 
     def advance(self) -> None:
         """Hash the rendered groups that have come since the last time."""
         self._hash_until(len(self.rendered))
 
     def _hash_until(self, end: int) -> None:
-        for ordinal in range(len(self._hashes) // _HASH_BYTES, end):
+        for ordinal in range(self._hashed, end):
             group = self.rendered_group(ordinal)
-            self._hashes += group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
+            digest = group_hash(render_group(self.rows, group, number=1, segment_tokens=None))
+            self._hashes[ordinal * _HASH_BYTES : (ordinal + 1) * _HASH_BYTES] = digest
+        self._hashed = max(self._hashed, end)
 
     def copy(self) -> History:
         """The history as it is now; rows may be added to this one meanwhile."""
         return copied(self, "_grouper")
-
-    def take(self, ahead: History) -> None:
-        """Take over the hashes and the sizes that a copy has found."""
-        if len(ahead._hashes) > len(self._hashes):
-            self._hashes = ahead._hashes
-        for index, tokens in enumerate(ahead.tokens):
-            if self.tokens[index] < 0:
-                self.tokens[index] = tokens
 
     def _hash_of(self, ordinal: int) -> bytes:
         self._hash_until(ordinal + 1)
@@ -211,13 +197,10 @@ class History:
         """The hash of one rendered group."""
         return self._hash_of(ordinal).hex()
 
-    def span(self, first: int, end: int) -> Span:
-        """The rendered groups [first, end) by what they hold; an empty run where they are not all there."""
-        if not 0 <= first < end <= len(self.rendered):
-            return Span(0, "", "")
-        self._hash_of(end - 1)
-        part = self._hashes[first * _HASH_BYTES : end * _HASH_BYTES]
-        return Span(end - first, part[:SPAN_BYTES].hex(), hashlib.sha256(part).digest()[:SPAN_BYTES].hex())
+    def find_group(self, number: int, hash_: str) -> int | None:
+        """The rendered group of this hash, the nearest to this number; None without one."""
+        same = (at for at in range(len(self.rendered)) if self.hash_of(at) == hash_)
+        return min(same, key=lambda at: abs(at - number), default=None)
 
     def running_hash(self, seed: str, until: int) -> str:
         """The running hash after the rendered groups [0, until), uncut and unredacted."""

@@ -1,44 +1,56 @@
-"""What a plan has to keep to, in tokens of ours."""
+"""What a plan has to keep to, in tokens of ours, and the one formula that says when the next compaction begins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+GROWTH = 0.8
+"""A request grows by this share of `threshold`, of what a compaction has left free, before the next one begins."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """The settings as they bear on one request; tokens are ours, uncorrected."""
 
-    own_budget: int
-    """Tokens of the whole request, the base of all shares."""
+    system_tokens: int
+    """Tokens of the system prompt, which stands beside the view."""
     view_room: int
     """Tokens for everything but the system prompt."""
+    base: int
+    """Tokens that all shares are of: the room, or less where the threshold is given in tokens."""
     keep_recent: int
     threshold: float
     target: float
     share: float
-    """Of the budget, for all summaries together."""
+    """Of the base, for all summaries together."""
     fan_in: int
     shorten_above: int | None
     """Tool results above this many tokens are shortened; None = never."""
-    min_fold: float = 0.1
-    """Share of the budget that a compaction must free."""
     notes_room: int = 0
     """Tokens that the row of notes may take; they come out of `share`."""
-    role: str = "system"
-    """Role of a summary's row."""
-
-    @property
-    def system_tokens(self) -> int:
-        """Tokens of the system prompt."""
-        return self.own_budget - self.view_room
 
     @property
     def threshold_room(self) -> int:
         """Tokens of the view at which a compaction is due."""
-        return int(self.threshold * self.own_budget) - self.system_tokens
+        return int(self.threshold * self.base)
 
     @property
     def target_room(self) -> int:
         """Tokens of the view that a compaction aims at."""
-        return int(self.target * self.own_budget) - self.system_tokens
+        return int(self.target * self.base)
+
+    def again_above(self, left: int) -> int:
+        """Tokens of the view at which a compaction is worth making that leaves so many, or that follows such a one.
+
+        What it leaves raises the point, because each compaction throws the provider's prompt cache away. Where that is
+        more than half of the base, the base grows with it, up to the room.
+        """
+        free = max(0, self._top(left) - left)
+        return max(self.threshold_room, left + int(GROWTH * self.threshold * free))
+
+    def defer_below(self, left: int) -> int:
+        """Tokens of the view up to which a session may go on while the summaries of that compaction are being made."""
+        return (self.again_above(left) + self._top(left)) // 2
+
+    def _top(self, left: int) -> int:
+        return min(self.view_room, max(self.base, 2 * left))

@@ -2,92 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from context_summarize.core.draft import Scale
+from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, expanded
 
 _FREE = 0.9
-"""Merging goes on until a tenth of the share is free."""
+"""Merging goes on until a tenth of the room is free."""
 
 
-def merged(scale: Scale, nodes: tuple[Node, ...], *, known_only: bool = False) -> tuple[Node, ...]:
-    """The nodes within their share of the budget, as far as merging goes; if no run is left, the share yields.
-
-    The oldest complete run of the lowest level is joined first; then incomplete runs, as rest nodes.
+def merged(
+    nodes: tuple[Node, ...],
+    room: float,
+    fan_in: int,
+    builder: NodeBuilder,
+    size: Callable[[Sequence[Node]], int],
+    may_show: Callable[[Node], bool],
+) -> tuple[Node, ...]:
+    """The nodes within so many tokens, as far as merging goes; if no run is left, the room is exceeded.
 
     Args:
-        known_only: no node is made whose text is not known yet.
+        size: tokens of nodes.
+        may_show: merging ends before a node that may not stand in the view.
     """
-    limits, builder = scale.scene.limits, scale.scene.builder
-    share = limits.share * limits.own_budget - (limits.notes_room if nodes else 0)
-    if scale.sum_of(nodes) <= share:
+    if size(nodes) <= room:
         return nodes
-    while scale.sum_of(nodes) > _FREE * share:
-        run = complete_run(nodes, limits.fan_in)
-        if run is not None:
-            made = builder.merge(run, run[0].index // limits.fan_in)
-        else:
-            run = incomplete_run(nodes, limits.fan_in)
-            if run is None:
-                return nodes
-            made = builder.merge(run, -1)
-        joined = replaced(nodes, made)
-        if known_only and any(scale.scene.size_of(node) is None for node in joined):
-            return nodes
-        nodes = joined
+    while size(nodes) > _FREE * room and (run := next_run(nodes, fan_in)):
+        made = builder.merge(run, run[0].index // fan_in if len(run) == fan_in else -1)
+        if not may_show(made):
+            break
+        before = (node for node in nodes if node.end_group <= made.first_group)
+        after = (node for node in nodes if node.first_group >= made.end_group)
+        nodes = (*before, made, *after)
     return nodes
 
 
-def complete_run(nodes: Sequence[Node], fan_in: int) -> list[Node] | None:
-    """The oldest complete run of the lowest level: `fan_in` neighbours of one parent; None if there is none.
+def next_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
+    """The oldest run of the lowest level that can be joined: a complete one, else an incomplete one; empty without one.
 
-    A run inside a rest node counts if it covers the rest wholly; the rest then goes.
+    A complete run are `fan_in` neighbours of one parent, also inside rest nodes that it covers wholly. An incomplete
+    run are two nodes or more of one parent; a rest node among them grows, made anew from what it stands for. What is
+    joined again and again loses something every time, so the lowest level goes first.
     """
-    regular = [inner for node in nodes for inner in expanded(node) if not inner.is_rest]
+    below: dict[tuple[int, int], list[Node]] = {}
+    """The regular nodes of each parent, as (level, number), within rest nodes too."""
+    shown: dict[tuple[int, int], list[Node]] = {}
+    """The nodes that stand for nodes of one parent alone."""
+    for node in nodes:
+        inner = expanded(node)
+        regular = [one for one in inner if not one.is_rest]
+        parents = [(one.level, one.index // fan_in) for one in regular]
+        for parent, one in zip(parents, regular, strict=True):
+            below.setdefault(parent, []).append(one)
+        if len(regular) == len(inner) and len(set(parents)) == 1:
+            shown.setdefault(parents[0], []).append(node)
     rests = [node for node in nodes if node.is_rest]
-    for level in sorted({node.level for node in regular}):
-        row = [node for node in regular if node.level == level]
-        for at, node in enumerate(row):
-            run = row[at : at + fan_in]
-            wanted = list(range(node.index, node.index + fan_in))
-            if node.index % fan_in or [inner.index for inner in run] != wanted:
-                continue
-            if not any(_overhangs(rest, run) for rest in rests):
-                return run
-    return None
-
-
-def incomplete_run(nodes: Sequence[Node], fan_in: int) -> list[Node] | None:
-    """The oldest run of two or more neighbours of one level and one parent, of the lowest level; None without one.
-
-    What is joined again and again loses something every time, so the lowest level goes first. A rest node over nodes
-    of that parent is part of the run: the rest grows, made anew from what it stands for.
-    """
-    lowest: list[Node] = []
-    at = 0
-    while at < len(nodes):
-        run, end = expanded(nodes[at]), at + 1
-        while end < len(nodes) and _are_of_one_parent(run, more := expanded(nodes[end]), fan_in):
-            run, end = [*run, *more], end + 1
-        if end - at >= 2 and (not lowest or run[0].level < lowest[0].level):
-            lowest = run
-        at = end
-    return lowest or None
-
-
-def replaced(nodes: tuple[Node, ...], made: Node) -> tuple[Node, ...]:
-    """The nodes with those that `made` covers replaced by it."""
-    before = (node for node in nodes if node.end_group <= made.first_group)
-    after = (node for node in nodes if node.first_group >= made.end_group)
-    return (*before, made, *after)
-
-
-def _are_of_one_parent(run: Sequence[Node], more: Sequence[Node], fan_in: int) -> bool:
-    """Whether these regular nodes and those are of one level, and would be merged into one node."""
-    nodes = (*run, *more)
-    parents = {(node.level, node.index // fan_in) for node in nodes}
-    return len(parents) == 1 and not any(node.is_rest for node in nodes)
+    complete = (run for run in below.values() if len(run) == fan_in)
+    runs = [run for run in complete if not any(_overhangs(rest, run) for rest in rests)]
+    if not runs:
+        runs = [[one for node in run for one in expanded(node)] for run in shown.values() if len(run) >= 2]
+    return min(runs, key=lambda run: (run[0].level, run[0].first_group), default=[])
 
 
 def _overhangs(rest: Node, run: Sequence[Node]) -> bool:

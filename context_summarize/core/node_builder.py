@@ -2,22 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import replace
 
 from context_summarize.background import copied
 from context_summarize.core.history import History
-from context_summarize.core.keys import segment_key
-from context_summarize.core.nodes import Node, merge_key, merge_node
+from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.core.rendering import cut_length, render_group
-from context_summarize.core.segments import Segment, Segmenter
 from context_summarize.redaction import Redact
 from context_summarize.transcript.rows import RenderedRow
 
 
+def derive_segment_tokens(budget: int) -> int:
+    """The power of two nearest (in log2, ties down) to budget / 8, within 512…16,384."""
+    exponent = math.log2(max(budget, 1) / 8)
+    nearest = math.ceil(exponent - 0.5)
+    return int(min(16_384, max(512, 2**nearest)))
+
+
+def derive_summary_tokens(segment_tokens: int) -> int:
+    """A sixteenth of a segment, within 64…1,600 tokens; at most half of the segment."""
+    return min(1_600, max(64, segment_tokens // 16), segment_tokens // 2)
+
+
+def next_cut(groups: Sequence[tuple[int, bool]], segment_tokens: int) -> int | None:
+    """How many of these groups make the next segment; None while it is not closed. Later groups never change it.
+
+    A segment ends at the first group boundary at or past `segment_tokens`, or at the first user turn within the next
+    quarter of that length; it is closed only once that turn, or the whole quarter, stands behind it.
+
+    Args:
+        groups: of each rendered group its `cut_length` in bytes, and whether it is a user message.
+    """
+    size, total, cut, cut_total = segment_tokens * 4, 0, None, 0
+    for at, (length, user) in enumerate(groups):
+        if cut is not None and user:
+            return at
+        total += length
+        if cut is not None and total - cut_total >= size // 4:
+            return cut
+        if cut is None and total >= size:
+            cut, cut_total = at + 1, total
+    return None
+
+
 class NodeBuilder:
-    """The segments of one history with their nodes. Both lists grow at their end only.
+    """The segments of one history as nodes. They grow at their end only.
 
     Args:
         segment_hash, merge_hash: hashes of the templates, which are part of every key.
@@ -29,104 +61,75 @@ class NodeBuilder:
         self._segment_hash = segment_hash
         self._merge_hash = merge_hash
         self._redact = redact
-        self._segmenter: Segmenter | None = None
-        self.cut_by: Segmenter | None = None
-        """Of a copy: what cut the original when it was made."""
-        self._newest: dict[int, list[RenderedRow]] = {}
-        """Rendered groups that are in no segment yet, cut and redacted: their segment's key needs them once more."""
-        self.segments: list[Segment] = []
+        self.segment_sizes: tuple[int, int] | None = None
+        """(segment_tokens, summary_tokens) in force; None before the first view whose budget is known."""
+        self.first_group = 0
+        """The rendered group at which cutting began."""
         self.leaves: list[Node] = []
         """The node of each segment."""
-        self.carried = 0
-        """How many of them, at the start, have cuts that were carried over an edit."""
+        self._next_index = 0
+        self._uncut: list[tuple[int, bool]] = []
+        """Length of each rendered group that is in no segment yet, and whether it is a user message."""
+        self._rendered: dict[int, list[RenderedRow]] = {}
+        """These groups, cut and redacted: their segment's key needs them once more."""
+        self.begun = object()
+        """Another one each time that cutting begins anew: nodes of an earlier cutting do not tile with later ones."""
 
     # --- segments ---------------------------------------------------------------------------------------------------
 
-    @property
-    def segment_sizes(self) -> tuple[int, int] | None:
-        """(segment_tokens, summary_tokens) in force; None before the first view whose budget is known."""
-        at = self._segmenter
-        return (at.segment_tokens, at.summary_tokens) if at else None
-
-    @property
-    def first_group(self) -> int:
-        """The rendered group at which cutting began."""
-        if self.segments:
-            return self.segments[0].first_group
-        return self._segmenter.start if self._segmenter else 0
-
-    def start(
-        self, segment_tokens: int, summary_tokens: int, *, first_group: int, first_index: int, cut: Sequence[Node] = ()
-    ) -> None:
-        """Cut from this rendered group on with these sizes; the first segment gets `first_index`.
-
-        Args:
-            cut: segments from `first_group` on whose cuts stay as they are; cutting goes on after them.
-        """
-        self.leaves, self._newest = list(cut), {}
-        self.carried = len(self.leaves)
-        self.segments = [
-            Segment(leaf.index, leaf.first_group, leaf.end_group, leaf.segment_tokens, leaf.summary_tokens)
-            for leaf in cut
-        ]
-        if cut:
-            first_group, first_index = cut[-1].end_group, cut[-1].index + 1
-        self._segmenter = Segmenter(segment_tokens, summary_tokens, first_group=first_group, first_index=first_index)
+    def start(self, segment_tokens: int, summary_tokens: int, *, first_group: int, first_index: int) -> None:
+        """Cut from this rendered group on with these sizes; the first segment gets `first_index`."""
+        self.segment_sizes, self.first_group = (segment_tokens, summary_tokens), first_group
+        self.leaves, self._next_index = [], first_index
+        self._uncut, self._rendered, self.begun = [], {}, object()
 
     def ahead(self, regular: int) -> list[Node]:
         """The nodes of the segments from this rendered group on."""
-        return self.leaves[bisect_left(self.segments, regular, key=lambda segment: segment.first_group) :]
+        return self.leaves[bisect_left(self.leaves, regular, key=lambda leaf: leaf.first_group) :]
 
-    def carried_ahead(self, regular: int) -> list[Node]:
-        """Those of them that were carried over an edit."""
-        return self.leaves[: self.carried][len(self.leaves) - len(self.ahead(regular)) :]
+    @property
+    def _next_start(self) -> int:
+        """The first rendered group that is in no segment."""
+        return self.leaves[-1].end_group if self.leaves else self.first_group
 
     def backlog(self) -> int:
-        """Characters of the rows in groups that have not been cut, about."""
-        if self._segmenter is None:
-            return 0
-        return self.history.characters_from(self.history.row_of(self._segmenter.next_group))
+        """Characters of the rows in groups that have not been taken in, about."""
+        next_group = self._next_start + len(self._uncut)
+        return self.history.characters_from(self.history.row_of(next_group)) if self.segment_sizes else 0
 
     def advance(self) -> None:
         """Take in the groups that have closed since the last time."""
-        while self._segmenter is not None and self._segmenter.next_group < len(self.history.rendered):
-            self._feed(self._segmenter)
+        if self.segment_sizes is None:
+            return
+        segment_tokens, summary_tokens = self.segment_sizes
+        for ordinal in range(self._next_start + len(self._uncut), len(self.history.rendered)):
+            rendered = self._rendered[ordinal] = self._render(ordinal, segment_tokens)
+            self._uncut.append((cut_length(rendered), self.history.rendered_group(ordinal).user))
+        while (count := next_cut(self._uncut, segment_tokens)) is not None:
+            first, end = self._next_start, self._next_start + count
+            key = segment_key(self._run(first, end, segment_tokens), self._segment_hash, summary_tokens)
+            self.leaves.append(Node(key, 0, self._next_index, first, end, summary_tokens, segment_tokens))
+            self._next_index += 1
+            del self._uncut[:count]
+            for ordinal in range(first, end):
+                self._rendered.pop(ordinal, None)
 
     def copy(self) -> NodeBuilder:
-        """Its segments as they are now, over a copy of the history."""
-        other = copied(self, "_segmenter")
-        other.history, other.cut_by = self.history.copy(), self._segmenter
-        return other
+        """Its segments as they are now, for a thread that takes in more; rows may be added to the history meanwhile."""
+        return copied(self)
 
     def take(self, ahead: NodeBuilder) -> None:
         """Take over what a copy has cut, unless cutting has begun anew meanwhile."""
-        if ahead.cut_by is self._segmenter:
-            self._segmenter, self._newest = ahead._segmenter, ahead._newest
-            self.segments, self.leaves = ahead.segments, ahead.leaves
-
-    def _feed(self, segmenter: Segmenter) -> None:
-        ordinal = segmenter.next_group
-        rendered = self._newest[ordinal] = self._render(ordinal, segmenter.segment_tokens)
-        user = self.history.rendered_group(ordinal).user
-        for segment in segmenter.feed(cut_length(rendered), user):
-            self.leaves.append(self._leaf(segment))
-            self.segments.append(segment)
-            for done in range(segment.first_group, segment.end_group):
-                self._newest.pop(done, None)
+        if ahead.begun is self.begun:
+            vars(self).update(vars(ahead))
 
     # --- nodes ------------------------------------------------------------------------------------------------------
 
-    def _leaf(self, segment: Segment) -> Node:
-        rendered = self._run(segment.first_group, segment.end_group, segment.segment_tokens)
-        key = segment_key(rendered, self._segment_hash, segment.summary_tokens)
-        at = (segment.first_group, segment.end_group)
-        return Node(key, 0, segment.index, *at, segment.summary_tokens, segment.segment_tokens)
-
     def rest(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
         """The node of a run that is no regular segment; None if a summary would not be smaller than the run."""
-        if self._segmenter is None or end_group <= first_group:
+        if self.segment_sizes is None or end_group <= first_group:
             return None
-        segment_tokens, summary_tokens = self._segmenter.segment_tokens, self._segmenter.summary_tokens
+        segment_tokens, summary_tokens = self.segment_sizes
         focus = self._redact(focus) if focus and self._redact else focus
         rendered = self._run(first_group, end_group, segment_tokens)
         length = cut_length(rendered) // 4
@@ -138,28 +141,9 @@ class NodeBuilder:
 
     def merge(self, children: Sequence[Node], index: int) -> Node:
         """The node that stands for these neighbours; `index` -1 makes it a rest node."""
-        if self._segmenter is None:
+        if self.segment_sizes is None:
             raise ValueError("no segment sizes yet; nodes exist only after start()")
-        summary_tokens = self._segmenter.summary_tokens
-        return merge_node(children, template_hash=self._merge_hash, summary_tokens=summary_tokens, index=index)
-
-    def remade(self, node: Node, first_group: int, end_group: int) -> Node:
-        """The level-0 node that takes the place of one whose rows were edited."""
-        rendered = self._run(first_group, end_group, node.segment_tokens)
-        length, tokens = cut_length(rendered) // 4, node.summary_tokens
-        tokens = tokens if length >= 2 * tokens else min(tokens, max(48, length // 4))
-        key = segment_key(rendered, self._segment_hash, tokens, node.focus)
-        return replace(node, key=key, first_group=first_group, end_group=end_group, summary_tokens=tokens)
-
-    def rejoined(self, node: Node, children: Sequence[Node]) -> Node:
-        """The merged node that takes the place of one below which something was edited."""
-        key = merge_key(children, self._merge_hash, node.summary_tokens)
-        first, end = children[0].first_group, children[-1].end_group
-        return replace(node, key=key, first_group=first, end_group=end, children=tuple(children))
-
-    def cut_lengths(self, first_group: int, end_group: int, segment_tokens: int) -> list[int]:
-        """The length for cutting of each of these rendered groups, in bytes."""
-        return [cut_length(self._render(ordinal, segment_tokens)) for ordinal in range(first_group, end_group)]
+        return merge_node(children, template_hash=self._merge_hash, summary_tokens=self.segment_sizes[1], index=index)
 
     # --- rows behind them -------------------------------------------------------------------------------------------
 
@@ -175,10 +159,8 @@ class NodeBuilder:
         return tuple(row if row.number == number else replace(row, number=number) for number, row in enumerate(rows, 1))
 
     def _render(self, ordinal: int, segment_tokens: int) -> list[RenderedRow]:
-        sizes = self.segment_sizes
-        found = self._newest.get(ordinal) if sizes and sizes[0] == segment_tokens else None
-        if found is not None:
-            return found
-        group = self.history.rendered_group(ordinal)
-        rows = self.history.rows
-        return render_group(rows, group, number=1, segment_tokens=segment_tokens, redact=self._redact)
+        if self.segment_sizes and self.segment_sizes[0] == segment_tokens and ordinal in self._rendered:
+            return self._rendered[ordinal]
+        history = self.history
+        group = history.rendered_group(ordinal)
+        return render_group(history.rows, group, number=1, segment_tokens=segment_tokens, redact=self._redact)

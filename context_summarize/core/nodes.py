@@ -1,11 +1,12 @@
-"""Nodes: the addresses of summaries, the summaries themselves, and the records of compactions."""
+"""Nodes: the addresses of summaries, and the summaries themselves."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from context_summarize.core.keys import SCHEMA_VERSION, hash_parts
+from context_summarize.transcript.rows import RenderedRow, render_rows
 
 Place = tuple[str, int, int]
 """Key and range of a node; see `Node.place`."""
@@ -60,79 +61,32 @@ class Summary:
     """Seconds since the epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A run of rendered groups by what they hold, so that it is found in another history."""
-
-    groups: int
-    first: str
-    """Hash of its first group, shortened; empty for an empty run."""
-    whole: str
-    """Hash of all its groups, shortened."""
+NamedPlace = tuple[int, int, int]
+"""Of an instruction: rendered row, counted from 1, start, end."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionMarks:
-    """What one session knows beside its compaction: where the user put it, and how an edited history is recognised."""
-
-    running: str
-    """Running hash of the rendered groups before the frontier."""
-    spans: tuple[Span, ...]
-    """What stands behind each segment of the record: those of its nodes, then those of `ahead`."""
-    after: Span
-    """A few groups right after the frontier."""
-    pins: tuple[tuple[int, str], ...] = ()
-    """(rendered group, hash) of each group that the user has pinned."""
-    undone: tuple[str, ...] = ()
-    """Hashes of the records that the user has taken back in this session."""
-    held_at: int | None = None
-    """Tokens of the request when a compaction was taken back, and none has followed; else None."""
+SCHEMA_VERSION = "1"
 
 
-NamedPlace = tuple[int, int, int, int, str]
-"""Of an instruction: rendered group, row within it, start, end, hash of the group."""
+def _hashed(*parts: str) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class CompactionRecord:
-    """A committed boundary, found again by the running hash of the rendered rows before its frontier."""
-
-    hash: str
-    """Running hash of the rendered groups [0, frontier_group)."""
-    frontier_group: int
-    rendered_groups: int
-    """Rendered groups in the history when the boundary was committed."""
-    segment_tokens: int
-    summary_tokens: int
-    nodes: tuple[Node, ...]
-    shortened: tuple[tuple[int, int, int, str], ...] = ()
-    """(rendered group, row within the group, tokens kept, hash of the group) of each shortened row."""
-    newest_user: int | None = None
-    """Rendered group of the newest user message when the boundary was made."""
-    created: float = 0.0
-    notes: str | None = ""
-    """The lines of the row of notes, without their frame; None where they are no longer kept."""
-    notes_after: int = 0
-    """How many nodes stand before that row."""
-    notes_age: int = 0
-    """Compactions that it has outlived."""
-    instructions: tuple[NamedPlace, ...] = ()
-    """Where the user's instructions stand that were found before the frontier."""
-    pinned: tuple[tuple[int, str], ...] = ()
-    """(rendered group, hash) of each group that the view shows because the user has pinned it."""
-    ahead: tuple[Node, ...] = ()
-    """Segments after the frontier whose cuts were carried over an edit: cutting anew would give others."""
-    session: SessionMarks | None = None
-    """Only in the record that one session keeps under its own id."""
+def segment_key(
+    rendered: Sequence[RenderedRow], template_hash: str, summary_tokens: int, focus: str | None = None
+) -> str:
+    """The key of a level-0 summary: nothing but what its text may depend on."""
+    extra = () if focus is None else (focus,)
+    return _hashed(SCHEMA_VERSION, template_hash, str(summary_tokens), render_rows(rendered), *extra)
 
 
 MOST_GROWTH = 6
 """A merged summary is at most so many times as long as a segment's."""
-
-
-def merge_key(children: Sequence[Node], template_hash: str, summary_tokens: int) -> str:
-    """The key of a merged summary: the merge template, its length and the keys of its children."""
-    return hash_parts(SCHEMA_VERSION, template_hash, str(summary_tokens), *(child.key for child in children))
 
 
 def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: int, index: int) -> Node:
@@ -141,7 +95,7 @@ def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: 
     # A merge halves what it joins, or it would make no room.
     below = sum(child.summary_tokens for child in children)
     tokens = min(MOST_GROWTH * summary_tokens, max(summary_tokens, below // 2))
-    key = merge_key(children, template_hash, tokens)
+    key = _hashed(SCHEMA_VERSION, template_hash, str(tokens), *(child.key for child in children))
     first, end = children[0].first_group, children[-1].end_group
     return Node(key, level, index, first, end, tokens, 0, tuple(children))
 

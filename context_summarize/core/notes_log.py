@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
 from context_summarize.config import ToolKind
@@ -35,7 +36,6 @@ class NotesAsk:
     """History rows from here on stand verbatim."""
     room: int
     """Tokens that the row may take."""
-    role: str
     budget: int
     """Tokens of a whole request."""
     operations: tuple[str, ...] = ()
@@ -79,43 +79,42 @@ class NotesLog:
         tools, signs, heading = self._tools, self._signs, self._heading
         return NotesLog(self._builder, self._redact, self._count, tools=tools, signs=signs, heading=heading)
 
-    def instructions(self) -> tuple[NamedPlace, ...]:
-        """Where the instructions stand that have been found so far; what a record keeps."""
+    def copy(self) -> NotesLog:
+        """Another one that has read the same."""
+        with self._lock:
+            other = copy(self)
+            vars(other).update(
+                _notes=deepcopy(self._notes, {id(self._count): self._count}),
+                _verified=set(self._verified),
+                _lock=threading.Lock(),
+            )
+        return other
+
+    def instructions(self, frontier: int) -> tuple[NamedPlace, ...]:
+        """Where the instructions stand that have been found so far before this rendered group; a record keeps them."""
+        last = self._history.message_range(0, frontier)[1] if frontier else 0
         with self._lock:
             places = self._notes.places
-        return tuple(self._named(*place) for place in places)
+        return tuple(place for place in places if place[0] <= last)
 
-    def _named(self, number: int, start: int, end: int) -> NamedPlace:
-        ordinal = self._history.group_of_message(number) or 0
-        nth = number - self._history.message_range(ordinal, ordinal + 1)[0]
-        return ordinal, nth, start, end, self._history.hash_of(ordinal)
-
-    def restore(self, named: Sequence[NamedPlace]) -> None:
-        """Take in the instructions of a record, before its rows are read; those of other rows are left out."""
-        history = self._history
-        places = [
-            (history.message_range(ordinal, ordinal + 1)[0] + nth, start, end)
-            for ordinal, nth, start, end, digest in named
-            if ordinal < len(history.rendered) and history.hash_of(ordinal) == digest
-        ]
+    def restore(self, places: Sequence[NamedPlace]) -> None:
+        """Take in the instructions of a record, before its rows are read."""
         with self._lock:
             self._notes.restore(places)
 
-    def take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> bool:
-        """Read the rendered groups before the frontier, and look up what a model's summaries of them quote.
-
-        Returns:
-            True where an instruction was found that was not known.
-        """
+    def take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> None:
+        """Read the rendered groups before the frontier, and look up what a model's summaries of them quote."""
         with self._lock:
-            known = self._notes.places
             self._take_in(made, frontier)
-            return self._notes.places != known
 
     def _take_in(self, made: Sequence[tuple[Node, Summary]], frontier: int) -> None:
         self._read(frontier)
-        for node, summary in made:
-            self._verify(node, summary)
+        new = [(node, one.text) for node, one in made if not one.fallback and node.key not in self._verified]
+        if new:
+            self._notes.mention("\n".join(text for _, text in new))
+        for node, text in new:
+            self._verified.add(node.key)
+            self._verify(node, text)
 
     def write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
         """The row for the rendered groups before the frontier; None where nothing is told.
@@ -128,7 +127,7 @@ class NotesLog:
             if not is_behind:
                 return self._write(shown, ask)
         earlier = self.fresh()  # a compaction was taken back
-        earlier.restore(self.instructions())
+        earlier.restore(self.instructions(ask.frontier))
         return earlier.write(shown, ask)
 
     def _write(self, shown: Sequence[ShownNode], ask: NotesAsk) -> ShownNotes | None:
@@ -138,17 +137,17 @@ class NotesLog:
         operations = [self._redact(told) if self._redact else told for told in ask.operations]
         goes_on = self._goes_on(ask.frontier_row)
         text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations, goes_on=goes_on)
-        return replace(self.frame(text, ask.frontier, ask.role), after=len(shown)) if text else None
+        return replace(self.frame(text, ask.frontier), after=len(shown)) if text else None
 
-    def frame(self, text: str, frontier: int, role: str) -> ShownNotes:
+    def frame(self, text: str, frontier: int) -> ShownNotes:
         """The row of these lines, which tell of the rendered groups before `frontier`."""
-        row = notes_row(self._history, text, frontier, role)
+        row = notes_row(self._history, text, frontier)
         return ShownNotes(text, row, measure(row, self._count))
 
     def _read(self, frontier: int) -> None:
         while self._next_group < frontier:
-            self._notes.read(self._rows(self._next_group))
-            self._next_group += 1
+            self._next_group += 1  # first: a group that cannot be read is passed over the next time
+            self._notes.read(self._rows(self._next_group - 1))
 
     def _rows(self, ordinal: int) -> list[RenderedRow]:
         history = self._history
@@ -156,13 +155,9 @@ class NotesLog:
         group = history.rendered_group(ordinal)
         return render_group(history.rows, group, number=number, segment_tokens=None, redact=self._redact)
 
-    def _verify(self, node: Node, summary: Summary) -> None:
-        """Look up what a model's summary quotes as instructions, once, in the user's rows that it stands for."""
-        if summary.fallback or node.key in self._verified:
-            return
-        self._verified.add(node.key)
-        self._notes.mention(summary.text)
-        lines = list(quoted_lines(summary.text, self._heading)) if self._heading else []
+    def _verify(self, node: Node, summary: str) -> None:
+        """Look up what a model's summary quotes as instructions in the user's rows that it stands for."""
+        lines = list(quoted_lines(summary, self._heading)) if self._heading else []
         if lines:
             groups = range(node.first_group, node.end_group)
             self._notes.verify(lines, [row for at in groups for row in self._user_rows(at)])

@@ -6,54 +6,41 @@ the missing texts and plans again with their sizes, until nothing is missing; th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from context_summarize.core.draft import Draft, Scale, Scene
-from context_summarize.core.fitting import fitted
+from context_summarize.core.draft import Draft
 from context_summarize.core.limits import Limits
-from context_summarize.core.nodes import Node
-from context_summarize.core.shortening import shorten_results
-from context_summarize.core.summarising import summarised, with_rest
+from context_summarize.core.nodes import Node, leaves_of
+from context_summarize.core.view_size import PlanInput
+from context_summarize.core.view_state import ViewState
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
-"""Why a compaction is made; one for a cold cache is made of what is known already, or not at all."""
-Prefetched = Literal["room", "no room"] | None
-"""Whether the texts of a compaction are being made already, and whether there is room to go on without them."""
-
-_MOST_OF_IT = 0.75
-"""Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
-_HARDER = 256
-"""The second shortening takes results above a quarter of the first bound, but none of this many tokens or fewer."""
+"""Why a compaction is made."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class CompactionRequest:
     """What kind of compaction is planned."""
 
     reason: Reason = "threshold"
     focus: str | None = None
     """What the newest summarised part should keep above all; with reason `manual` only."""
-    prefetched: Prefetched = None
+    known_only: bool = False
+    """Only of texts that are known, as far as they go."""
+    easy: bool = False
+    """Only as much as a compaction at the very threshold would summarise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """What the next view state is to be."""
+    """What a compaction does: the next view, and what it frees."""
 
     reason: Reason
-    nodes: tuple[Node, ...]
-    frontier: int
-    frontier_row: int
-    shortened: Mapping[int, int]
-    newest_user: int | None
+    view: ViewState
+    """The next view: its nodes without their rows, and without the row of notes."""
     notes_room: int
     """Tokens that the row of notes may take; 0 where it had to go."""
-    pinned: tuple[int, ...]
-    """Rendered groups that stay verbatim because the user has pinned them."""
-    lines: int
-    """How many of the oldest nodes are shown as one line only."""
     tokens_before: int
     tokens_after: int
     """Sizes without the system prompt; the second is exact once `missing` is empty."""
@@ -62,8 +49,9 @@ class Plan:
     segments: int
     """Segments and rests that are summarised."""
     merged: int
-    rung: int
-    """How far it had to go; see `Draft.rung`."""
+    level: int
+    """Reduction level, how far it had to go: 1 summarise, 2 the remainder too, 3 halve `keep_recent`, 4 shorten any
+    row, 5 one line for a summary."""
     fits: bool
     reached: bool
     """True when the size that the compaction aims at is reached."""
@@ -74,119 +62,77 @@ class Plan:
         return self.tokens_before - self.tokens_after
 
 
-def make_plan(scene: Scene, ask: Ask) -> Plan:
-    """The plan of a compaction now: shorten, summarise, merge, shorten harder; then whatever it takes to fit.
-
-    If texts are being made already, the plan takes no waiting if one that does not is good enough.
-    """
-    scale, limits = Scale(scene), scene.limits
-    start = _start(scale)
-    if ask.reason == "cold_cache":
-        return _known_only(scale, start, ask.reason)
-    goal = 0 if ask.reason == "manual" else limits.target_room
-    easier = max(goal, _threshold_goal(scale)) if ask.prefetched == "room" else goal
-    first, full = summarised(scale, start, limits.keep_recent, [easier, goal])
-    if ask.reason == "manual":
-        full = with_rest(scale, full, limits.keep_recent, ask.focus)
-    plan = _finished(scale, full, ask.reason, goal)
-    if not plan.missing or ask.prefetched is None:
-        return plan
-    if ask.prefetched == "room":
-        plan = _finished(scale, first, ask.reason, easier)
-    enough = _MOST_OF_IT * plan.freed if ask.prefetched == "room" else 0
-    ready = _known_only(scale, start, ask.reason)
-    return ready if not ready.missing and ready.freed >= enough and _relieves(ready, limits) else plan
+def plan(given: PlanInput, request: CompactionRequest) -> Plan:
+    """The plan of a compaction now: shorten, summarise, merge; then whatever it takes to fit."""
+    draft, limits = Draft(given, known_only=request.known_only), given.limits
+    goal = 0 if request.reason == "manual" else limits.target_room
+    if request.easy:
+        goal = max(goal, _prefetched_goal(draft, limits))
+    draft.shorten_results(limits.keep_recent, limits.shorten_above)
+    draft.summarise(limits.keep_recent, goal)
+    if request.reason == "manual":
+        draft.summarise_remainder(limits.keep_recent, request.focus)
+    if draft.size() > limits.threshold_room:
+        draft.shorten_results(given.history.rows_of_newest_group, limits.shorten_above)
+    if not request.known_only:
+        _make_fit(draft, limits)
+    return _finished(given, draft, request.reason, goal)
 
 
-def _known_only(scale: Scale, start: Draft, reason: Reason) -> Plan:
-    """The plan of a compaction of what is ready, as far as it goes."""
-    limits = scale.scene.limits
-    goal = limits.target_room
-    [known] = summarised(scale, start, limits.keep_recent, [goal], known_only=True)
-    return _finished(scale, known, reason, goal, known_only=True)
-
-
-def next_compaction(scene: Scene) -> Plan:
+def next_plan(given: PlanInput) -> Plan:
     """What a compaction at the threshold will summarise, as far as it is closed; rows still too new for it count."""
-    scale = Scale(scene)
-    goal = _threshold_goal(scale)
-    [draft] = summarised(scale, _start(scale), 0, [goal])
-    return _plan(scale, draft, "threshold", goal)
+    draft, limits = Draft(given), given.limits
+    goal = _prefetched_goal(draft, limits)
+    draft.shorten_results(limits.keep_recent, limits.shorten_above)
+    draft.summarise(0, goal)
+    return _finished(given, draft, "threshold", goal)
 
 
-def _start(scale: Scale) -> Draft:
-    """The view as it stands, with the newest user message of now, and long results shortened."""
-    limits = scale.scene.limits
-    draft = replace(scale.standing(), newest_user=scale.newest_user, pinned=scale.scene.pins)
-    draft = scale.unshortened(draft)
-    return shorten_results(scale, draft, limits.keep_recent, limits.shorten_above)
-
-
-def _threshold_goal(scale: Scale) -> int:
+def _prefetched_goal(draft: Draft, limits: Limits) -> int:
     """Tokens left by a compaction that summarises as much as one at the very threshold would.
 
     That is more than now while usage is below the threshold, and less once it is above.
     """
-    limits = scale.scene.limits
-    return limits.target_room + scale.now - limits.threshold_room
+    return limits.target_room + draft.sizer.now - limits.threshold_room
 
 
-def _finished(scale: Scale, draft: Draft, reason: Reason, goal: int, *, known_only: bool = False) -> Plan:
-    """The plan of a draft, shortened harder if it is above the threshold, and made to fit if it does not."""
-    limits = scale.scene.limits
-    if limits.shorten_above is not None and scale.size(draft) > limits.threshold_room:
-        draft = shorten_results(scale, draft, limits.keep_recent, max(_HARDER, limits.shorten_above // 4))
-    if scale.size(draft) > limits.view_room and not known_only:
-        draft = replace(draft, notes=False)
-    if scale.size(draft) > limits.view_room and not known_only:
-        draft = fitted(scale, draft)
-    return _plan(scale, draft, reason, goal)
+def _make_fit(draft: Draft, limits: Limits) -> None:
+    """One step after another until the view fits: leave out the notes, then go down level by level."""
+    if not draft.fits():
+        draft.has_notes = False
+    keep = limits.keep_recent
+    while not draft.fits():
+        draft.summarise(keep, limits.view_room)
+        if not draft.fits():
+            draft.summarise_remainder(keep)
+            draft.merge()
+        if keep == 0 or draft.fits():
+            break
+        keep //= 2
+        draft.level = 3
+    if not draft.fits():
+        draft.level = 4
+        draft.shorten_longest()
+    while not draft.fits() and draft.view.lines < len(draft.view.nodes):
+        draft.level = 5
+        draft.view = replace(draft.view, lines=draft.view.lines + 1)
 
 
-def _plan(scale: Scale, draft: Draft, reason: Reason, goal: int) -> Plan:
-    scene = scale.scene
-    after, row = scale.size(draft), scale.frontier_row(draft)
-    old = {shown.node.place for shown in scene.view.nodes}
+def _finished(given: PlanInput, draft: Draft, reason: Reason, goal: int) -> Plan:
+    view, standing, after = draft.view, given.view, draft.size()
+    pinned = {row for group in given.groups.pins(view) for row in range(group.start, group.end)}
+    old = {node.place for node in (*standing.nodes, *leaves_of(standing.nodes))}
+    still_shown = {row: keep for row, keep in view.shortened.items() if row >= view.frontier_row or row in pinned}
     return Plan(
         reason=reason,
-        nodes=draft.nodes,
-        frontier=draft.frontier,
-        frontier_row=row,
-        shortened=_still_shown(scale, draft, row),
-        newest_user=draft.newest_user,
-        notes_room=scale.notes_room(draft),
-        pinned=tuple(ordinal for ordinal in draft.pinned if ordinal < draft.frontier),
-        lines=draft.lines,
-        tokens_before=scale.now,
+        view=replace(view, shortened=still_shown, pinned=tuple(at for at in view.pinned if at < view.frontier)),
+        notes_room=draft.notes_room(),
+        tokens_before=draft.sizer.now,
         tokens_after=after,
-        missing=tuple(node for node in draft.nodes if scene.size_of(node) is None),
-        segments=draft.segments,
-        merged=sum(1 for node in draft.nodes if node.children and node.place not in old),
-        rung=draft.rung,
-        fits=after <= scene.limits.view_room,
+        missing=tuple(node for node in view.nodes if not draft.sizer.is_known(node)),
+        segments=sum(leaf.place not in old for leaf in leaves_of(view.nodes)),
+        merged=sum(bool(node.children) and node.place not in old for node in view.nodes),
+        level=draft.level,
+        fits=after <= given.limits.view_room,
         reached=after <= goal,
     )
-
-
-def _still_shown(scale: Scale, draft: Draft, frontier_row: int) -> Mapping[int, int]:
-    """The shortened rows that the view still shows."""
-    pinned = {row for group in scale.pins(draft) for row in range(group.start, group.end)}
-    return {row: keep for row, keep in scale.shortened(draft).items() if row >= frontier_row or row in pinned}
-
-
-def _relieves(plan: Plan, limits: Limits) -> bool:
-    """True when a plan frees enough and leaves the view below the threshold."""
-    return plan.freed >= limits.min_fold * limits.own_budget and plan.tokens_after < limits.threshold_room
-
-
-def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
-    """A compaction throws the provider's prompt cache away, so it must free enough, or be needed to fit.
-
-    Args:
-        may_fire: the throttle allows a compaction of a view that cannot fit.
-    """
-    if plan.freed <= 0:
-        return False
-    if plan.reason == "manual" or (plan.reason == "must_fit" and plan.fits):
-        return True
-    return may_fire if plan.reason == "must_fit" else plan.freed >= limits.min_fold * limits.own_budget

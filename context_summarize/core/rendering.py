@@ -1,106 +1,25 @@
-"""Rows as the summariser is shown them, group by group, and their hashes."""
+"""Rows as the summariser is shown them, group by group, with what is left out of long ones; and their hashes."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from context_summarize.core.groups import Group, answered_calls
-from context_summarize.core.large_rows import LARGE_SEGMENTS, evenly_cut, head_and_tail, is_longer
 from context_summarize.messages.reading import is_of_user
-from context_summarize.messages.rows import JsonRow, Row
+from context_summarize.messages.rows import Row
 from context_summarize.messages.text import own_texts, render_parts
 from context_summarize.redaction import Redact
-from context_summarize.transcript.escaping import cut_middle, escape_marks
+from context_summarize.transcript.escaping import escape_marks, left_out_note
 from context_summarize.transcript.rows import RenderedRow
 
-
-@dataclass(frozen=True, slots=True)
-class _Limits:
-    """Bytes of rows in a segment."""
-
-    segment_tokens: int
-
-    @property
-    def result(self) -> int:
-        """Longest tool result that is not cut."""
-        return self.segment_tokens * 4 // 2
-
-    @property
-    def row(self) -> int:
-        """Longest row that is read whole."""
-        return self.segment_tokens * 4 * LARGE_SEGMENTS
-
-
-@dataclass(frozen=True, slots=True)
-class _Text:
-    """The text of a row, redacted and escaped."""
-
-    text: str
-    own: str | None = None
-    """See `RenderedRow.own`."""
-    left_out: tuple[int, int] | None = None
-
-
-def _row_text(row: Row, parts: Sequence[tuple[bool, str]], limits: _Limits | None, redact: Redact | None) -> _Text:
-    """The text of a row from its parts, as (is a tool result, text)."""
-    texts: list[str] = []
-    cleaned: dict[int, str] = {}  # by identity: the hash of a text of many megabytes is one long step
-    left_out = 0
-    if limits is not None and _is_large(parts, limits):
-        return _large_text(row, "\n".join(part for _, part in parts), limits, redact)
-    for result, part in parts:
-        if limits is not None and result and is_longer(part, limits.row):
-            sample = head_and_tail(part, limits.result, redact)
-            texts.append(sample.text)
-            cleaned[id(part)] = sample.text
-            left_out += sample.left_out
-            continue
-        # Before anything is cut: half a secret is no longer known for one.
-        clean = cleaned[id(part)] = redact(part) if redact else part
-        texts.append(cut_middle(clean, limits.result) if result and limits is not None else clean)
-    text = escape_marks(_joined("\n", texts, redact))
-    own = None
-    if row.role == "user":
-        said = own_texts(row)
-        own = text
-        if said is not None:
-            own = _joined("\n\n", [cleaned[id(part)] for part in said if part], redact)
-    return _Text(text, own, (left_out, sum(len(part) for _, part in parts)) if left_out else None)
-
-
-def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
-    """The texts of one row as one; a secret that is split over two of them shows only then."""
-    text = sign.join(texts)
-    return redact(text) if redact and len(texts) > 1 else text
-
-
-def _is_large(parts: Sequence[tuple[bool, str]], limits: _Limits) -> bool:
-    """True for a row that is not read whole, although its results are cut."""
-    room = limits.row
-    for result, part in parts:
-        if is_longer(part, room) and not (result and room >= limits.result):
-            return True
-        room -= min(limits.result, len(part)) if result else len(part.encode("utf-8", "surrogatepass"))
-    return False
-
-
-def _large_text(row: Row, whole: str, limits: _Limits, redact: Redact | None) -> _Text:
-    """Pieces of a row that is not read whole."""
-    sample = evenly_cut(whole, limits.segment_tokens, redact)
-    text = escape_marks(sample.text)
-    own = None
-    if row.role == "user":
-        said = own_texts(row)
-        own = text
-        if said is not None:
-            own = "\n\n".join(part for part in said if part)
-            if is_longer(own, limits.row):
-                own = evenly_cut(own, limits.segment_tokens, redact).text
-            else:
-                own = redact(own) if redact else own
-    return _Text(text, own, (sample.left_out, len(whole)))
+LARGE_SEGMENTS = 10
+"""A row that is longer than so many segments is cut to that length."""
+_AROUND = 16_000
+"""Characters that are redacted beside what is shown and then cut off: half a secret is no longer known for one."""
+_SEARCHED_WHOLE = 500_000
+"""A text of at most so many characters is searched for secrets as a whole, which is no more than head and tail need."""
 
 
 def render_group(
@@ -108,10 +27,9 @@ def render_group(
 ) -> list[RenderedRow]:
     """The rendered rows of one group, numbered from `number`.
 
-    `rows` is the whole history. A tool result longer than half a segment is cut to head and tail, and of a row longer
-    than ten segments head, tail and pieces between them are kept; with `segment_tokens=None` nothing is cut.
+    `rows` is the whole history. A tool result longer than half a segment is cut to head and tail, and so is a row
+    longer than ten segments; with `segment_tokens=None` nothing is cut.
     """
-    limits = _Limits(segment_tokens) if segment_tokens else None
     answered = answered_calls(rows, group)
     out: list[RenderedRow] = []
     for index in range(group.start, group.end):
@@ -120,15 +38,34 @@ def render_group(
             continue
         names = {call.id: call.name for call in answered.get(index, ())}
         parts = render_parts(row, names, group.missing if index == group.start else ())
-        made = _row_text(row, parts, limits, redact)
+        found: list[str] = []
+        search = partial(_watched, redact, found) if redact and not row.is_clean else None
+        text, left_out = _text(parts, segment_tokens, search)
+        own = _own_text(rows, row, text, search) if row.role == "user" else None
+        is_whole = left_out is None or left_out[1] <= _SEARCHED_WHOLE
+        row.is_clean = row.is_clean or (search is not None and is_whole and not found)
         name = _header_name(names.get(row.result_ids[0]) or row.raw.get("name"), redact) if row.role == "tool" else None
-        own = made.own if row.role != "user" or is_of_user(row.raw, _first_user(rows)) else ""
-        out.append(RenderedRow(number + len(out), row.role, name, made.text, own, made.left_out))
+        out.append(RenderedRow(number + len(out), row.role, name, text, own, left_out))
     return out
 
 
-def _first_user(rows: Sequence[Row]) -> JsonRow | None:
-    return next((row.raw for row in rows if row.user), None)
+def _watched(redact: Redact, found: list[str], text: str) -> str:
+    """The text without secrets; where it has some, that is noted in `found`."""
+    clean = redact(text)
+    if clean != text:
+        found.append(clean)
+    return clean
+
+
+def _own_text(rows: Sequence[Row], row: Row, text: str, redact: Redact | None) -> str:
+    """See `RenderedRow.own`; of a row that was cut, all that is left of it."""
+    first_user = next((other.raw for other in rows if other.user), None)
+    if not is_of_user(row.raw, first_user):
+        return ""
+    said = own_texts(row)
+    return (
+        text if said is None else _joined("\n\n", [redact(part) if redact else part for part in said if part], redact)
+    )
 
 
 def _header_name(name: object, redact: Redact | None) -> str | None:
@@ -160,3 +97,69 @@ def group_hash(rendered: Sequence[RenderedRow]) -> bytes:
             digest.update(len(data).to_bytes(8, "big"))
             digest.update(data)
     return digest.digest()
+
+
+# --- long texts -------------------------------------------------------------------------------------------------------
+
+
+def _text(
+    parts: Sequence[tuple[bool, str]], segment_tokens: int | None, redact: Redact | None
+) -> tuple[str, tuple[int, int] | None]:
+    """The text of a row from its parts, as (is a tool result, text), and (characters left out of it, its characters).
+
+    The second is None where the row is read whole; a result that is cut to half a segment is.
+    """
+    if segment_tokens is None:
+        return escape_marks(_joined("\n", [redact(part) if redact else part for _, part in parts], redact)), None
+    result_bytes, row_bytes = segment_tokens * 2, segment_tokens * 4 * LARGE_SEGMENTS
+    texts, left_out = list[str](), 0
+    for result, part in parts:
+        text, less = cut(part, result_bytes if result else row_bytes, redact)
+        texts.append(text)
+        left_out += less if is_longer(part, row_bytes) else 0
+    joined = _joined("\n", texts, redact)
+    if len(texts) > 1:
+        joined, less = cut(joined, row_bytes, None)
+        left_out += less
+    return escape_marks(joined), (left_out, sum(len(part) for _, part in parts)) if left_out else None
+
+
+def _joined(sign: str, texts: Sequence[str], redact: Redact | None) -> str:
+    """The texts of one row as one; a secret that is split over two of them shows only then."""
+    text = sign.join(texts)
+    return redact(text) if redact and len(texts) > 1 else text
+
+
+def is_longer(text: str, limit_bytes: int) -> bool:
+    """True if the text takes more bytes in UTF-8. A text that is much longer is not encoded for that."""
+    if len(text) > limit_bytes or len(text) * 4 <= limit_bytes:
+        return len(text) > limit_bytes
+    return len(text.encode("utf-8", "surrogatepass")) > limit_bytes
+
+
+def cut(text: str, limit_bytes: int, redact: Redact | None) -> tuple[str, int]:
+    """The text without secrets, and how many characters were left out of it.
+
+    Of a longer one two thirds head and one third tail are left, and between them a note of what was left out.
+    """
+    # Before anything is cut: half a secret is no longer known for one.
+    if redact and len(text) <= _SEARCHED_WHOLE:
+        text, redact = redact(text), None
+    if not is_longer(text, limit_bytes):
+        return redact(text) if redact else text, 0
+    head, tail = limit_bytes * 2 // 3, limit_bytes // 3
+    end = len(text[:head].encode("utf-8", "surrogatepass")[:head].decode("utf-8", "ignore"))
+    data = text[len(text) - tail :].encode("utf-8", "surrogatepass")
+    begin = len(text) - len(data[max(0, len(data) - tail) :].decode("utf-8", "ignore"))
+    note = left_out_note(begin - end, len(text))
+    return f"{_clean(text, 0, end, redact)}\n{note}\n{_clean(text, begin, len(text), redact)}", begin - end
+
+
+def _clean(text: str, first: int, end: int, redact: Redact | None) -> str:
+    """`text[first:end]`, redacted with what stands around it."""
+    before, after = min(first, _AROUND), min(len(text) - end, _AROUND)
+    shown = text[first - before : end + after]
+    clean = redact(shown) if redact else shown
+    if clean == shown:
+        return text[first:end]
+    return clean[before : len(clean) - after]

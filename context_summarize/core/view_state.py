@@ -1,11 +1,14 @@
-"""The state of a view: which summaries stand in it, where the verbatim part begins, which rows are shortened."""
+"""The state of a view: which summaries stand in it, where the verbatim part begins, which rows are shortened.
+
+A plan is made of the same value: its next view has nodes and no rows yet, because texts may be missing.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.nodes import NamedPlace, Node, Summary
 from context_summarize.messages.rows import JsonRow
 
 MOST_AGE = 2
@@ -37,13 +40,19 @@ class ShownNotes:
     """How many nodes stand before it."""
     age: int = 0
     """Compactions that it has outlived."""
+    instructions: frozenset[NamedPlace] = frozenset()
+    """Those that were known when it was written: another one makes a new row."""
 
 
 @dataclass(frozen=True, slots=True)
 class ViewState:
     """What the last compaction decided. It stays as it is until the next one."""
 
-    nodes: tuple[ShownNode, ...] = ()
+    nodes: tuple[Node, ...] = ()
+    shown: tuple[ShownNode, ...] = ()
+    """Their rows; empty in a plan."""
+    lines: int = 0
+    """How many of the oldest nodes are shown as one line only."""
     frontier: int = 0
     """Rendered groups [0, frontier) are represented by nodes and pins."""
     frontier_row: int = 0
@@ -68,4 +77,4 @@ class ViewState:
         if self.notes.tokens > room:
             return False
         before = self.nodes[: self.notes.after]
-        return all(shown.node.place == node.place for shown, node in zip(before, nodes, strict=False))
+        return all(old.place == node.place for old, node in zip(before, nodes, strict=False))

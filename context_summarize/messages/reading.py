@@ -12,24 +12,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from context_summarize.messages.rows import CALL_BLOCKS, MAX_INT_BITS, SYSTEM_ROLES, Call, JsonRow, Row
 
 
-def analyse(raw: JsonRow, *, preserve_system: bool = True) -> Row:
+def analyse(raw: JsonRow) -> Row:
     """What the rest of the package needs to know of a normalised row."""
     role, hook, ephemeral = raw["role"], is_hook(raw), is_ephemeral(raw)
     rendered = not (role in SYSTEM_ROLES or hook or ephemeral)
-    host_system = role in SYSTEM_ROLES and preserve_system
     critical = _marks(raw).get("critical") is True or raw.get("critical") is True
     return Row(
         raw=raw,
         role=role,
         rendered=rendered,
         user=rendered and role == "user" and not is_reminder(raw) and not any(map(is_result, blocks_of(raw))),
-        pinned=(host_system or critical) and not hook and not ephemeral,
+        pinned=(role in SYSTEM_ROLES or critical) and not hook and not ephemeral,
         ephemeral=ephemeral,
         calls=tuple(row_calls(raw)) if rendered and role == "assistant" else (),
         result_ids=tuple(ids_of_results(raw)) if rendered and role in ("tool", "user") else (),
@@ -167,3 +166,40 @@ def rough_size(value: Any) -> int:
     if isinstance(value, Mapping):
         return 100 + sum(map(rough_size, value.values()))
     return 100 + sum(map(rough_size, value)) if isinstance(value, list | tuple) else 10
+
+
+# --- rows that go to a provider ---------------------------------------------------------------------------------------
+
+
+def opens_conversation(row: JsonRow) -> bool:
+    """True for a user message: role user, no hook row, no tool result in it."""
+    return row["role"] == "user" and not is_hook(row) and not any(map(is_result, blocks_of(row)))
+
+
+def opens_with_user(rows: Iterable[JsonRow]) -> bool | None:
+    """Whether the first row that is neither system nor developer is a user message; None when there is none."""
+    for row in rows:
+        if row["role"] not in SYSTEM_ROLES:
+            return opens_conversation(row)
+    return None
+
+
+def broken_pairs(rows: Sequence[JsonRow]) -> list[str]:
+    """What breaks the pairing of calls and results in a view, one text a problem; empty when every pair is whole.
+
+    A result must follow its call, and nothing but other results may stand between them. Calls at the very end may be
+    open. The checks of a replay use it, and so may tests of a user's own module.
+    """
+    problems: list[str] = []
+    waiting: list[str] = []
+    for at, row in enumerate(rows):
+        results = list(ids_of_results(row)) if row["role"] in ("tool", "user") else []
+        for call_id in results:
+            if call_id in waiting:
+                waiting.remove(call_id)
+            else:
+                problems.append(f"row {at}: result {call_id!r} without its call")
+        if not results:
+            problems += [f"row {at}: call {call_id!r} has no result" for call_id in waiting]
+            waiting = [call.id for call in analyse(row).calls]
+    return problems

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 JsonRow: TypeAlias = dict[str, Any]
@@ -18,9 +18,9 @@ class Call:
     arguments: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Row:
-    """What is known of one history row without reading its text again."""
+    """What is known of one history row without reading its text again. Only `is_clean` is ever set later."""
 
     raw: JsonRow
     role: str
@@ -33,6 +33,8 @@ class Row:
     ephemeral: bool
     calls: tuple[Call, ...]
     result_ids: tuple[str, ...]
+    is_clean: bool = field(default=False, compare=False)
+    """Its whole text was searched for secrets, and holds none: it is searched once, and rendered often."""
 
 
 ROLES = ("system", "developer", "user", "assistant", "function", "tool")

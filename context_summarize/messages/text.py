@@ -8,7 +8,7 @@ from typing import Any
 from context_summarize.messages.json_text import compact_json, saved_json
 from context_summarize.messages.reading import block_type, blocks_of, is_call, is_result, result_block_id, row_calls
 from context_summarize.messages.rows import NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, JsonRow, Row
-from context_summarize.transcript.calls import ORPHAN, call_line
+from context_summarize.transcript.rows import ORPHAN, call_line
 
 
 def content_text(content: Any) -> str:

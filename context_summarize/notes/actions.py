@@ -10,8 +10,7 @@ from typing import Any
 
 from context_summarize.config import ToolKind
 from context_summarize.notes.sentences import shortened
-from context_summarize.transcript.calls import calls_in
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rows import RenderedRow, calls_in
 
 _MOST = 160
 """Characters of a path, a command or an outcome as it is told."""
@@ -21,7 +20,6 @@ _STARTED = 500
 """Characters of a result that may say that something was started."""
 _LARGEST = 1_000_000
 """Characters of JSON that are read."""
-_LATER_FINE = ", later fine"
 
 _PATH_KEY = re.compile(r"(?:^|_)(?:file|path|uri)$|file_?(?:path|name)$")
 _CONTENT_KEY = re.compile(r"^(?:old|new)|content|replace|edits?$|diff|patch|insert|text$")
@@ -51,7 +49,9 @@ _ERROR = re.compile(
     r"|\bcommand (?:failed|aborted|timed out|not found)\b"
 )
 _RUNNING = re.compile(r"(?i)\bstatus\W{1,5}(?:running|in_progress)\b|\b(?:runn|work)ing in (?:the )?background\b")
-_ENDED = re.compile(r"(?i)(?:\b|_)(?:completed?|done|finished|failed|exited|stopped|kill(?:ed)?|cancelled)(?:\b|_)")
+_ENDED = re.compile(
+    r"(?i)(?:\b|_)(?:completed?|done|finished|failed|exited|stopped|kill(?:ed)?|cancelled)(?:\b|_|(?-i:(?<=[Kk]ill)[A-Z]))"
+)
 _JOB_ID = re.compile(r"(?:(?:\b|_)(?:id|ID|pid)|[a-z]Id)['\"]?\s*[:=]\s*['\"]?(\w+(?:[.-]\w+)*)")
 
 
@@ -67,7 +67,7 @@ class Actions:
     _edited: dict[str, str] = field(default_factory=dict)
     """Path → what is told with it; the newest is the last, here as below."""
     _failed: dict[str, str] = field(default_factory=dict)
-    """Command → why its newest run failed."""
+    """Command → why its newest run failed; one that is fine by now is no longer told."""
     _tests: dict[str, str] = field(default_factory=dict)
     """Command → how its newest run ended."""
     _running: dict[str, str] = field(default_factory=dict)
@@ -121,8 +121,8 @@ class Actions:
             _put(self._tests, told, f"{failure or shortened(counts[-1], _MOST)} (#{number})")
         elif failure:
             _put(self._failed, told, failure)
-        elif (key := shortened(told, _MOST)) in self._failed:
-            self._failed[key] = f"{self._failed[key].removesuffix(_LATER_FINE)}{_LATER_FINE}"
+        else:
+            self._failed.pop(shortened(told, _MOST), None)
 
     def _end_jobs(self, text: str) -> None:
         """Forget the jobs of which a later row says that they have ended."""
@@ -137,8 +137,7 @@ class Actions:
         Args:
             operations: what the host says is under way.
         """
-        failed = list(self._failed.items())[::-1]
-        failed.sort(key=lambda item: item[1].endswith(_LATER_FINE))
+        failed = reversed(self._failed.items())
         yield "Still running", [*operations, *reversed(self._running.values())]
         yield "Tests, last result", [f"`{what}` → {outcome}" for what, outcome in reversed(self._tests.items())]
         yield "Failed commands", [f"`{what}` → {outcome}" for what, outcome in failed]

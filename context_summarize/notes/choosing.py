@@ -35,6 +35,8 @@ _SAYS = 0.4
 """For each word of a sentence that no other row has."""
 _OTHERS = 0.3
 """Share of the worth of a sentence's values beside the best one."""
+_MARKED = 4
+"""Tokens of the number and the line end of a sentence."""
 _OVERHEAD = 10
 """Tokens that are added to the price of each entry, so that a sentence is not too dear beside a bare value."""
 _TITLES: Mapping[Kind, str] = {
@@ -108,8 +110,9 @@ def _entries(candidates: Candidates, shown: Container[str], text: str) -> Iterat
     rows = candidates.word_rows
     for sentence in candidates.sentences:
         best, *others = sorted((worth.get(value, 0.0) for value in sentence.values), reverse=True) or [0.0]
-        says = sentence.marks + sum(1 / rows[word] for word in sentence.words)
+        says = sentence.marks + math.fsum(1 / rows[word] for word in sentence.words)
         score = best + _OTHERS * sum(others) + _SAYS * says
+        sentence.tokens = sentence.tokens or candidates.count(sentence.text) + _MARKED
         score /= sentence.tokens + _OVERHEAD
         yield Entry(score, sentence.tokens, sentence.number, sentence.values, sentence)
 

@@ -7,8 +7,7 @@ from itertools import chain, groupby
 
 from context_summarize.notes.patterns import values_in
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.calls import may_be_call
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rows import RenderedRow, may_be_call
 
 FALLBACK_LINE = "Fallback summary by code: no model summary was available."
 _LEFT_OUT = "[…]"

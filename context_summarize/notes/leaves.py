@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterator
-from itertools import islice
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 MOST_READ = 60_000
@@ -35,10 +34,20 @@ class Leaf(NamedTuple):
     """Its key in plain words; "" for the identity itself."""
 
 
-def leaves(text: str) -> Iterator[Leaf]:
+class _Key(NamedTuple):
+    """What the name of a key says."""
+
+    is_identity: bool
+    is_value: bool
+    label: str
+
+
+def leaves(text: str) -> list[Leaf]:
     """The short values of a text in their order; none of a text that is no data."""
+    found: list[Leaf] = []
     if text.lstrip()[:1] in ("{", "[") and len(text) <= MOST_READ:
-        yield from islice(_within(_parsed(text), "", ""), _MOST)
+        _collect(_parsed(text), "", "", _DEEPEST, found)
+    return found
 
 
 def _parsed(text: str) -> Any:
@@ -54,29 +63,33 @@ def _parsed(text: str) -> Any:
         return None  # a TypeError: "{{" opens a set that holds what no set can hold
 
 
-def _within(data: Any, about: str, label: str, depth: int = 0) -> Iterator[Leaf]:
-    """The values of an object; the first key that names it gives its identity."""
-    if isinstance(data, dict) and depth < _DEEPEST:
-        names = [key for key, value in data.items() if _IDENTITY.fullmatch(str(key)) and isinstance(value, str | int)]
-        if names:
-            own = " ".join(f"{label_of(names[0]) or label} {data[names[0]]}".split())
+def _collect(data: Any, about: str, label: str, depth: int, found: list[Leaf]) -> None:
+    """Add the values of an object; the first key that names it gives its identity."""
+    if len(found) >= _MOST or isinstance(data, bool) or not depth:
+        return
+    if isinstance(data, dict):
+        keys = {key: _key(str(key)) for key in data}
+        identity = next((key for key in data if keys[key].is_identity and isinstance(data[key], str | int)), None)
+        if identity is not None:
+            own = " ".join(f"{keys[identity].label or label} {data[identity]}".split())
             about = own if len(own) <= _LONGEST else about
         for key, value in data.items():
-            if any(map(str.isdigit, str(key))):
-                yield Leaf(str(key), about, label)
-            yield from _within(value, about, "" if names[:1] == [key] else label_of(str(key)) or label, depth + 1)
-    elif isinstance(data, list | tuple) and depth < _DEEPEST:
+            if keys[key].is_value:
+                found.append(Leaf(str(key), about, label))
+            _collect(value, about, "" if key == identity else keys[key].label or label, depth - 1, found)
+    elif isinstance(data, list | tuple):
         for item in data:
-            yield from _within(item, about, label, depth + 1)
-    elif isinstance(data, str | int | float) and not isinstance(data, bool):
+            _collect(item, about, label, depth - 1, found)
+    elif isinstance(data, str | int | float):
         value = " ".join(str(data).split())
         if 0 < len(value) <= _LONGEST:
-            yield Leaf(value, about, label)
+            found.append(Leaf(value, about, label))
 
 
-def label_of(key: str) -> str:
-    """The last two names of a key in plain words: `reservation` for `reservation_id`."""
+@lru_cache(maxsize=4_096)
+def _key(key: str) -> _Key:
+    """The label is the last two names of a key in plain words: `reservation` for `reservation_id`."""
     names = [name.lower() for name in _NAMES.findall(key[:_LONGEST])]
-    if any(name.isdigit() and len(name) > 2 for name in names):
-        return ""  # the key is an identifier itself
-    return " ".join([name for name in names if name not in _EMPTY_NAMES][-2:])
+    is_id = any(name.isdigit() and len(name) > 2 for name in names)  # the key is an identifier itself
+    label = "" if is_id else " ".join([name for name in names if name not in _EMPTY_NAMES][-2:])
+    return _Key(_IDENTITY.fullmatch(key) is not None, any(map(str.isdigit, key)), label)

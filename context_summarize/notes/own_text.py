@@ -54,7 +54,7 @@ _PASTED_LINE = re.compile(
     r"|[\[(]?(?:DEBUG|INFO|WARN(?:ING)?|ERROR|FATAL|TRACE|CRITICAL)\b[\])]?[ :\t]"
     r"|\s*(?:at [\w.$<>]+\(|File \".*\", line \d+)"  # a stack
     r"|\s*\[[^\]]*\]\s*$"  # a mark of a host in place of an image, or of an interruption
-    r"|\s*(?://|/\*|\"[^\"]+\"\s*:)|[\w/-]*[./][\w./-]*:\d+[: ]"  # a remark in code, a key in JSON, what grep finds
+    r"|\s*(?://|/\*|\"[^\"]+\"\s*:)|(?=[\w-]*[./])[\w./-]++:\d+[: ]"  # a remark in code, a key in JSON, what grep finds
 )
 
 

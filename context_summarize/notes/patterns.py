@@ -61,7 +61,8 @@ def pairs_in(text: str) -> Iterator[tuple[str, str]]:
 
     The value is "" where too much follows the label.
     """
-    for found in _PAIR.finditer(text):
+    lines = (line for line in text.split("\n") if ":" in line)
+    for found in (found for line in lines for found in _PAIR.finditer(line)):
         value = " ".join(found[2].split(". ")[0].rstrip(" .!?-").split())
         yield " ".join(found[1].split()[-3:]).lower(), value if len(value.split()) <= _MOST_WORDS else ""
 
@@ -69,13 +70,21 @@ def pairs_in(text: str) -> Iterator[tuple[str, str]]:
 def values_in(text: str) -> dict[str, Kind]:
     """The exact values of a text with their kinds, each once, in the order in which they appear."""
     found: dict[str, Kind] = {}
-    for run in dict.fromkeys(_RUN.findall(unescaped(text))):
-        for value, kind in classify(run):
-            found.setdefault(value, kind)
+    for word in dict.fromkeys(unescaped(text).split()):
+        if not (word.isalpha() and word.islower()):
+            for value, kind in _in_word(word) if len(word) <= LONGEST else _in_long_word(word):
+                found.setdefault(value, kind)
     return found
 
 
-@lru_cache(maxsize=32_768)
+def _in_long_word(word: str) -> tuple[tuple[str, Kind], ...]:
+    return tuple(value for run in _RUN.findall(word) for value in classify(run))
+
+
+_in_word = lru_cache(maxsize=32_768)(_in_long_word)
+
+
+@lru_cache(maxsize=16_384)
 def classify(run: str) -> tuple[tuple[str, Kind], ...]:
     """The values of a run without blanks: most often one, or none."""
     if len(run) > LONGEST:

@@ -68,9 +68,9 @@ class Notes:
         """
         self._keep(verified(lines, rows))
 
-    def mention(self, summary: str) -> None:
-        """Take in what a model's summary tells."""
-        self._values.mention(summary)
+    def mention(self, summaries: str) -> None:
+        """Take in what a model's summaries tell."""
+        self._values.mention(summaries)
 
     def _keep(self, found: Iterable[Instruction]) -> None:
         for one in found:

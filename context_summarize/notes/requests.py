@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from context_summarize.notes.own_text import own_text
 from context_summarize.notes.patterns import values_in
 from context_summarize.notes.sentences import shortened, telling_words
-from context_summarize.transcript.calls import calls_in, may_be_call
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
 
 _MOST, _MOST_OF_REPLY = 160, 80
 """Characters of a request, and of the newest reply to a question about it, as they are shown."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from context_summarize.transcript.calls import may_be_call
+from context_summarize.transcript.rows import may_be_call
 
 MOST_READ = 40_000
 """Characters of one row that are read, half of them at its end."""
@@ -24,9 +24,10 @@ _WORD = re.compile(r"(?<!\w)[^\W\d_]{3,}(?:['’-][^\W\d_]+)*(?!\w)")
 _NAME = re.compile(r"(?<=[^\W_][,;:'’] |[^\W_][^\W_] )[^\W\d_a-z][^\W\d_]+")
 """A word with a capital letter within a sentence."""
 _FIGURE = re.compile(r"\d[\d.,:/%-]*")
-_TIME = re.compile(
-    r"(?i)\b(?:yesterday|today|tonight|tomorrow|last|next|ago|(?:week|month|year|weekend|(?:mon|tues|wednes|thurs|fri|"
-    r"satur|sun)day)s?)\b"
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_SPANS = ("week", "month", "year", "weekend", *_DAYS)
+_TIMES = frozenset(
+    {"yesterday", "today", "tonight", "tomorrow", "last", "next", "ago", *_SPANS, *(f"{one}s" for one in _SPANS)}
 )
 _CODE_SIGN = re.compile(r"[{}<>=;|\\()\[\]$]")
 
@@ -50,9 +51,9 @@ def telling_words(text: str) -> frozenset[str]:
     return frozenset(word for word in map(str.lower, _WORD.findall(text)) if word not in _FILLER)
 
 
-def marks_of(text: str) -> int:
-    """How many names, figures and words of time a text has: what a reader would ask for."""
-    return sum(len({*pattern.findall(text)}) for pattern in (_NAME, _FIGURE, _TIME))
+def marks_of(text: str, words: frozenset[str]) -> int:
+    """How many names, figures and words of time a text of these words has: what a reader would ask for."""
+    return len({*_NAME.findall(text)}) + len({*_FIGURE.findall(text)}) + len(_TIMES & words)
 
 
 def pieces_of(text: str) -> Iterator[str]:
@@ -63,13 +64,16 @@ def pieces_of(text: str) -> Iterator[str]:
         for sentence in _SENTENCE.split(prose):
             flat = " ".join(sentence.split()).strip(_MARKS)
             if flat and not may_be_call(flat) and 12 * len(_CODE_SIGN.findall(flat)) <= len(flat):
-                for part in _BRACKETED.split(flat):
+                for part in _BRACKETED.split(flat) if "(" in flat else [flat]:
                     if any(map(str.isalnum, part)):
                         yield from _divided(part.strip(_MARKS))
 
 
 def _divided(sentence: str) -> Iterator[str]:
     """The sentence, or runs of its clauses of at most `MOST_WORDS` words."""
+    if sentence.count(" ") < MOST_WORDS:
+        yield sentence[:_LONGEST]
+        return
     held: list[str] = []
     words = 0
     for clause in _CLAUSE.split(sentence):

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Collection, Container, Iterable
 from dataclasses import dataclass, field
 
 from context_summarize.notes.leaves import MOST_READ, leaves
 from context_summarize.notes.patterns import Kind, classify, pairs_in, unescaped, values_in
 from context_summarize.notes.sentences import marks_of, pieces_of, telling_words
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.calls import calls_in
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rows import RenderedRow, calls_in
 
 MOST = 10_000
 """Values, and as many sentences, that are kept as candidates."""
@@ -58,12 +57,13 @@ class Sentence:
 
     text: str
     number: int
-    tokens: int
     values: tuple[str, ...]
-    words: tuple[str, ...]
+    words: Collection[str]
     """Its rarest words, as far as was known when it was read."""
     marks: float
     """What its names, figures and words of time say, where a word that no other row has says 1."""
+    tokens: int = 0
+    """Counted when it is first weighed."""
 
 
 @dataclass(slots=True)
@@ -101,11 +101,11 @@ class Candidates:
         if len(self.sentences) > MOST * 5 // 4:
             self.sentences = sorted(self.sentences, key=lambda one: (one.marks, one.number))[-MOST:]
 
-    def mention(self, summary: str) -> None:
-        """Take in what a model's summary tells: what a model chose is worth keeping where a merge drops it."""
-        exact = values_in(summary)
+    def mention(self, summaries: str) -> None:
+        """Take in what a model's summaries tell: what a model chose is worth keeping where a merge drops it."""
+        exact = values_in(summaries)
         for value in self.values.values():
-            if not value.told and (value.text in exact or (value.kind == "term" and value.text in summary)):
+            if not value.told and (value.text in exact or (value.kind == "term" and value.text in summaries)):
                 value.told = True
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -122,10 +122,8 @@ class Candidates:
             telling = telling_words(piece)
             if len(telling) > 2:
                 exact = tuple(value for value, kind in found.items() if kind in _LABELLED)
-                tokens = self.count(piece) + 4
-                rarest = tuple(sorted(telling, key=lambda word: (self.word_rows[word], word))[:_RAREST])
-                marks = _MARK * math.log2(1 + marks_of(piece))
-                self.sentences.append(Sentence(piece, self.rows, tokens, exact, rarest, marks))
+                marks = _MARK * math.log2(1 + marks_of(piece, telling))
+                self.sentences.append(Sentence(piece, self.rows, exact, self._rarest(telling), marks))
             words |= telling
             seen.update(found)
         self.word_rows.update(words)
@@ -180,6 +178,11 @@ class Candidates:
                 seen.add(value)
         self.label_rows.update(labels)
         return seen
+
+    def _rarest(self, words: Collection[str]) -> Collection[str]:
+        if len(words) <= _RAREST:
+            return words
+        return sorted(words, key=lambda word: (self.word_rows.get(word, 0), word))[:_RAREST]
 
     # --- bookkeeping -------------------------------------------------------------------------------------------------
 

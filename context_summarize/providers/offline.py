@@ -12,7 +12,7 @@ from amplifier_core.models import ProviderInfo
 
 from context_summarize.messages.text import content_text
 from context_summarize.notes.fallback import FALLBACK_LINE, fallback_text, join_fallbacks
-from context_summarize.transcript.fences import enclosed_in, split_numbered
+from context_summarize.transcript.escaping import enclosed_in, split_numbered
 from context_summarize.transcript.rows import parse_rendered
 
 _WORDS = re.compile(r"at most (\d+) words")

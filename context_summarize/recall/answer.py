@@ -21,10 +21,8 @@ from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.rows import Call
 from context_summarize.recall.index import Found
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.calls import without_calls
-from context_summarize.transcript.escaping import after_cut
-from context_summarize.transcript.fences import RECALL_FENCE
-from context_summarize.transcript.rows import RenderedRow, render_rows
+from context_summarize.transcript.escaping import RECALL_FENCE, after_cut
+from context_summarize.transcript.rows import RenderedRow, render_rows, without_calls
 
 MIN_TOKENS, MAX_TOKENS = 400, 4_000
 """Tokens of an answer: with less room the request counts as full."""

@@ -12,7 +12,7 @@ from amplifier_core.models import ToolResult
 from context_summarize.core.frames import NAME
 from context_summarize.errors import ContextSummarizeError, RecallError, SteeringError
 from context_summarize.recall.answer import RecallAnswer, RecallQuery
-from context_summarize.transcript.wording import counted
+from context_summarize.transcript.rows import counted
 
 _RECALL = """\
 Reads back the original messages of this conversation that are now summarised or shortened. Use it before you guess an \
@@ -91,9 +91,9 @@ class ContextTool:
         if action == "status":
             told, coming = await self._call("statistics"), (await self._call("preview")).messages
             stand = (
-                f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages, {told.digests} by code"
+                f"{counted(told.summaries, 'summary', 'summaries')} stand for older messages, {told.fallbacks} by code"
             )
-            stand += f"; {counted(told.boundaries, 'compaction')} so far."
+            stand += f"; {counted(told.compactions, 'compaction')} so far."
             lines = [await self._use(), stand if told.summaries else "Nothing is summarised yet."]
             lines += [f"A compaction now would summarise messages {coming[0]} to {coming[1]}."] if coming else []
             return "\n".join(lines)
@@ -174,11 +174,16 @@ def _numbers(text: str) -> list[int]:
 
 async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
     """Mount the tool `recall`, as `recall_tool: true` does; a setting in `config` raises ValueError: there are none."""
-    if config:
-        raise ValueError(f"tool-context-recall has no settings, got {', '.join(map(str, config))}; leave config empty")
+    _refuse_settings("tool-context-recall", config)
     await coordinator.mount("tools", RecallTool(lambda: coordinator.get("context")), name=RecallTool.name)
 
 
-async def mount_context_tool(coordinator: Any) -> None:
-    """Mount the tool `context`; the context module does it with `context_tool: true`."""
+async def mount_steering(coordinator: Any, config: Mapping[str, Any] | None = None) -> None:
+    """Mount the tool `context`, as the module `tool-context-steering`; a setting in `config` raises ValueError."""
+    _refuse_settings("tool-context-steering", config)
     await coordinator.mount("tools", ContextTool(coordinator.get_capability), name=ContextTool.name)
+
+
+def _refuse_settings(module: str, config: Mapping[str, Any] | None) -> None:
+    if config:
+        raise ValueError(f"{module} has no settings, got {', '.join(map(str, config))}; leave config empty")

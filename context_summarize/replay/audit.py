@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 
 from amplifier_core.message_models import Message
 
-from context_summarize.messages.pairs import broken_pairs, opens_with_user
+from context_summarize.messages.reading import broken_pairs, opens_with_user
 from context_summarize.messages.rows import JsonRow
-from context_summarize.replay.result import Check, ReplayResult, RequestSize
-from context_summarize.replay.rows import named
+from context_summarize.replay.result import Check, ReplayResult, RequestSize, named
 from context_summarize.tokens.measure import measure
 
 

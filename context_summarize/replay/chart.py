@@ -12,8 +12,6 @@ WIDTH, HEIGHT = 880, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 764, 16, 286
 _MOST_BUDGETS = 4
 """The chart is at most so many budgets high: a longer history leaves it at the top."""
-_POINTS = 1_000
-"""Points of a curve; of more, the lowest and the highest of each run are drawn."""
 _LINE = 15
 """Pixels from one line of a label to the next."""
 
@@ -57,9 +55,9 @@ def chart(result: ReplayResult) -> Element:
         drawn.append(element("path", d=f"M{_LEFT},{scale.y(result.budget):.1f}H{_RIGHT}", class_="budget"))
         labels.append((scale.y(result.budget), "budget", ("the budget,", f"{result.budget:,} tokens")))
     if sizes:
-        history = list(_up_to(scale.most, grown))
-        curve = scale.path(_thinned(_served(result)))
-        drawn.append(element("path", d=scale.path(_thinned(history)), class_="history"))
+        history = [(at, min(tokens, scale.most)) for at, tokens in enumerate(grown, 1)]
+        curve = scale.path(_served(result))
+        drawn.append(element("path", d=scale.path(history), class_="history"))
         drawn.append(element("path", d=f"{curve}V{_BOTTOM}H{_LEFT}Z", class_="area"))
         drawn.append(element("path", d=curve, class_="requests"))
         drawn.extend(_dots(result, scale))
@@ -78,27 +76,6 @@ def _served(result: ReplayResult) -> Iterator[Point]:
         if request.row in due:
             yield at, due[request.row]
         yield at, request.tokens
-
-
-def _up_to(most: float, sizes: Sequence[int]) -> Iterator[Point]:
-    """(request, tokens) up to the place where a size passes the top of the chart."""
-    before = 0
-    for at, tokens in enumerate(sizes, 1):
-        if tokens > most:
-            yield max(1, at - (tokens - most) / (tokens - before)), most
-            return
-        yield at, tokens
-        before = tokens
-
-
-def _thinned(points: Iterable[Point]) -> list[Point]:
-    known = list(points)
-    step = -(-2 * len(known) // _POINTS)
-    if step <= 2:
-        return known
-    runs = [range(first, min(first + step, len(known))) for first in range(0, len(known), step)]
-    ends = [{min(run, key=lambda at: known[at][1]), max(run, key=lambda at: known[at][1])} for run in runs]
-    return [known[at] for at in sorted({0, len(known) - 1}.union(*ends))]
 
 
 def _grid(scale: _Scale, requests: int) -> Iterator[Element]:

@@ -10,12 +10,11 @@ from typing import Any
 from context_summarize.config import Config
 from context_summarize.core.frames import summary_id
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
+from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.redaction import build_redactor
-from context_summarize.replay.rows import message_numbers, named
+from context_summarize.replay.result import message_numbers, named
 from context_summarize.stores import open_store
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.tokens.counter import loaded_counter
@@ -71,10 +70,9 @@ async def inspect_rows(
     history = History()
     builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, build_redactor(config.redact))
     segment_tokens = config.segment_tokens or derive_segment_tokens(budget)
-    summary_tokens = config.summary_tokens or derive_summary_tokens(segment_tokens)
-    builder.start(segment_tokens, summary_tokens, first_group=0, first_index=0)
+    builder.start(segment_tokens, derive_summary_tokens(segment_tokens), first_group=0, first_index=0)
     for number, row in enumerate(rows, 1):
-        history.add(analyse(row, preserve_system=config.preserve_system), measure(row, count))
+        history.add(analyse(row), measure(row, count))
         builder.advance()
         progress(number)
     groups = [*history.groups, *history.open_groups()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import os
 from collections.abc import Callable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
@@ -17,10 +16,8 @@ from context_summarize.notes.patterns import values_in
 from context_summarize.redaction import build_redactor
 from context_summarize.replay.chart import chart
 from context_summarize.replay.html import element
-from context_summarize.replay.result import Compaction, ReplayResult, figures
-from context_summarize.replay.rows import message_numbers, row_text
-from context_summarize.transcript.rows import RenderedRow
-from context_summarize.transcript.wording import counted
+from context_summarize.replay.result import Compaction, ReplayResult, figures, message_numbers, row_text
+from context_summarize.transcript.rows import RenderedRow, counted
 
 _COMPACTIONS = 300
 """The newest so many are shown, so that a browser opens the page of any session."""
@@ -53,7 +50,7 @@ def check_page(path: Path) -> None:
 
 
 def write_page(result: ReplayResult, path: Path, title: str) -> None:
-    """Write the page of a replay, in UTF-8. An existing file stays as it is until the whole page is on the disk.
+    """Write the page of a replay, in UTF-8.
 
     Args:
         title: what was replayed, such as the name of a file.
@@ -62,15 +59,8 @@ def write_page(result: ReplayResult, path: Path, title: str) -> None:
         ReportUnwritable: the file cannot be written.
     """
     page = render_page(result, title)
-    target = path.resolve()
-    beside = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        try:
-            with beside.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(page)
-            beside.replace(target)
-        finally:
-            beside.unlink(missing_ok=True)
+        path.write_text(page, encoding="utf-8", newline="\n")
     except OSError as error:
         raise ReportUnwritable(f"the report {path} cannot be written: {error.strerror or error}") from None
 

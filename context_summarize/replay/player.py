@@ -12,10 +12,8 @@ from context_summarize.config import Config
 from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.rows import SOURCE, JsonRow
-from context_summarize.providers.counted import CountedProvider
 from context_summarize.replay.audit import Audit
-from context_summarize.replay.result import Compaction, ReplayResult
-from context_summarize.replay.rows import message_numbers
+from context_summarize.replay.result import Compaction, ReplayResult, message_numbers
 from context_summarize.session.host import provider_window, request_budget
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.stores import MemoryStore
@@ -46,18 +44,18 @@ async def replay(
         TemplateError: the prompt set of the settings is incomplete.
     """
     config = replace(config or Config(), persistence=None)  # a replay does not write a session's history
-    counter, counted, numbers = await loaded_counter(), CountedProvider(provider), message_numbers(rows)
-    result = await _blank(rows, counted, name, config, token_budget)
+    counter, numbers = await loaded_counter(), message_numbers(rows)
+    result = await _blank(rows, provider, name, config, token_budget)
     audit = Audit(result, numbers, counter.count)
-    session = _Session({name: counted}, result, numbers)
+    session = _Session({name: provider}, result, numbers)
     store = MemoryStore() if config.cache in (None, "memory") else None
     manager = SummarizingContextManager(session, config=config, store=store)
-    manager.check_providers()
+    await manager.prepare()
     started = time.monotonic()
     try:
         for number, row in enumerate(rows, 1):
             if row["role"] == "assistant":
-                view = await manager.get_messages_for_request(token_budget, provider=counted)
+                view = await manager.get_messages_for_request(token_budget, provider=provider)
                 session.served(number, view)
                 audit.view(number, view)
                 await manager.settle()  # no time passes between turns, so that a replay always gives the same views
@@ -66,11 +64,11 @@ async def replay(
             progress(number)
         result.seconds = time.monotonic() - started
         audit.history(await manager.get_messages())
-        result.failed_summaries = (await manager.statistics()).failed
+        taken = await manager.statistics()
     finally:
         await manager.close()
-    result.provider_calls, result.failed_calls = counted.calls, counted.failed
-    result.provider_input_tokens, result.provider_output_tokens = counted.input_tokens, counted.output_tokens
+    result.provider_calls, result.failed_summaries = taken.calls, taken.failed
+    result.provider_input_tokens, result.provider_output_tokens = taken.input_tokens, taken.output_tokens
     return result
 
 
@@ -84,10 +82,16 @@ async def _blank(
         provider=name,
         budget=budget,
         window=window.context if window else None,
-        threshold=int(config.compact_threshold * budget) if config.auto_compact else None,
+        threshold=_threshold(config, budget) if config.auto_compact else None,
         redact=config.redact,
         rows=copy_json(list(rows)),
     )
+
+
+def _threshold(config: Config, budget: int) -> int:
+    """Tokens at which a compaction is due, a system prompt aside."""
+    share, most = int(config.threshold_share * budget), config.threshold_tokens
+    return share if most is None else min(share, most)
 
 
 class _Session:
@@ -129,7 +133,7 @@ class _Session:
                     segments=data["segments"],
                     merged=data["merged"],
                     from_cache=data["from_cache"],
-                    fallbacks=data["digests"],
+                    fallbacks=data["fallbacks"],
                     wait_ms=data["wait_ms"],
                     reason=data["reason"],
                     made_rows=ours,

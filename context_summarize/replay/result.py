@@ -1,13 +1,17 @@
-"""The result of a replay as plain data: requests, compactions, checks and totals."""
+"""A replay as plain data: requests, compactions, checks and totals, and rows as a reader sees them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from typing import Any
 
-from context_summarize.messages.rows import JsonRow
-from context_summarize.transcript.wording import counted
+from context_summarize.messages.json_text import compact_json
+from context_summarize.messages.reading import analyse, block_type
+from context_summarize.messages.rows import CALL_BLOCKS, JsonRow
+from context_summarize.messages.text import content_text
+from context_summarize.transcript.rows import call_line, counted
 
 _FIGURES = (
     "provider",
@@ -17,7 +21,6 @@ _FIGURES = (
     "largest_view",
     "stable_share",
     "provider_calls",
-    "failed_calls",
     "failed_summaries",
     "provider_input_tokens",
     "provider_output_tokens",
@@ -117,7 +120,6 @@ class ReplayResult:
     compared_rows: int = 0
     """Sum over all requests except the last: rows."""
     provider_calls: int = 0
-    failed_calls: int = 0
     made_summaries: int = 0
     """Summaries that the provider wrote."""
     failed_summaries: int = 0
@@ -171,7 +173,7 @@ class ReplayResult:
 def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     """What a replay took, as (what, figure, remark)."""
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
-    calls = f"for summaries, {result.failed_calls:,} failed"
+    calls = "for summaries"
     if result.failed_summaries:
         every = "every summary failed" if result.no_summary_made else f"{result.failed_summaries:,} summaries failed"
         calls += f"; {every}, fallback summaries replace them"
@@ -184,3 +186,28 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
         ("Provider tokens in", f"{result.provider_input_tokens:,}", "read to summarise"),
         ("Provider tokens out", f"{result.provider_output_tokens:,}", "written as summaries"),
     ]
+
+
+# --- rows -------------------------------------------------------------------------------------------------------------
+
+
+def message_numbers(rows: Iterable[JsonRow]) -> list[int | None]:
+    """The number of each row, as frames and recall count: rendered rows from 1, None for the rest."""
+    rendered = [analyse(row).rendered for row in rows]
+    return [number if shown else None for number, shown in zip(accumulate(rendered), rendered, strict=True)]
+
+
+def named(numbers: Sequence[int | None], row: int) -> str:
+    """`message 7`; `row 9` for a row without a number. `row` counts from 1 over all rows."""
+    number = numbers[row - 1] if row <= len(numbers) else None
+    return f"row {row:,}" if number is None else f"message {number:,}"
+
+
+def row_text(row: JsonRow) -> str:
+    """What a row says, whole: its text and results, then a line for each call. Thinking is left out."""
+    calls = analyse(row).calls
+    content = row.get("content")
+    if calls and isinstance(content, list | tuple):
+        content = [block for block in content if block_type(block) not in CALL_BLOCKS]
+    lines = [content_text(content), *(call_line(call.name, compact_json(call.arguments)) for call in calls)]
+    return "\n".join(line for line in lines if line)

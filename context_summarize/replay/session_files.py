@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,6 @@ _EXPECTED = (
     "expected one JSON message per line, as Amplifier stores them; of a JSON array, `jq -c '.[]' FILE | "
     "context-summarize replay -` makes such lines"
 )
-_BOM = b"\xef\xbb\xbf"
-_KEYS = 120
-"""Characters of an object's keys that an error names."""
 _NAMED = 5
 """Ids that an error names."""
 
@@ -91,10 +87,7 @@ def _stored(beginning: str) -> Path:
     Raises:
         SessionFileError: no session, or several.
     """
-    try:
-        folder = Path(os.environ.get("AMPLIFIER_HOME") or "~/.amplifier").expanduser() / "projects"
-    except RuntimeError as error:
-        raise SessionFileError(f"no folder of sessions: {error}; set AMPLIFIER_HOME or HOME, or name a file") from None
+    folder = Path(os.environ.get("AMPLIFIER_HOME") or "~/.amplifier").expanduser() / "projects"
     every = {path.parent.name: path for path in folder.glob(f"*/sessions/*/{_TRANSCRIPT}")}
     found = [beginning] if beginning in every else sorted(name for name in every if name.startswith(beginning))
     if not found:
@@ -109,7 +102,7 @@ def _stored(beginning: str) -> Path:
 def _parsed(data: bytes, source: str, name: str) -> Recording:
     """The recording in a file's bytes; `source` is what errors call the file."""
     rows: list[JsonRow] = []
-    lines = data.removeprefix(_BOM).split(b"\n")
+    lines = data.split(b"\n")
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -130,7 +123,7 @@ def _parsed(data: bytes, source: str, name: str) -> Recording:
 
 def _value(line: bytes, where: str) -> Any:
     try:
-        return json.loads(line.decode("utf-8"))
+        return json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise SessionFileError(f"{where} is not UTF-8 (byte {error.start + 1}); save the file as UTF-8") from None
     except json.JSONDecodeError as error:
@@ -143,6 +136,4 @@ def _message(value: Any, where: str) -> JsonRow:
     try:
         return normalise(value)
     except MessageError as error:
-        keys = ", ".join(map(str, value)) if isinstance(value, dict) and "role" not in value else ""
-        seen = f"; its keys are {textwrap.shorten(keys, _KEYS, placeholder=' …')}" if keys else ""
-        raise SessionFileError(f"{where} is not a message: {error}{seen}; {_EXPECTED}") from None
+        raise SessionFileError(f"{where} is not a message: {error}; {_EXPECTED}") from None

@@ -1,45 +1,33 @@
-"""One compaction: planned, its missing summaries fetched, planned again; what came of it is returned."""
+"""The view that a compaction makes of its plan: the rows of its summaries, and the row of notes. Nothing is changed."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from enum import Enum
-from functools import partial
-from typing import Literal
 
-from context_summarize.core.draft import Scene, as_it_is
+from context_summarize.background import in_thread
 from context_summarize.core.frames import show_one_line
-from context_summarize.core.nodes import Node, Summary, to_make, with_children
-from context_summarize.core.notes_log import NotesAsk
-from context_summarize.core.plan import Ask, Plan, Reason, is_worthwhile, make_plan, next_compaction
-from context_summarize.core.short_rows import short_length
-from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
-from context_summarize.session.announcing import Announcer, Made, Shown
+from context_summarize.core.nodes import to_make, with_children
+from context_summarize.core.notes_log import NotesAsk, NotesLog
+from context_summarize.core.plan import Plan, Reason
+from context_summarize.core.view import View
+from context_summarize.core.view_state import ShownNotes, ViewState
+from context_summarize.redaction import traceback_of
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import CompactionThrottle, Deadline, RequestLimits
+from context_summarize.session.limits import RequestLimits
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 
 logger = logging.getLogger(__name__)
 
-_AT_ONCE = 5_000
-"""Tokens of rows above which they are shortened in a thread."""
-MOST_ROUNDS = 100
-"""Planning rounds of one compaction; each round but the last makes at least one text that was missing."""
-
-_QUICK_TOKENS, _QUICK_ROWS = 6_000, 400
-"""Up to this view and history, notes are written within some ten milliseconds, and need no thread."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """What the next compaction does, by what is closed now. Tokens as the provider counts, estimated."""
+    """What `compact()` would do now. Tokens as the provider counts; estimated for summaries that are not known yet."""
 
     reason: Reason | None
-    """Why the next request would make one: `threshold` or `must_fit`; None = it would not."""
+    """Why the next request would make a compaction by itself: `threshold` or `must_fit`; None = it would not."""
     before_tokens: int
     after_tokens: int
     budget: int
@@ -51,247 +39,76 @@ class Preview:
     """First and last message that would be summarised, numbered as frames do; None = none would."""
     calls: int
     """Summaries that are not known yet and would be asked for, unless the store has them."""
+    notes: str | None
+    """The row of notes that would stand after the summaries; None = none would."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction:
-    """A compaction that is ready to become the view."""
-
-    plan: Plan
-    view: ViewState
-    new: tuple[ShownNode, ...]
-    """The summaries that the view did not show before."""
-    from_cache: int
-    """Those of them that took no call."""
-    before_tokens: int
-    """Size of the request before it, as the provider counts."""
-
-    def told(self, budget: int, shown: Shown, waited: float) -> Made:
-        """What its events say, once it is the view."""
-        return Made(
-            reason=self.plan.reason,
-            budget=budget,
-            history_rows=shown.history_rows,
-            before_tokens=self.before_tokens,
-            after_tokens=shown.tokens,
-            before_rows=shown.rows_before,
-            after_rows=shown.rows,
-            segments=self.plan.segments,
-            merged=self.plan.merged,
-            from_cache=self.from_cache,
-            fallbacks=sum(item.summary.fallback for item in self.view.nodes),
-            waited=waited,
-            rung=self.plan.rung,
-            new=[item.row["content"] for item in self.new],
-        )
-
-
-Outcome = Compaction | Plan | Literal["late"] | None
-"""A compaction; or its summaries are late, and the view goes on as it is; or none is worth making.
-
-A plan, of a compaction on demand alone: its missing texts are to be fetched while no request has to wait for them.
-"""
-
-
-class _Fetched(Enum):
-    """What came of the summaries that a plan missed."""
-
-    COMPLETE = "complete"
-    """Every text is there: a summary, or a fallback in its place."""
-    LATE = "late"
-    """Some are late, and their work goes on; the view is below the budget and stays as it is."""
-    CANCELLED = "cancelled"
-    """The host has cancelled the wait for some; the view fits and stays as it is."""
-
-
-class Compactor:
-    """Makes compactions. It changes nothing of the conversation: what came of it is returned.
+class ViewMaker:
+    """Makes views of plans.
 
     Args:
         operations: tells what the host has under way.
     """
 
-    def __init__(
-        self, services: Services, tasks: SummaryRegistry, operations: Callable[[], tuple[str, ...]] = tuple
-    ) -> None:
+    def __init__(self, services: Services, tasks: SummaryRegistry, operations: Callable[[], tuple[str, ...]]) -> None:
         self._services = services
         self._tasks = tasks
         self._operations = operations
-        self._throttle = CompactionThrottle()
-        self.announcer = Announcer(services.outbox, services.config.target_usage)
 
-    def served(self) -> None:
-        """One request has been served."""
-        self._throttle.served()
-
-    def committed(self) -> None:
-        """A compaction has become the view."""
-        self._throttle.fired()
-
-    def scene(self, chat: Conversation, limits: RequestLimits) -> Scene:
-        """What plans are made from."""
-        return Scene(
-            history=chat.history,
-            builder=chat.builder,
-            groups=chat.groups,
-            view=chat.view,
-            limits=limits.own,
-            pins=tuple(sorted(chat.steered.pins)),
-            size_of=self._tasks.size_of,
-            count=self._services.count,
-        )
-
-    async def run(
-        self, chat: Conversation, limits: RequestLimits, ask: Ask, wait: Deadline, is_current: Callable[[], bool]
-    ) -> Outcome:
-        """Plan, fetch what is missing, and plan again, until nothing is missing.
+    async def view(self, chat: Conversation, limits: RequestLimits, plan: Plan, notes: NotesLog) -> ViewState:
+        """The plan's view with the rows that are known; the notes tell what these leave out.
 
         Args:
-            is_current: turns false when the history has been replaced meanwhile.
-
-        A compaction on demand is planned once: whoever wants it gets what is missing by `fetch`, and comes again.
+            notes: the conversation's, or a copy of it where nothing may be changed.
         """
-        if ask.reason not in ("cold_cache", "manual"):
-            self._tasks.begin()
-        for _ in range(MOST_ROUNDS):
-            plan = await self._plan(chat, limits, ask)
-            worthwhile = is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
-            if worthwhile and not plan.missing:
-                return await self._compaction(chat, limits, plan)
-            if not worthwhile or ask.prefetched == "room" or ask.reason == "cold_cache":
-                break
-            if ask.reason == "manual":
-                return plan
-            fetched = await self._fetch(chat, limits, plan, wait)
-            if not is_current() or fetched is _Fetched.CANCELLED:
-                break
-            if fetched is _Fetched.LATE:
-                return "late"
-        else:
-            logger.error("a plan did not come to its end in %d rounds; the view stays as it is", MOST_ROUNDS)
-        self._withdraw(chat, limits, plan, wait)
-        return None
+        view, own = plan.view, limits.own
+        shown, operations = self._tasks.rows(view.nodes), self._operations()
+        # What is merged at once stands in no view, but quotes instructions as well.
+        texts = self._tasks.texts(with_children(view.nodes))
 
-    def _withdraw(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> None:
-        self.announcer.withdraw(limits.used(plan.tokens_before), len(chat.history), wait.since())
+        def write() -> ShownNotes | None:
+            """The row of notes: the one that stands, or a new one."""
+            old = chat.view.notes
+            if own.notes_room:
+                notes.take_in(texts, view.frontier)
+            if not (own.notes_room and plan.notes_room):
+                return None
+            known = frozenset(notes.instructions(view.frontier))
+            if old is not None and known <= old.instructions and chat.view.keeps_notes(view.nodes, own.notes_room):
+                return replace(old, age=old.age + 1)
+            room, budget = plan.notes_room, own.base
+            new = notes.write(shown, NotesAsk(view.frontier, view.frontier_row, room, budget, operations))
+            return None if new is None else replace(new, instructions=known)
 
-    async def fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> bool:
-        """Get the missing texts of a compaction on demand; False where the host has cancelled it and the view fits."""
-        if await self._fetch(chat, limits, plan, wait) is not _Fetched.CANCELLED:
-            return True
-        self._withdraw(chat, limits, plan, wait)
-        return False
-
-    async def _plan(self, chat: Conversation, limits: RequestLimits, ask: Ask) -> Plan:
-        """A plan. Where a view must be made to fit, any row may be shortened, which takes long."""
-        chat.groups.advance()
-        scene = self.scene(chat, limits)
-        if ask.reason == "threshold" or chat.groups.tokens_from(chat.view.frontier_row) <= _AT_ONCE:
-            return make_plan(scene, ask)
-        still = as_it_is(scene)
-        plan = await asyncio.to_thread(make_plan, still, ask)
-        chat.groups.take(still.groups)
-        return plan
-
-    async def prepare(self, chat: Conversation, limits: RequestLimits) -> None:
-        """Shorten the results that any plan shortens; in a thread where they are many."""
-        groups, own = chat.groups, limits.own
-        groups.advance()
-        if own.shorten_above is None:
-            return
-        end, keep = len(chat.history) - own.keep_recent, short_length(own.shorten_above)
-        results = groups.new_results(chat.view.frontier_row, end, own.shorten_above)
-        if len(results) * keep <= _AT_ONCE:
-            groups.shorten(results, keep)
-            return
-        ahead = groups.copy()
-        await asyncio.to_thread(ahead.shorten, results, keep)
-        groups.take(ahead)
-
-    async def _fetch(self, chat: Conversation, limits: RequestLimits, plan: Plan, wait: Deadline) -> _Fetched:
-        """Get a plan's missing summaries; fallbacks take the place of late ones where the view cannot stay as it is."""
-        used = limits.used(plan.tokens_before)
-        await self.announcer.announce(limits.budget, plan.reason, used, len(chat.history))
-        before = self._services.clock()
+        lines = [show_one_line(chat.history, item, self._services.count) for item in shown[: view.lines]]
         try:
-            seconds = None if plan.reason == "manual" else wait.left()
-            late = await self._tasks.get(plan.missing, chat.builder, limits.target, seconds)
-        finally:
-            wait.waited += self._services.clock() - before
-        if late and plan.reason == "threshold":
-            return _Fetched.LATE
-        if late and self._tasks.is_stopped and used <= limits.budget:
-            return _Fetched.CANCELLED
-        await self._tasks.place(late, chat.builder)
-        return _Fetched.COMPLETE
+            written = await in_thread(chat.history.characters_from(0), write)
+        except Exception as error:  # noqa: BLE001 - notes are written of any text, and a request needs none
+            told = traceback_of(error, self._services.config.redact)
+            logger.error("the notes cannot be written; the view goes on without them: %s", told)
+            written = None
+        return replace(view, shown=(*lines, *shown[view.lines :]), notes=written)
 
-    async def _compaction(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> Compaction:
-        history, count = chat.history, self._services.count
-        shown, rows = self._tasks.rows(plan.nodes), len(history)
-        texts, operations = self._tasks.texts(with_children(plan.nodes)), self._operations()
-        write = partial(self._notes, chat, limits, plan, shown, texts, operations)
-        is_quick = plan.tokens_before <= _QUICK_TOKENS and rows <= _QUICK_ROWS
-        notes = write() if is_quick else await asyncio.to_thread(write)
-        lines = [show_one_line(history, item, count) for item in shown[: plan.lines]]
-        view = ViewState(
-            nodes=(*lines, *shown[plan.lines :]),
-            frontier=plan.frontier,
-            frontier_row=plan.frontier_row,
-            shortened=plan.shortened,
-            newest_user=plan.newest_user,
-            notes=notes,
-            pinned=plan.pinned,
-            rows_at_compaction=rows,
-            compactions=chat.view.compactions + 1,
-        )
-        old = {item.node.place for item in chat.view.nodes}
-        new = tuple(item for item in shown if item.node.place not in old)
-        return Compaction(
-            plan=plan,
-            view=view,
-            new=new,
-            from_cache=sum(self._tasks.is_from_store(item.node.key) for item in new),
-            before_tokens=limits.used(plan.tokens_before),
-        )
-
-    def _notes(
-        self,
-        chat: Conversation,
-        limits: RequestLimits,
-        plan: Plan,
-        shown: Sequence[ShownNode],
-        texts: Sequence[tuple[Node, Summary]],
-        operations: tuple[str, ...],
-    ) -> ShownNotes | None:
-        """The row of notes of a plan: the one that stands, or a new one.
-
-        Args:
-            texts: summaries below the shown ones too: what is merged at once stands in no view, but quotes as well.
-        """
-        own, view = limits.own, chat.view
-        if not own.notes_room:
-            return None
-        found = chat.notes.take_in(texts, plan.frontier)
-        if not plan.notes_room:
-            return None
-        if view.notes is not None and not found and view.keeps_notes(plan.nodes, own.notes_room):
-            return replace(view.notes, age=view.notes.age + 1)
-        asked = NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, own.role, own.own_budget, operations)
-        return chat.notes.write(shown, asked)
-
-    async def preview(self, chat: Conversation, limits: RequestLimits, reason: Reason | None) -> Preview:
-        """What the next compaction does, without making it or asking anybody."""
-        scene = self.scene(chat, limits)
-        plan = await self._plan(chat, limits, Ask(reason)) if reason else next_compaction(scene)
-        due = reason is not None and is_worthwhile(plan, limits.own, may_fire=self._throttle.may_fire())
-        summarises = plan.frontier > chat.view.frontier
+    async def preview(self, chat: Conversation, limits: RequestLimits, plan: Plan, reason: Reason | None) -> Preview:
+        """What a compaction by this plan does, without making it or asking anybody."""
+        if plan.freed <= 0:  # none would be made
+            plan = replace(plan, view=chat.view, segments=0, merged=0, missing=(), tokens_after=plan.tokens_before)
+            view, after = chat.view, plan.tokens_after
+        else:
+            notes = await in_thread(chat.history.characters_from(0), chat.notes.copy)
+            view = await self.view(chat, limits, plan, notes)
+            after = View(view, chat.groups).tokens()
+            if plan.missing:
+                after = plan.tokens_after - plan.notes_room + (view.notes.tokens if view.notes else 0)
+        summarises = view.frontier > chat.view.frontier
         return Preview(
-            reason=reason if due else None,
+            reason=reason,
             before_tokens=limits.used(plan.tokens_before),
-            after_tokens=limits.used(plan.tokens_after),
+            after_tokens=limits.used(after),
             budget=limits.budget,
             segments=plan.segments,
             merged=plan.merged,
-            messages=chat.history.message_range(chat.view.frontier, plan.frontier) if summarises else None,
+            messages=chat.history.message_range(chat.view.frontier, view.frontier) if summarises else None,
             calls=len({node.key for node in to_make(plan.missing, self._tasks.is_known)}),
+            notes=view.notes.text if view.notes else None,
         )

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from context_summarize.background import advance
+from context_summarize.background import LONG, in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import CompactionRecord, Node, next_index, regular_frontier
+from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens
+from context_summarize.core.nodes import next_index, regular_frontier
 from context_summarize.core.notes_log import NotesLog
-from context_summarize.core.segments import derive_segment_tokens, derive_summary_tokens
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import MessageError
@@ -26,6 +25,8 @@ from context_summarize.tokens.measure import Count
 
 _AT_ONCE = 50
 """Rows of a host that are checked before others have their turn: no thread reads what the host may change."""
+_MOST_EARLIER = 8
+"""Views that are kept so that compactions can be taken back; records know earlier ones."""
 _LEAST_SEGMENT = 512
 """Segments of this length are cut in the smallest windows too."""
 
@@ -38,8 +39,8 @@ class Steered:
     """Rendered groups that stay verbatim from the next compaction on."""
     undone: tuple[str, ...] = ()
     """Hashes of the records of compactions that were taken back."""
-    held_at: int | None = None
-    """Tokens of the request when a compaction was taken back, and none has followed; else None."""
+    undone_at: int | None = None
+    """Tokens of the view when a compaction was taken back, and none has followed; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +58,25 @@ class Conversation:
     adopted: bool = False
     """True once recorded compactions have been looked for."""
     steered: Steered = Steered()
-    earlier: ViewState | None = None
-    """The view before the last compaction; None if there was none, or if it is not known."""
-    before: CompactionRecord | None = None
-    """What an edited history was before, until its summaries are carried over."""
+    earlier: tuple[ViewState, ...] = ()
+    """The views before the last few compactions of this process, the oldest first: what can be taken back."""
+
+    async def convert(self) -> None:
+        """Convert the groups that have come since the last time; in a thread where that takes long."""
+        if self.groups.backlog() > LONG:
+            await asyncio.to_thread(self.groups.advance)
+        else:
+            self.groups.advance()
 
     async def advance(self) -> None:
         """Index what has come since the last time."""
-        for index in (self.groups, self.builder, self.history):
-            await advance(index)
+        await self.convert()
+        if self.builder.backlog() > LONG:
+            ahead = self.builder.copy()
+            await asyncio.to_thread(ahead.advance)
+            self.builder.take(ahead)
+        self.builder.advance()
+        await in_thread(self.history.backlog(), self.history.advance)
 
 
 def new_conversation(
@@ -89,14 +100,23 @@ def with_view(chat: Conversation, view: ViewState, count: Count, hides_system: b
     """The conversation with a view that was adopted: earlier groups are neither counted nor converted."""
     first = chat.history.group_position(view.frontier_row)
     groups = ShownGroups(chat.history, count, hides_system=hides_system, first=first)
-    return replace(chat, view=view, groups=groups, adopted=True, before=None)
+    return replace(chat, view=view, groups=groups, adopted=True)
+
+
+def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> Conversation:
+    """The conversation with the view of a compaction, whose record has this hash."""
+    undone = tuple(hash_ for hash_ in chat.steered.undone if hash_ != record_hash)
+    steered = replace(chat.steered, undone=undone, undone_at=None)
+    return replace(chat, view=view, earlier=(*chat.earlier, chat.view)[-_MOST_EARLIER:], steered=steered)
 
 
 def with_prompt(chat: Conversation, count: Count, hides_system: bool) -> Conversation:
     """The conversation for a session with or without a system prompt of its host's factory."""
     if chat.groups.hides_system == hides_system:
         return chat
-    groups = ShownGroups(chat.history, count, hides_system=hides_system, first=chat.groups.first)
+    groups = ShownGroups(
+        chat.history, count, hides_system=hides_system, first=chat.history.group_position(chat.view.frontier_row)
+    )
     return replace(chat, groups=groups)
 
 
@@ -106,31 +126,24 @@ def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:
     if sizes is not None and (given is not None or sizes[0] <= budget / 4 or sizes[0] <= _LEAST_SEGMENT):
         return
     segment = given or derive_segment_tokens(budget)
-    start_segments(chat, segment, config.summary_tokens or derive_summary_tokens(segment), config.fan_in)
+    start_segments(chat, segment, derive_summary_tokens(segment), config.fan_in)
 
 
-def start_segments(
-    chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int, cut: Sequence[Node] = ()
-) -> None:
-    """Cut what is not summarised yet with these sizes; segments of `cut` stay as they are if they begin there."""
-    nodes = [shown.node for shown in chat.view.nodes]
+def start_segments(chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int) -> None:
+    """Cut what is not summarised yet with these sizes."""
+    nodes = chat.view.nodes
     regular = regular_frontier(nodes, chat.view.frontier)
-    chat.builder.start(
-        segment_tokens,
-        summary_tokens,
-        first_group=regular,
-        first_index=next_index(nodes, fan_in),
-        cut=cut if _follows(cut, regular, len(chat.history.rendered)) else (),
-    )
+    chat.builder.start(segment_tokens, summary_tokens, first_group=regular, first_index=next_index(nodes, fan_in))
 
 
-def _follows(cut: Sequence[Node], first: int, groups: int) -> bool:
-    """Whether segments stand without a gap from this rendered group on, within so many groups."""
-    for leaf in cut:
-        if leaf.level or leaf.children or leaf.first_group != first or not first < leaf.end_group <= groups:
-            return False
-        first = leaf.end_group
-    return True
+def named(pins: Iterable[int], history: History) -> tuple[tuple[int, str], ...]:
+    """Pinned groups by number and hash, so that they are found in an edited history."""
+    return tuple((at, history.hash_of(at)) for at in sorted(pins))
+
+
+def moved(pins: Iterable[tuple[int, str]], history: History) -> frozenset[int]:
+    """These pinned groups in this history; those that are gone or changed are left out."""
+    return frozenset(at for pin in pins if (at := history.find_group(*pin)) is not None)
 
 
 # --- rows of a host -------------------------------------------------------------------------------------------------
@@ -161,9 +174,19 @@ def common_prefix(ours: Sequence[Row], rows: Sequence[JsonRow]) -> int:
     return next((at for at, (row, raw) in pairs if row.raw != raw), min(len(ours), len(rows)))
 
 
-def fill(fresh: Conversation, same: Sequence[tuple[Row, int]], others: Iterable[JsonRow], config: Config) -> None:
-    """Give a fresh conversation rows that are known already, with their sizes, and others after them."""
+def fill(
+    fresh: Conversation,
+    same: Sequence[tuple[Row, int]],
+    others: Iterable[JsonRow],
+    pins: Sequence[tuple[int, str]],
+) -> Conversation:
+    """A fresh conversation with rows that are known already, with their sizes, and others after them.
+
+    Args:
+        pins: pinned groups by number and hash.
+    """
     for row, tokens in same:
         fresh.history.add(row, tokens)
     for raw in others:
-        fresh.history.add(analyse(raw, preserve_system=config.preserve_system))
+        fresh.history.add(analyse(raw))
+    return replace(fresh, steered=replace(fresh.steered, pins=moved(pins, fresh.history)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from context_summarize.config import Config
@@ -12,7 +12,7 @@ from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.host import Providers, given_budget, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.summaries.jobs import Target
+from context_summarize.summaries.request import Target
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 
@@ -22,7 +22,7 @@ _MOST = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class RequestOptions:
     """What the host asks for with a request."""
 
     token_budget: int | None = None
@@ -59,29 +59,14 @@ class RequestLimits:
         """Tokens of a request with a view of this size, as the provider counts."""
         return self.correct(view_tokens + self.own.system_tokens)
 
+    def beside(self, tokens: int) -> RequestLimits:
+        """The limits where rows of this size stand beside the view."""
+        room = self.own.view_room - tokens
+        return replace(self, own=replace(self.own, view_room=room, base=max(0, min(self.own.base, room))))
 
-class Deadline:
-    """How long a request may wait for late summaries, in seconds, over all its rounds."""
-
-    def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
-        self._seconds = seconds
-        self._clock = clock
-        self._begun = clock()
-        self.waited = 0.0
-        self._taken = 0.0
-
-    def left(self) -> float | None:
-        """Seconds that are left; None without a bound."""
-        return None if self._seconds is None else max(0.0, self._seconds - self.waited)
-
-    def take(self) -> float:
-        """Seconds waited since this was asked last."""
-        taken, self._taken = self.waited - self._taken, self.waited
-        return taken
-
-    def since(self) -> float:
-        """Seconds since the request began."""
-        return self._clock() - self._begun
+    def keeping(self, rows: int) -> RequestLimits:
+        """The limits where so many rows more stay verbatim."""
+        return replace(self, own=replace(self.own, keep_recent=self.own.keep_recent + rows)) if rows else self
 
 
 class LimitsReader:
@@ -92,69 +77,62 @@ class LimitsReader:
         self._providers = providers
         self._system = system
         self._meter = meter
-        self.last = Wanted()
+        self.last = RequestOptions()
         """What the host asked for last, as far as it holds for more than one request."""
-        self.served_budget: int | None = None
-        """The budget of the last request, in tokens."""
+        self.served: RequestLimits | None = None
+        """Those of the last request."""
 
-    async def read(self, wanted: Wanted, retained_tokens: int = 0) -> RequestLimits:
-        """The limits of the next request; nothing is decided yet.
-
-        Args:
-            retained_tokens: size of the rows that stand beside the view because the host wants them whole.
-        """
+    async def read(self, wanted: RequestOptions) -> RequestLimits:
+        """The limits of the next request; nothing is decided yet."""
         windows, provider = self._providers.windows, self._providers.seen(wanted.provider)
         budget = await request_budget(self._config, wanted.token_budget, provider, windows)
         await self._system.refresh()
-        target = await self._target()
-        if not wanted.hard_fit:  # a budget for one request alone
-            self.last, self.served_budget = Wanted(token_budget=wanted.token_budget), budget
-        own_budget = max(1, self._meter.invert(budget))
-        return RequestLimits(
+        target = await self._providers.summariser()
+        own_budget, cap = max(1, self._meter.invert(budget)), self._config.threshold_tokens
+        own_cap = None if cap is None else self._meter.own(cap)
+        limits = RequestLimits(
             budget=budget,
-            own=own_limits(self._config, own_budget, self._system.tokens + retained_tokens),
+            own=own_limits(self._config, own_budget, self._system.tokens, own_cap),
             system_prompt=self._system.text,
             status=self._system.status_row,
             target=target,
             correct=self._meter.correct,
         )
-
-    async def _target(self) -> Target | None:
-        provider = self._providers.summary_provider()
-        if provider is None:
-            return None
-        window = await self._providers.windows.of(provider)
-        room, output = (window.context, window.output or None) if window else (None, None)
-        name, model = self._providers.name_of(provider), self._providers.summary_model()
-        return Target(provider, name, model, room, output)
+        if not wanted.hard_fit:  # a budget for one request alone
+            self.last, self.served = RequestOptions(token_budget=wanted.token_budget), limits
+        return limits
 
 
-def patience(config: Config) -> float:
-    """Share of the budget up to which a session may go on above its threshold: half of the room there is left."""
-    return (1 + config.compact_threshold) / 2
+def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int | None = None) -> Limits:
+    """The settings as they bear on a budget in our own tokens.
 
-
-def own_limits(config: Config, own_budget: int, system_tokens: int) -> Limits:
-    """The settings as shares of a budget in our own tokens."""
-    given = config.elide_tool_results
+    Args:
+        own_cap: the tokens of `compact_threshold`, if it has any.
+    """
+    given, room = config.shorten_tool_results, own_budget - system_tokens
+    base = max(0, scaled(config, room, own_cap))
     return Limits(
-        own_budget=own_budget,
-        view_room=own_budget - system_tokens,
+        system_tokens=system_tokens,
+        view_room=room,
+        base=base,
         keep_recent=config.keep_recent,
-        threshold=config.compact_threshold,
+        threshold=config.threshold_share,
         target=config.target_usage,
-        share=config.summary_share,
+        share=config.share_of_summaries,
         fan_in=config.fan_in,
-        shorten_above=min(4_000, max(1, own_budget // 10)) if isinstance(given, str) else given,
-        min_fold=config.min_fold,
-        notes_room=notes_room(config, own_budget),
-        role=config.summary_role,
+        shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
+        notes_room=int(min(config.notes_share, config.share_of_summaries / 2) * base),
     )
 
 
-def notes_room(config: Config, own_budget: int) -> int:
-    """Tokens that the row of notes may take."""
-    return int(min(config.notes_share, config.summary_share / 2) * own_budget)
+def scaled(config: Config, tokens: int, cap: int | None = None) -> int:
+    """So many tokens, or fewer where the threshold is given in tokens: all shares are of these.
+
+    Args:
+        cap: the tokens of the threshold in tokens of ours; None = as they were given.
+    """
+    cap = config.threshold_tokens if cap is None else cap
+    return tokens if cap is None else min(tokens, int(cap / config.threshold_share))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from context_summarize.background import advance, in_thread
-from context_summarize.config import Config
+from context_summarize.background import in_thread
+from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.core.history import History
-from context_summarize.events import MESSAGE_ADDED
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.json_text import copy_json
-from context_summarize.messages.reading import analyse, rough_size
+from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import JsonRow
-from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
+from context_summarize.recall import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import Conversation, checked_rows, common_prefix, fill
-from context_summarize.session.host import DEFAULT_BUDGET
+from context_summarize.session.conversation import checked_rows, common_prefix, fill, named
 from context_summarize.session.host_face import HostFace
-from context_summarize.session.limits import Wanted, patience
-from context_summarize.session.parts import Parts, build_parts
-from context_summarize.session.snapshot import Snapshot, take_snapshot
+from context_summarize.session.limits import RequestOptions
 from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores import SummaryStore
 from context_summarize.tokens.measure import measure
@@ -62,17 +58,12 @@ class SummarizingContextManager(HostFace):
     ) -> None:
         if config is not None and settings:
             raise TypeError("pass either config or settings, not both")
-        self._config = config if isinstance(config, Config) else Config.from_mapping(settings or config)
-        self._parts: Parts = build_parts(coordinator, self._config, store, clock, sleep)
-        self._requests = self._parts.requests
-        self._requests.begin(self._parts.new_conversation())
-        self._file = self._parts.session_file(self._take)
-        self._recall = RecallService(self._parts.services.count)
-
-    @property
-    def conversation(self) -> Conversation:
-        """History, segments and view as they are now: a frozen value, to be read and not to be changed."""
-        return self._requests.chat
+        checked = config if isinstance(config, Config) else Config.from_mapping(settings or config)
+        super().__init__(coordinator, checked, store, clock, sleep)
+        self._replacing = asyncio.Lock()
+        """Calls that replace the history take turns: the last of them wins, however long an earlier one takes."""
+        self._added = 0
+        """Rows that were added one by one: those that come after a call that replaces the history stay."""
 
     # --- the contract -----------------------------------------------------------------------------------------------
 
@@ -88,28 +79,19 @@ class SummarizingContextManager(HostFace):
             await self._file.append([raw])
             return
         self._take([raw])
-        history, count = self.conversation.history, self._parts.services.count
+        self._added += 1
+        history, count = self.conversation.history, self._services.count
         index = len(history) - 1
         if self._file is not None:
             await self._file.append([raw])
-        if not self._parts.host.counter.loaded:
-            await self._parts.host.counter.load()
+        if not self._host.counter.loaded:
+            await self._host.counter.load()
         history.tokens[index] = await in_thread(rough_size(raw), measure, raw, count)
-        if self._config.debug:
-            data = {"role": raw["role"], "tokens": history.tokens[index], "message_count": len(history)}
-            self._parts.services.outbox.put(MESSAGE_ADDED, data)
-            await self._parts.services.outbox.flush()
-
-    def _take(self, rows: Iterable[JsonRow]) -> None:
-        """Append normalised rows to the history."""
-        history = self.conversation.history
-        for raw in rows:
-            history.add(analyse(raw, preserve_system=self._config.preserve_system))
 
     async def get_messages_for_request(
         self, token_budget: int | None = None, provider: Any | None = None
     ) -> list[JsonRow]:
-        """The rows for the next request, within the budget; see `make_plan` for what is summarised and why.
+        """The rows for the next request, within the budget; see `decide` for when a compaction is made.
 
         Args:
             token_budget: tokens that the request may hold; None or 0: what the provider's window gives.
@@ -118,7 +100,7 @@ class SummarizingContextManager(HostFace):
         Raises:
             TypeError, ValueError: `token_budget` is no whole number, or negative; nothing has changed.
         """
-        return await self._served(Wanted(token_budget=token_budget, provider=provider))
+        return await self._served(RequestOptions(token_budget=token_budget, provider=provider))
 
     async def get_messages(self) -> list[JsonRow]:
         """Every message that was added, in order and unchanged, as copies."""
@@ -139,7 +121,14 @@ class SummarizingContextManager(HostFace):
             ValueError: a row cannot be kept; nothing has changed.
         """
         await self._loaded()
-        history, known = self.conversation.history, len(self.conversation.history)
+        added = self._added
+        async with self._replacing:
+            await self._set_messages(messages, self._added - added)
+
+    async def _set_messages(self, messages: Iterable[JsonRow], added: int) -> None:
+        """Replace the history, but for so many rows at its end that were added since the host's call."""
+        history = self.conversation.history
+        known = len(history) - added
         rows = await checked_rows(messages)
         if self._file is not None:
             rows = await self._file.accepted([row.raw for row in history.rows[:known]], rows)
@@ -152,11 +141,11 @@ class SummarizingContextManager(HostFace):
                 await self._file.append(rows[same:])
 
     async def _replace(self, history: History, rows: list[JsonRow], same: int, known: int) -> None:
-        """Go on with these rows and those that came since the host's call; a later call of the host wins."""
-        await advance(history)
-        fresh = replace(self._parts.new_conversation(), before=self._requests.records.left_by(self.conversation))
-        kept = list(zip(history.rows[:same], history.tokens[:same], strict=True))
-        await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], self._config)
+        """Go on with these rows and those that came since the host's call."""
+        steered = self.conversation.steered
+        kept, pins = list(zip(history.rows[:same], history.tokens[:same], strict=True)), named(steered.pins, history)
+        fresh = replace(self._new_conversation(), steered=steered)
+        fresh = await in_thread(500 * len(rows), fill, fresh, kept, rows[same:], pins)
         if self.conversation.history is not history:
             return
         added = [row.raw for row in history.rows[known:]]
@@ -168,11 +157,13 @@ class SummarizingContextManager(HostFace):
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
         await self._loaded()
-        self._requests.begin(self._parts.new_conversation())
-        self._requests.forget()
-        self._parts.summarizer.forget_failures()
-        if self._file is not None:
-            await self._file.replace([])
+        async with self._replacing:
+            self._requests.begin(self._new_conversation())
+            self._requests.forget()
+            self._summarizer.forget_failures()
+            if self._file is not None:
+                await self._file.replace([])  # first: the host may cancel while the record is written
+            await self._requests.records.write(self.conversation)  # no pins, nothing undone
 
     # --- what hosts look for ----------------------------------------------------------------------------------------
 
@@ -204,7 +195,7 @@ class SummarizingContextManager(HostFace):
         return await self._requests.compact(focus)
 
     async def preview(self) -> Preview:
-        """What the next compaction does, without making it or asking anybody."""
+        """What `compact()` would do now, without making it or asking anybody."""
         await self._loaded()
         return await self._requests.preview()
 
@@ -220,33 +211,24 @@ class SummarizingContextManager(HostFace):
         """Until what is being prefetched is there, at most `wait_seconds`: replays leave no time between requests."""
         await self._requests.settled(self._config.wait_seconds)
 
-    async def snapshot(self, view: Sequence[JsonRow]) -> Snapshot:
-        """The summaries shown, what they stand for, and where each row of `view`, the last one served, comes from."""
-        services = self._parts.services
-        return await take_snapshot(self.conversation, services.store, view, services.count)
-
     async def recall(self, query: RecallQuery) -> RecallAnswer:
         """Read summarised or shortened rows back, as the model asks for them, while there is room for an answer.
 
         Raises:
             RecallError: the query names nothing that is there, or there is no room for an answer.
         """
-        used, chat = await self.get_token_count(), self.conversation
-        budget = self._parts.host.limits.served_budget or DEFAULT_BUDGET
-        bound = int(budget * patience(self._config)) if self._config.auto_compact else budget
-        limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), [one.node for one in chat.view.nodes]
+        used, chat, served = await self.get_token_count(), self.conversation, self._host.limits.served
+        budget = served.budget if served else DEFAULT_BUDGET
+        bound = self._requests.defer_below(served) if served and self._config.auto_compact else budget
+        limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), chat.view.nodes
         return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
         tokens = await self.get_token_count()
-        chat, budget = self.conversation, self._parts.host.limits.served_budget
-        return take_statistics(len(chat.history), tokens, budget, chat.view, self._parts.services.totals)
-
-    async def prepare(self) -> None:
-        """All modules are mounted: look for the tool `recall`."""
-        if not len(self.conversation.history):
-            self._requests.begin(self._parts.new_conversation())
+        chat, served = self.conversation, self._host.limits.served
+        budget = served.budget if served else None
+        return take_statistics(len(chat.history), tokens, budget, chat.view, self._services.totals)
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""
@@ -254,4 +236,4 @@ class SummarizingContextManager(HostFace):
         await self._requests.close()
         if self._file is not None:
             await self._file.close()
-        await self._parts.services.store.close()
+        await self._services.store.close()

@@ -3,122 +3,93 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from context_summarize.background import end_tasks
-from context_summarize.core.draft import Scene
-from context_summarize.core.history import History
-from context_summarize.core.nodes import Node, to_make
-from context_summarize.core.plan import Prefetched, next_compaction
+from context_summarize.core.nodes import to_make
+from context_summarize.core.plan import Plan
+from context_summarize.events import Outbox
 from context_summarize.session.conversation import Conversation
-from context_summarize.session.limits import RequestLimits, patience
-from context_summarize.summaries.entry import Status
+from context_summarize.session.limits import RequestLimits
 from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.summaries.services import Services
 
-_NOT_THERE = (Status.UNASKED, Status.UNDER_WAY)
+PlanNext = Callable[[Conversation, RequestLimits], Awaitable[Plan]]
 
 
 class Prefetch:
-    """Starts the summaries of the next compaction, and the merges of them once they are there."""
+    """Starts the summaries of the next compaction, and the merges of them once they are there.
 
-    def __init__(
-        self, tasks: SummaryRegistry, services: Services, scene: Callable[[Conversation, RequestLimits], Scene]
-    ) -> None:
+    Args:
+        plan_next: plans the next compaction of a conversation.
+    """
+
+    def __init__(self, tasks: SummaryRegistry, outbox: Outbox, plan_next: PlanNext) -> None:
         self._tasks = tasks
-        self._outbox = services.outbox
-        self._patience = patience(services.config)
-        self._scene = scene
-        self._keys: list[str] = []
-        """What was started and has not been followed up."""
+        self._outbox = outbox
+        self._plan_next = plan_next
         self._seen: tuple[object, ...] | None = None
         """What the last look saw: with nothing new there is nothing new to start."""
-        self._followed: set[str] = set()
-        """All that the task has followed for the next compaction."""
-        self._begun: int | None = None
-        """Rows of the history at the last request before the work for the next compaction began."""
-        self._looked: tuple[History, int] | None = None
-        """The history at the last look, and its rows then."""
+        self._started: set[str] = set()
+        """Keys that were started for the next compaction: what fails is not asked for again before it."""
         self._task: asyncio.Task[None] | None = None
-        self._given_up: asyncio.Task[None] | None = None
-        """The task that a wait has given up."""
+        self._given_up_at: int | None = None
+        """The registry's version when a wait was given up: what hangs is waited for once."""
         self._closed = False
 
-    def look(self, chat: Conversation, limits: RequestLimits) -> None:
-        """Start what can be made now; returns at once."""
-        own = limits.own
-        seen = (chat.history, chat.view, own.own_budget, own.view_room, len(chat.builder.segments), self._tasks.version)
+    async def look(self, chat: Conversation, limits: RequestLimits) -> None:
+        """Start what can be started now, and have the rest follow; no provider is waited for."""
+        seen = (chat.history, chat.view, limits.own, len(chat.builder.leaves), self._tasks.version)
         if self._closed or limits.target is None or seen == self._seen:
             return
         self._seen = seen
-        self._start(chat, limits)
-        rows = len(chat.history)
-        if self._keys and self._begun is None:
-            # Rows that a session has grown by since its last request need no wait; a history taken up whole does.
-            self._begun = self._looked[1] if self._looked and self._looked[0] is chat.history else rows
-        self._looked = (chat.history, rows)
-        if self._keys and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._follow(chat, limits), name="context-summarize:prefetch")
+        plan = await self._plan_next(chat, limits)
+        if self._closed or self._seen != seen:
+            return
+        self._start(chat, limits, plan)
+        if self._task is not None:
+            self._task.cancel()  # the calls under way go on: the registry holds them
+        self._task = asyncio.create_task(self._follow(chat, limits), name="context-summarize:prefetch")
 
-    def _start(self, chat: Conversation, limits: RequestLimits) -> None:
-        """Start every summary whose children are known, once for each compaction."""
-        tasks = self._tasks
-        chat.groups.advance()
-        plan = next_compaction(self._scene(chat, limits))
-        unmade = {node.place: node for node in to_make(plan.missing, tasks.is_known)}
-        first = [node for node in unmade.values() if all(map(tasks.is_known, node.children))]
-        exact = all(node.children for node in first)
+    async def _follow(self, chat: Conversation, limits: RequestLimits) -> None:
+        """Plan again as long as texts come: merges are started once the texts below them are there."""
+        planned_at = self._tasks.version
+        while True:
+            await self._tasks.settled(self._started)
+            await self._outbox.flush()  # the next request, which would do it, may be long in coming
+            if planned_at == self._tasks.version:
+                return
+            planned_at = self._tasks.version
+            self._start(chat, limits, await self._plan_next(chat, limits))
+
+    def _start(self, chat: Conversation, limits: RequestLimits, plan: Plan) -> None:
+        """Start every summary whose children are known."""
+        unmade = {node.place: node for node in to_make(plan.missing, self._tasks.is_known)}
+        first = [node for node in unmade.values() if all(map(self._tasks.is_known, node.children))]
+        # A rest over nodes is wasted if estimates merge too much, or if more nodes follow.
+        with_rests = plan.reached and all(node.children for node in first)
         for node in first:
-            # A rest over nodes is wasted if estimates merge too much, or if more nodes follow.
-            wasted = _is_rest_over_nodes(node) and not (exact and plan.reached)
-            status = tasks.status(node.key)
-            if wasted or status not in _NOT_THERE or (status is Status.UNDER_WAY and node.key in self._followed):
-                continue
-            if status is Status.UNASKED:
-                tasks.start(node, chat.builder, limits.target)
-            self._keys.append(node.key)
-            self._followed.add(node.key)
+            if node.key not in self._started and (with_rests or not (node.children and node.is_rest)):
+                self._started.add(node.key)
+                self._tasks.start(node, chat.builder, limits.target)
 
-    def readiness(self, rows: int, usage: float) -> Prefetched:
-        """Whether the texts of a compaction are being made already, and there is room to go on without them.
-
-        Args:
-            rows: of the history now.
-            usage: share of the budget in use.
-        """
-        if self._begun is None or self._begun >= rows:
-            return None
-        has_room = self.is_under_way and usage < self._patience
-        return "room" if has_room else "no room"
-
-    @property
-    def is_under_way(self) -> bool:
-        """True while some of that work has not ended."""
-        return self._task is not None and not self._task.done()
+    def is_busy(self, chat: Conversation) -> bool:
+        """True while that work goes on, or a new segment is to be added to it."""
+        is_new = self._seen is None or self._seen[3] != len(chat.builder.leaves)
+        return is_new or (self._task is not None and not self._task.done())
 
     async def settled(self, seconds: float) -> None:
         """Until that work has ended, at most so long; what was late once is not waited for again."""
-        task = self._task
-        if task is None or task is self._given_up:
+        if self._task is None or self._given_up_at == self._tasks.version:
             return
-        done, _ = await asyncio.wait([task], timeout=seconds)
-        self._given_up = None if done else task
-
-    async def _follow(self, chat: Conversation, limits: RequestLimits) -> None:
-        """Merges are planned once the texts below them are there."""
-        while self._keys:
-            keys, self._keys = self._keys, []
-            await self._tasks.settled(keys)
-            self._start(chat, limits)
-            await self._outbox.flush()  # the next request, which would do it, may be long in coming
+        done, _ = await asyncio.wait([self._task], timeout=seconds)
+        self._given_up_at = None if done else self._tasks.version
 
     def stop(self) -> None:
         """Plan nothing more for this compaction: it has been made, or its history is gone. Calls under way go on."""
         if self._task is not None:
             self._task.cancel()
-        self._task, self._seen, self._begun = None, None, None
-        self._keys.clear()
-        self._followed.clear()
+        self._task = self._seen = None
+        self._started.clear()
 
     async def close(self) -> None:
         """End the task, and begin no other: a request that is still being answered may look again."""
@@ -126,7 +97,3 @@ class Prefetch:
         task = self._task
         self.stop()
         await end_tasks([] if task is None else [task])
-
-
-def _is_rest_over_nodes(node: Node) -> bool:
-    return bool(node.children) and node.is_rest

@@ -1,139 +1,153 @@
-"""The records of compactions: one for each view, and one that a session keeps under its own id."""
+"""The records of a session: one for each view, from which it is resumed, and where the user has put the session."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import time
+import logging
+from collections.abc import Container
 from dataclasses import replace
+from typing import Any
 
-from context_summarize.background import advance, in_thread
-from context_summarize.config import Config
-from context_summarize.core.carrying import span_after, spans_of
+from context_summarize.background import in_thread
+from context_summarize.core.frames import show_one_line
 from context_summarize.core.history import History
-from context_summarize.core.keys import SCHEMA_VERSION
-from context_summarize.core.nodes import CompactionRecord, SessionMarks, leaves_of, regular_frontier
+from context_summarize.core.nodes import SCHEMA_VERSION
+from context_summarize.core.record import Recorded, from_data, to_data
 from context_summarize.core.view_state import ViewState
-from context_summarize.session.conversation import Conversation, Steered
-from context_summarize.stores import SummaryStore
-from context_summarize.summaries.prompts import PromptSet
+from context_summarize.redaction import traceback_of
+from context_summarize.session.conversation import Conversation, Steered, moved, named
+from context_summarize.summaries.registry import SummaryRegistry
+from context_summarize.summaries.services import Services
 
-_WITH_NOTES = 3
-"""Newest records of a session that keep the text of their notes."""
+logger = logging.getLogger(__name__)
+
+_AT_ONCE = 500
+"""Hashes that are looked up together: the wanted record is mostly among those of the newest rows."""
 
 
 class Records:
-    """The records of one session's store.
+    """Writes the records of one session, and finds the one that it goes on from. No provider is asked.
 
     Args:
-        session_id: the host's; None without one: nothing is kept for the session alone then.
+        session_id: the host's; None without one: where the user has put the session is not kept then.
     """
 
-    def __init__(self, store: SummaryStore, prompts: PromptSet, config: Config, session_id: str | None) -> None:
-        self._store = store
-        self._writes: set[asyncio.Task[None]] = set()
-        self._newest: list[CompactionRecord] = []
-        """Those written last, with their notes, the oldest first."""
-        sizes = (config.segment_tokens, config.summary_tokens, config.fan_in, config.redact)
+    def __init__(self, services: Services, tasks: SummaryRegistry, session_id: str | None) -> None:
+        self._store, self._tasks, self._count = services.store, tasks, services.count
+        self._writing: asyncio.Task[None] | None = None
+        """The last write; it waits for those before it, or an older state would overwrite a newer one."""
+        config, prompts = services.config, services.prompts
+        self._redact = config.redact
+        self._keep_recent = config.keep_recent
+        sizes = (config.segment_tokens, config.fan_in, config.redact)
         parts = (SCHEMA_VERSION, prompts.segment.hash, prompts.merge.hash, str(sizes))
         self._seed = hashlib.sha256("\n".join(parts).encode()).hexdigest()
         """What a record's hash begins with: summaries of other prompts or settings are not adopted."""
         self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
-        """The hash of the session's own record."""
 
     # --- writing ----------------------------------------------------------------------------------------------------
 
     async def write(self, chat: Conversation) -> None:
-        """Record the conversation's view; it is written whoever is cancelled meanwhile.
+        """Record the view, and where the user has put the session; it is written whoever is cancelled meanwhile."""
+        history, steered = chat.history, chat.steered
+        found: dict[str, Any] = {}
+        if chat.builder.segment_sizes is not None and (hash_ := self.hash_of(history, chat.view)) is not None:
+            recorded = Recorded(chat.view, chat.builder.segment_sizes, chat.notes.instructions(chat.view.frontier))
+            found[hash_] = to_data(recorded, history)
+        if self._own is not None:
+            pins = [list(pin) for pin in named(steered.pins, history)]
+            found[self._own] = {"pins": pins, "undone": list(steered.undone), "undone_at": steered.undone_at}
+        self._writing = asyncio.create_task(self._put(found, self._writing), name="context-summarize:record")
+        await asyncio.shield(self._writing)
 
-        A view that the user has gone back to is recorded for this session alone.
+    async def _put(self, found: dict[str, Any], before: asyncio.Task[None] | None) -> None:
+        if before is not None:
+            await asyncio.wait([before])
+        for hash_, data in found.items():
+            try:
+                await self._store.put_record(hash_, data)
+            except Exception as error:  # noqa: BLE001 - a store that fails costs nothing now
+                logger.warning("a record cannot be written: %s", traceback_of(error, self._redact))
+
+    def hash_of(self, history: History, view: ViewState) -> str | None:
+        """The hash of a view's record: of the rows that are summarised, and those up to the last one shortened.
+
+        None for a view that shows every row whole.
         """
-        found: list[CompactionRecord] = []
-        if chat.view.frontier and chat.builder.segment_sizes and chat.steered.held_at is None:
-            found += self._with_newest(self._record(chat))
-        if self._own is not None and (chat.view.frontier or chat.steered != Steered()):
-            found.append(replace(self.trace(chat), hash=self._own))
-        for record in found:
-            task = asyncio.create_task(self._store.put_record(record), name="context-summarize:record")
-            self._writes.add(task)
-            task.add_done_callback(self._writes.discard)
-            await asyncio.shield(task)
-
-    def _with_newest(self, record: CompactionRecord) -> list[CompactionRecord]:
-        """The record; and the one before the newest few, which lets go of its notes: they can be written anew."""
-        self._newest = [*(one for one in self._newest if one.hash != record.hash), record]
-        older, self._newest = self._newest[:-_WITH_NOTES], self._newest[-_WITH_NOTES:]
-        return [record, *(replace(one, notes=None) for one in older)]
-
-    def _record(self, chat: Conversation) -> CompactionRecord:
-        history, view, sizes = chat.history, chat.view, chat.builder.segment_sizes or (0, 0)
-        nodes = tuple(shown.node for shown in view.nodes)
-        return CompactionRecord(
-            hash=self.hash_at(history, view.frontier),
-            frontier_group=view.frontier,
-            rendered_groups=len(history.rendered),
-            segment_tokens=sizes[0],
-            summary_tokens=sizes[1],
-            nodes=nodes,
-            shortened=tuple(history.portable(index, keep) for index, keep in sorted(view.shortened.items())),
-            newest_user=view.newest_user,
-            created=time.time(),
-            pinned=tuple((at, history.hash_of(at)) for at in view.pinned),
-            notes=view.notes.text if view.notes else "",
-            notes_after=view.notes.after if view.notes else 0,
-            notes_age=view.notes.age if view.notes else 0,
-            instructions=chat.notes.instructions(),
-            ahead=tuple(chat.builder.carried_ahead(regular_frontier(nodes, view.frontier))),
-        )
-
-    def trace(self, chat: Conversation, *, ahead: bool = False) -> CompactionRecord:
-        """The record of a conversation with what it takes to go on with it in an edited one.
-
-        Args:
-            ahead: name all segments that are cut; else those alone whose cuts were carried over an edit.
-        """
-        record, history, steered = self._record(chat), chat.history, chat.steered
-        if ahead:
-            leaves = chat.builder.ahead(regular_frontier(record.nodes, record.frontier_group))
-            record = replace(record, ahead=tuple(leaves))
-        marks = SessionMarks(
-            running=record.hash,
-            spans=spans_of(history, [*leaves_of(record.nodes), *record.ahead]),
-            after=span_after(history, record.frontier_group),
-            pins=tuple((at, history.hash_of(at)) for at in sorted(steered.pins)),
-            undone=steered.undone,
-            held_at=steered.held_at,
-        )
-        return replace(record, session=marks)
-
-    def left_by(self, chat: Conversation) -> CompactionRecord | None:
-        """What an edited history can take over from a conversation; None if there is nothing."""
-        has_any = chat.view != ViewState() or chat.builder.leaves or chat.steered != Steered()
-        return self.trace(chat, ahead=True) if has_any else chat.before
-
-    # --- reading ----------------------------------------------------------------------------------------------------
-
-    def hash_at(self, history: History, frontier: int) -> str:
-        """The hash of the record of a compaction with this frontier."""
-        return history.running_hash(self._seed, frontier)
-
-    async def matching(self, history: History) -> list[CompactionRecord]:
-        """The records that this history begins with, the longest first."""
-        groups = len(history.rendered)
-        if groups < 2 or await self._store.is_empty():
-            return []
-        await advance(history)
-        hashes = await in_thread(100 * groups, history.running_hashes, self._seed, groups)
-        return await self._store.find_records(hashes[::-1])
-
-    async def of_session(self, history: History) -> CompactionRecord | None:
-        """The record that this session keeps under its own id; None without one."""
-        if self._own is None or len(history.rendered) < 1 or await self._store.is_empty():
-            return None
-        found = await self._store.find_records([self._own])
-        return found[0] if found and found[0].session is not None else None
+        last = max((number for row in view.shortened if (number := history.number_of(row))), default=0)
+        group = history.group_of_message(last)
+        until = max(view.frontier, 0 if group is None else group + 1)
+        return history.running_hash(self._seed, until) if until else None
 
     async def close(self) -> None:
         """Wait a little for what is being written."""
-        if self._writes:
-            await asyncio.wait(self._writes, timeout=0.5)
+        if self._writing is not None:
+            await asyncio.wait([self._writing], timeout=0.5)
+
+    # --- reading ----------------------------------------------------------------------------------------------------
+
+    async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered]:
+        """What a conversation goes on from, None without a compaction; and where the user has put it."""
+        steered = chat.steered if chat.steered != Steered() else await self._steered(chat.history)
+        return await self._farthest(chat, None, steered.undone), steered
+
+    async def earlier(self, chat: Conversation) -> ViewState:
+        """The view before the last compaction: after a restart, nothing but its record knows it."""
+        found = await self._farthest(chat, chat.view.frontier, chat.steered.undone)
+        return found.view if found else ViewState()
+
+    def undone(self, chat: Conversation, earlier: ViewState) -> tuple[str, ...]:
+        """The hashes of the records that the session passes over once it has gone back to the earlier view."""
+        taken_back = self.hash_of(chat.history, chat.view)
+        if taken_back is None or taken_back == self.hash_of(chat.history, earlier):
+            return chat.steered.undone  # the earlier view's record takes its place
+        return (*chat.steered.undone, taken_back)
+
+    async def _farthest(self, chat: Conversation, before: int | None, undone: Container[str]) -> Recorded | None:
+        """What the farthest record keeps that the history begins with.
+
+        Args:
+            before: rendered groups; its frontier lies before it.
+            undone: hashes of the records that are passed over.
+        """
+        history, groups = chat.history, len(chat.history.rendered)
+        await in_thread(history.backlog(), history.advance)
+        hashes = (await in_thread(100 * groups, history.running_hashes, self._seed, groups))[::-1]
+        for first in range(0, groups, _AT_ONCE):
+            some = hashes[first : first + _AT_ONCE]
+            records = await self._read(some)
+            for hash_ in [hash_ for hash_ in some if hash_ in records and hash_ not in undone]:
+                found = from_data(records[hash_], history, self._keep_recent)
+                if found is not None and (before is None or found.view.frontier < before):
+                    return replace(found, view=await self._shown(chat, found))
+        return None
+
+    async def _read(self, hashes: list[str]) -> dict[str, Any]:
+        try:
+            return await self._store.get_records(hashes)
+        except Exception as error:  # noqa: BLE001 - a store that fails costs its records only
+            logger.warning("no record can be read: %s", traceback_of(error, self._redact))
+            return {}
+
+    async def _shown(self, chat: Conversation, found: Recorded) -> ViewState:
+        """The view with its rows; a text that is gone becomes a fallback."""
+        view, notes = found.view, found.view.notes
+        await self._tasks.place(view.nodes, chat.builder)
+        shown = self._tasks.rows(view.nodes)
+        lines = [show_one_line(chat.history, one, self._count) for one in shown[: view.lines]]
+        chat.notes.restore(found.places)
+        if notes is not None:
+            row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)
+            notes = replace(row, after=notes.after, age=notes.age, instructions=frozenset(found.places))
+        return replace(view, shown=(*lines, *shown[view.lines :]), notes=notes)
+
+    async def _steered(self, history: History) -> Steered:
+        own = (await self._read([self._own])).get(self._own) if self._own is not None else None
+        if own is None:
+            return Steered()
+        await in_thread(history.backlog(), history.advance)
+        try:
+            return Steered(moved(own["pins"], history), tuple(own["undone"]), own["undone_at"])
+        except (KeyError, TypeError, ValueError):
+            return Steered()  # of another form

@@ -1,18 +1,21 @@
-"""Serves the rows of a request: the view as it stands, its size, and a word where it does not fit."""
+"""The rows of a request: the view as it stands, reminders that the host wants whole, a word where it does not fit."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
 
+from context_summarize.core.history import History
 from context_summarize.core.view import View
 from context_summarize.events import OVER_BUDGET, Outbox
+from context_summarize.messages.json_text import copy_json
+from context_summarize.messages.reading import is_reminder
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.view_rows import continues
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits
 from context_summarize.tokens.calibration import Meter
-from context_summarize.tokens.measure import Count
+from context_summarize.tokens.measure import Count, measure
 
 logger = logging.getLogger(__name__)
 
@@ -30,7 +33,7 @@ class Server:
     def view(self, chat: Conversation) -> View:
         """The view of a conversation as it stands."""
         if self._view is None or self._view.state is not chat.view or self._view.groups is not chat.groups:
-            self._view = View(chat.history, chat.view, chat.groups, self._count)
+            self._view = View(chat.view, chat.groups)
         return self._view
 
     def forget(self) -> None:
@@ -72,3 +75,55 @@ class Server:
             named,
         )
         self._outbox.put(OVER_BUDGET, {"token_count": used, "budget": limits.budget, "largest": largest})
+
+
+class Retention:
+    """Holds copies of the wanted rows that the view does not show whole; they stand right behind the summaries.
+
+    A copy stays until the next compaction, wanted or not, so that the earlier request is a prefix of the later one.
+    """
+
+    def __init__(self, count: Count) -> None:
+        self._count = count
+        self._compaction: tuple[History, int] | None = None
+        """The compaction behind whose summaries the rows stand."""
+        self._held: list[JsonRow] = []
+        self.tokens = 0
+        """Size of the rows that are held, uncorrected."""
+
+    def update(self, chat: Conversation, wanted: Sequence[str]) -> bool:
+        """Hold what is wanted and not shown whole; True if what is held has changed."""
+        compaction = (chat.history, chat.view.compactions)
+        held = [*self._held] if compaction == self._compaction else []
+        for content in wanted:
+            if any(row["content"] == content for row in held):
+                continue
+            index = _newest(chat.history, content)
+            if index is None:  # not in the history, and not lost for that
+                held.append({"role": "user", "content": content, "metadata": {"ephemeral": True, "persisted": True}})
+            elif not _is_whole(chat, index):
+                held.append(copy_json(chat.history.rows[index].raw))
+        is_new, self._held, self._compaction = held != self._held, held, compaction
+        if is_new:
+            self.tokens = sum(measure(row, self._count) for row in held)
+        return is_new
+
+    def rows(self) -> list[JsonRow]:
+        """Copies of the rows that are held."""
+        return [copy_json(row) for row in self._held]
+
+
+def _is_whole(chat: Conversation, index: int) -> bool:
+    view = chat.view
+    pins = chat.groups.pins(view)
+    stands = index >= view.frontier_row or any(group.start <= index < group.end for group in pins)
+    return stands and index not in view.shortened
+
+
+def _newest(history: History, content: str) -> int | None:
+    """The last row that is a reminder with this content; None without one."""
+    for index in reversed(range(len(history))):
+        raw = history.rows[index].raw
+        if raw.get("content") == content and is_reminder(raw):
+            return index
+    return None

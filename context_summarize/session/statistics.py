@@ -19,7 +19,7 @@ class Statistics:
     budget: int | None
     """Tokens that the last request could hold; None before the first."""
     requests: int
-    boundaries: int
+    compactions: int
     calls: int
     """Provider calls for summaries, those that failed among them."""
     failed: int
@@ -36,19 +36,19 @@ class Statistics:
     longest_wait_s: float
     summaries: int
     """Nodes in the view now."""
-    digests: int
+    fallbacks: int
     """Those of them that no model wrote."""
 
 
 def take_statistics(messages: int, view_tokens: int, budget: int | None, view: ViewState, totals: Totals) -> Statistics:
     """The statistics of a session: rows of its history, size of its view, the last budget, its view, running totals."""
-    shown = [item.summary for item in view.nodes]
+    shown = [item.summary for item in view.shown]
     return Statistics(
         messages=messages,
         view_tokens=view_tokens,
         budget=budget,
         requests=totals.requests,
-        boundaries=totals.compactions,
+        compactions=totals.compactions,
         calls=totals.calls,
         failed=totals.failed,
         input_tokens=totals.input_tokens,
@@ -59,5 +59,5 @@ def take_statistics(messages: int, view_tokens: int, budget: int | None, view: V
         waited_s=totals.waited,
         longest_wait_s=totals.longest,
         summaries=len(shown),
-        digests=sum(summary.fallback for summary in shown),
+        fallbacks=sum(summary.fallback for summary in shown),
     )

@@ -1,133 +1,191 @@
-"""Steering: the last compaction is taken back, and rows are pinned."""
+"""Steering: between requests a user looks ahead, takes the last compaction back, pins rows, and pauses it all."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 
-from context_summarize.config import Config
 from context_summarize.core.history import History
-from context_summarize.core.nodes import leaves_of, next_index, regular_frontier
+from context_summarize.core.nodes import regular_frontier
+from context_summarize.core.plan import CompactionRequest, Reason, plan
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
-from context_summarize.session.announcing import Made
-from context_summarize.session.conversation import Conversation, with_view
+from context_summarize.session.announcing import Change
+from context_summarize.session.compaction import Preview
+from context_summarize.session.conversation import Conversation, start_segments, with_view
+from context_summarize.session.decide import decide_for
 from context_summarize.session.limits import RequestLimits
+from context_summarize.session.request import Requests
 from context_summarize.tokens.measure import Count
 
 _MOST_PINNED = 0.1
 """Share of the budget that all pinned rows together may take."""
 
 
-def compact_from(chat: Conversation, config: Config, budget: int) -> float:
-    """Tokens of the request at which a compaction is due; later once the last one has been taken back."""
-    usual, held_at = config.compact_threshold * budget, chat.steered.held_at
-    return usual if held_at is None else max(usual, held_at + config.min_fold * budget)
+class Steering(Requests):
+    """Requests, and what hosts and users ask for between them."""
 
+    async def undo(self) -> int:
+        """Go back to the view before the last compaction; the tokens that the request grows by.
 
-def is_held(chat: Conversation, config: Config, budget: int, used: int) -> bool:
-    """True while a compaction that was taken back holds back the next one; `used`: tokens of the request."""
-    return chat.steered.held_at is not None and used < compact_from(chat, config, budget)
+        Raises:
+            SteeringError: there is no compaction, or the earlier view does not fit.
+        """
+        while True:
+            chat, limits = await self._steerable()
+            if not chat.view.compactions:
+                raise SteeringError("there is no compaction to take back; undo works after one has been made")
+            earlier = chat.earlier[-1] if chat.earlier else await self.records.earlier(chat)
+            if self._is_current(chat):
+                break
+        back, change = taken_back(limits, chat, earlier, self._services.count)
+        undone = self.records.undone(chat, earlier)
+        cut_again(back, self._config.fan_in)
+        self._tasks.compacted(back.view.shown)
+        self._announcer.made(change)
+        await self._steer(replace(back, steered=replace(back.steered, undone=undone)))
+        return change.after_tokens - change.before_tokens
 
+    async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
+        """Keep the rows of these messages verbatim from the next compaction on; the numbers of all that are pinned.
 
-def compacted(chat: Conversation, view: ViewState, record_hash: str) -> Conversation:
-    """The conversation with the view of a compaction, whose record has this hash."""
-    undone = tuple(hash_ for hash_ in chat.steered.undone if hash_ != record_hash)
-    return replace(chat, view=view, earlier=chat.view, steered=replace(chat.steered, undone=undone, held_at=None))
+        Raises:
+            SteeringError: a number names no message, or they take more than a tenth of the budget.
+        """
+        chat, limits = await self._steerable()
+        pins = chat.steered.pins | {_group_of(chat.history, number) for number in _numbers(messages)}
+        _check_room(chat, pins, limits.own.base)
+        return await self._pin(chat, pins)
+
+    async def unpin(self, messages: int | Iterable[int] | None) -> tuple[int, ...]:
+        """Let go of the pins of these messages, or of all; the numbers of those that are still pinned.
+
+        Raises:
+            SteeringError: a number names no message.
+        """
+        chat, _ = await self._steerable()
+        all_pins = chat.steered.pins
+        named = all_pins if messages is None else {_group_of(chat.history, number) for number in _numbers(messages)}
+        return await self._pin(chat, all_pins - named)
+
+    async def _pin(self, chat: Conversation, pins: frozenset[int]) -> tuple[int, ...]:
+        await self._steer(replace(chat, steered=replace(chat.steered, pins=pins)))
+        ranges = (chat.history.message_range(at, at + 1) for at in sorted(pins))
+        return tuple(number for first, last in ranges for number in range(first, last + 1))
+
+    async def _steerable(self) -> tuple[Conversation, RequestLimits]:
+        """The conversation as it is now, indexed, with the limits of the last request."""
+        attempt = await self._attempt(self._host.limits.last)
+        attempt.is_manual = True
+        await self._ready(attempt)
+        return attempt.chat, attempt.limits
+
+    async def _steer(self, chat: Conversation) -> None:
+        """Go on with what a user has changed: one assignment, then the record and the events."""
+        self._prefetch.stop()
+        self._chat, self._served = chat, None
+        await self.records.write(chat)
+        await self._services.outbox.flush()
+
+    async def preview(self) -> Preview:
+        """What `compact()` would do now, without making it or asking anybody."""
+        reason = await self._due_reason()
+        chat, limits = await self._steerable()
+        while True:
+            made = await self._planned(chat, limits, partial(plan, request=CompactionRequest("manual")))
+            await self._tasks.look_up(made.missing, chat.builder)
+            if not any(self._tasks.is_known(node) for node in made.missing):
+                return await self._views.preview(chat, limits, made, reason)
+
+    async def is_due(self) -> bool:
+        """True if the next request would make a compaction that is worth making. Starts nothing."""
+        return await self._due_reason() is not None
+
+    async def _due_reason(self) -> Reason | None:
+        """Why the next request would make a compaction, at once or once its texts are there."""
+        attempt = await self._attempt(self._host.limits.last)
+        await self._ready(attempt)
+        case = replace(self._case(attempt), is_answered=False, is_ahead=False, defer_below=0)
+        if case.reason is None:
+            return None
+        found = await self._planned(attempt.chat, attempt.limits, partial(decide_for, case))
+        return None if found.step == "go on" else case.reason
+
+    def pause(self) -> None:
+        """Make no compaction and no summary by ourselves, except where a request would not fit."""
+        self.paused = True
+        self._prefetch.stop()
+
+    def resume(self) -> None:
+        """Go on after `pause()`."""
+        self.paused, self._served = False, None
+
+    @property
+    def is_compacting(self) -> bool:
+        """True while a compaction is being made."""
+        return self._under_way > 0
+
+    async def settled(self, seconds: float) -> None:
+        """Until what is being prefetched is there, at most so long."""
+        await self._prefetch.settled(seconds)
+
+    async def close(self) -> None:
+        """End what is under way."""
+        await self._prefetch.close()
+        await self._tasks.close()
+        await self._services.outbox.close()
+        await self.records.close()
 
 
 def taken_back(
-    limits: RequestLimits, chat: Conversation, earlier: ViewState, count: Count, undone: tuple[str, ...]
-) -> tuple[Conversation, Made]:
+    limits: RequestLimits, chat: Conversation, earlier: ViewState, count: Count
+) -> tuple[Conversation, Change]:
     """The conversation with the view before its last compaction, and what the events of that say.
-
-    Args:
-        undone: the hashes of the records that the session passes over from now on.
 
     Raises:
         SteeringError: the earlier view does not fit.
     """
     # A provider that refers to earlier answers by id has begun a new chain with the compaction.
     view = replace(earlier, rows_at_compaction=len(chat.history))
-    before = View(chat.history, chat.view, chat.groups, count)
     back = with_view(chat, view, count, limits.system_prompt is not None)
-    told = _told(limits, before, View(chat.history, view, back.groups, count), len(chat.history))
-    if told.after_tokens > limits.budget:
+    before, after = View(chat.view, chat.groups), View(view, back.groups)
+    change = Change(
+        reason="undo",
+        budget=limits.budget,
+        target_tokens=limits.used(limits.own.target_room),
+        history_rows=len(chat.history),
+        before_tokens=limits.used(before.tokens()),
+        after_tokens=limits.used(after.tokens()),
+        before_rows=len(before),
+        after_rows=len(after),
+        fallbacks=sum(item.summary.fallback for item in view.shown),
+    )
+    if change.after_tokens > limits.budget:
         raise SteeringError(
-            f"the request before the last compaction takes {told.after_tokens:,} tokens now, the budget is "
+            f"the request before the last compaction takes {change.after_tokens:,} tokens now, the budget is "
             f"{limits.budget:,}; nothing is taken back. A larger window makes room for it"
         )
-    steered = replace(chat.steered, undone=undone, held_at=told.after_tokens)
-    return replace(back, earlier=None, steered=steered), told
+    steered = replace(chat.steered, undone_at=after.tokens())
+    return replace(back, earlier=chat.earlier[:-1], steered=steered), change
 
 
-def pinned(chat: Conversation, messages: int | Iterable[int], own_budget: int) -> Conversation:
-    """The conversation that keeps the rows of these messages verbatim from the next compaction on.
-
-    Raises:
-        SteeringError: a number names no message, or all that are pinned take more than a tenth of the budget.
-    """
-    pins = chat.steered.pins | {_group_of(chat.history, number) for number in _numbers(messages)}
-    tokens = sum(chat.groups.pinned(chat.history.rendered_group(at)).tokens for at in pins)
-    most = int(_MOST_PINNED * own_budget)
+def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
+    tokens = sum(chat.groups.shown(chat.history.rendered_group(at)).tokens for at in pins)
+    most = int(_MOST_PINNED * base)
     if tokens > most:
         raise SteeringError(
             f"the pinned messages would take {tokens:,} tokens together, at most {most:,} may be pinned "
             f"({_MOST_PINNED:.0%} of the budget); pin fewer of them, or unpin others first"
         )
-    return replace(chat, steered=replace(chat.steered, pins=pins))
 
 
-def unpinned(chat: Conversation, messages: int | Iterable[int] | None) -> Conversation:
-    """The conversation without the pins of these messages, or of all.
-
-    Raises:
-        SteeringError: a number names no message.
-    """
-    named = None if messages is None else {_group_of(chat.history, number) for number in _numbers(messages)}
-    pins = frozenset() if named is None else chat.steered.pins - named
-    return replace(chat, steered=replace(chat.steered, pins=pins))
-
-
-def pinned_messages(chat: Conversation) -> tuple[int, ...]:
-    """The numbers of all messages that are pinned."""
-    ranges = (chat.history.message_range(at, at + 1) for at in sorted(chat.steered.pins))
-    return tuple(number for first, last in ranges for number in range(first, last + 1))
-
-
-def _told(limits: RequestLimits, before: View, after: View, history_rows: int) -> Made:
-    """What the events of a compaction that is taken back say."""
-    return Made(
-        reason="undo",
-        budget=limits.budget,
-        history_rows=history_rows,
-        before_tokens=limits.used(before.tokens()),
-        after_tokens=limits.used(after.tokens()),
-        before_rows=len(before),
-        after_rows=len(after),
-        segments=0,
-        merged=0,
-        from_cache=0,
-        fallbacks=sum(item.summary.fallback for item in after.state.nodes),
-        waited=0.0,
-        rung=0,
-        new=[],
-        undo=True,
-    )
-
-
-def cut_again(chat: Conversation, view: ViewState, fan_in: int) -> None:
-    """Have segments again for what the earlier view shows verbatim, with the cuts of what was taken back."""
-    nodes = [item.node for item in view.nodes]
-    regular, builder = regular_frontier(nodes, view.frontier), chat.builder
-    if builder.segment_sizes is None or builder.first_group <= regular:
-        return
-    shown = [item.node for item in chat.view.nodes]
-    cut = [leaf for leaf in leaves_of(shown) if leaf.first_group >= regular and not leaf.is_rest]
-    cut += builder.ahead(regular_frontier(shown, chat.view.frontier))
-    first_index = next_index(nodes, fan_in)
-    builder.start(*builder.segment_sizes, first_group=regular, first_index=first_index, cut=cut)
+def cut_again(chat: Conversation, fan_in: int) -> None:
+    """Have segments for what an earlier view shows verbatim."""
+    regular = regular_frontier(chat.view.nodes, chat.view.frontier)
+    if chat.builder.segment_sizes is not None and chat.builder.first_group > regular:
+        start_segments(chat, *chat.builder.segment_sizes, fan_in)
 
 
 def _numbers(messages: int | Iterable[int]) -> list[int]:

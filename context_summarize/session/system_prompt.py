@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import math
 import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
+from context_summarize.background import within
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.redaction import traceback_of
-from context_summarize.summaries.foreign import guarded, within
 from context_summarize.tokens.measure import Count, measure
 
 logger = logging.getLogger(__name__)
 
 Factory = Callable[[], Awaitable[str]]
 
-_BLOCK_TAG = "<system-reminder"
-_BLOCK_START = re.compile(rf"{_BLOCK_TAG}(?: [^<>]*)?>")
-_BLOCK_END = "</system-reminder>"
+_BLOCK = re.compile(
+    r"(?<!\n)\n*(<system-reminder(?: [^<>]*)?>)(?:(?!<system-reminder(?: [^<>]*)?>)[\s\S])*?</system-reminder>"
+)
+"""A reminder block and the line breaks before it. Its tag may also stand in the prompt's text, without an end."""
 _Name: TypeAlias = tuple[str, int]
 """The opening tag of a block, and which of the blocks with this tag it is, counted from the end."""
 
@@ -40,92 +39,63 @@ class SystemPrompt:
         self._count = count
         self._redact = redact
         self._is_cancelled = is_cancelled
-        self._lingering: set[asyncio.Task[Any]] = set()
-        """Questions to a factory that ignore their cancellation."""
-        self._factory: Factory | None = None
-        self._text: str | None = None
+        self.factory: Factory | None = None
+        """Who is asked for the prompt; None = nobody, the stored rows hold."""
+        self.text: str | None = None
+        """The prompt without the blocks that keep changing; None while stored rows hold."""
+        self.tokens = 0
+        """The size of it and of the status row, uncorrected."""
+        self._status = ""
+        """The blocks that keep changing."""
         self._blocks: dict[_Name, str] = {}
         """What each block was last."""
         self._changing: set[_Name] = set()
         """Blocks that have changed between two requests, or have gone."""
-        self._status = ""
-        self._sizes: tuple[str, str, int] = ("", "", 0)
-        """The prompt and the status that were counted last, and their tokens."""
-
-    @property
-    def factory(self) -> Factory | None:
-        """Who is asked for the prompt; None = nobody, the stored rows hold."""
-        return self._factory
 
     def set_factory(self, factory: Factory | None) -> None:
         """Ask this one from now on; None = the stored rows hold again."""
-        self._factory = factory
+        self.factory = factory
         if factory is None:
-            self._text, self._status = None, ""
+            self._show(None, "")
 
     async def refresh(self) -> None:
         """Ask the factory, if there is one, for as long as it takes; the host's cancellation ends the wait."""
-        if self._factory is None:
+        if self.factory is None:
             return
         try:
-            asked = guarded(self._factory)
-            prompt = await within(asked, math.inf, self._lingering, "context-summarize:prompt", self._is_cancelled)
+            prompt = await within(self.factory, None, self._is_cancelled)
         except Exception as error:  # noqa: BLE001 - logged without its secrets
-            if isinstance(error, TimeoutError) and self._is_cancelled():
-                return
-            # Half a session without its instructions is worse than one with those of a moment ago.
-            logger.warning(
-                "the system prompt factory failed; the last prompt is used: %s", traceback_of(error, self._redact)
-            )
+            if not (isinstance(error, TimeoutError) and self._is_cancelled()):
+                # Half a session without its instructions is worse than one with those of a moment ago.
+                told = traceback_of(error, self._redact)
+                logger.warning("the system prompt factory failed; the last prompt is used: %s", told)
             return
-        self._text, self._status = self._parted(prompt) if isinstance(prompt, str) else (None, "")
+        self._show(*(self._parted(prompt) if isinstance(prompt, str) else (None, "")))
+
+    def _show(self, text: str | None, status: str) -> None:
+        if (text, status) == (self.text, self._status):
+            return
+        self.text, self._status = text, status
+        rows = [row for row in ({"role": "system", "content": text}, self.status_row) if row and row["content"]]
+        self.tokens = sum(measure(row, self._count) for row in rows)
 
     def _parted(self, prompt: str) -> tuple[str, str]:
-        """The prompt without the blocks that keep changing, and these blocks."""
-        pieces = _pieces(prompt)
-        blocks = {name: text for name, text in pieces if name is not None}
+        later, names = Counter[str](), list[_Name]()
+        found = list(_BLOCK.finditer(prompt))
+        for block in reversed(found):
+            names.append((block[1], later[block[1]]))
+            later[block[1]] += 1
+        names.reverse()
+        blocks = dict(zip(names, (block[0] for block in found), strict=True))
         self._changing |= {name for name, text in self._blocks.items() if blocks.get(name) != text}
         self._blocks |= blocks
-        changing = [text for name, text in pieces if name in self._changing]
-        return "".join(text for name, text in pieces if name not in self._changing), "".join(changing).strip()
-
-    @property
-    def text(self) -> str | None:
-        """The prompt; None while stored rows hold."""
-        return self._text if self._factory is not None else None
+        left = iter(names)
+        text = _BLOCK.sub(lambda block: "" if next(left) in self._changing else block[0], prompt)
+        return text, "".join(block for name, block in blocks.items() if name in self._changing).strip()
 
     @property
     def status_row(self) -> JsonRow | None:
         """The blocks that keep changing, as the row that ends a request; None while there are none."""
-        if self.text is None or not self._status:
+        if not self._status:
             return None
         return {"role": "user", "content": self._status, "metadata": {"source": SOURCE, "ephemeral": True}}
-
-    @property
-    def tokens(self) -> int:
-        """The size of all of it, uncorrected."""
-        text, status = self.text or "", self.status_row
-        counted = (text, self._status)
-        if counted != self._sizes[:2]:
-            size = measure({"role": "system", "content": text}, self._count)
-            self._sizes = (*counted, size + (measure(status, self._count) if status else 0))
-        return self._sizes[2]
-
-
-def _pieces(prompt: str) -> list[tuple[_Name | None, str]]:
-    """The prompt in pieces: each reminder block with its name and the line breaks before it, and what is between."""
-    found: list[tuple[str | None, str]] = []
-    done, end = 0, prompt.find(_BLOCK_END)
-    while end >= 0:
-        start = _BLOCK_START.match(prompt, max(0, prompt.rfind(_BLOCK_TAG, done, end)), end)
-        if start is not None and start.start() >= done:
-            before = prompt[done : start.start()].rstrip("\n")
-            end += len(_BLOCK_END)
-            found += [(None, before), (start.group(), prompt[done + len(before) : end])]
-            done = end
-        end = prompt.find(_BLOCK_END, end + 1)
-    later, named = Counter[str](), list[tuple[_Name | None, str]]()
-    for tag, text in reversed([*found, (None, prompt[done:])]):
-        named.append((None if tag is None else (tag, later[tag]), text))
-        later[tag or ""] += 1
-    return named[::-1]

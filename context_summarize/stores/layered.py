@@ -9,8 +9,9 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
-from context_summarize.core.nodes import CompactionRecord, Summary
+from context_summarize.core.nodes import Summary
 from context_summarize.errors import StoreUnavailable
+from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.protocol import SummaryStore
 
@@ -49,25 +50,22 @@ class LayeredStore:
                 found[summary.key] = summary
         return found
 
-    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
-        """The records with one of these running hashes, in the order given, down to the first ones in memory."""
-        held = await self._memory.find_records(hashes)
-        longer = hashes[: hashes.index(held[0].hash)] if held else hashes
-        return [*(await self._ask("read", lambda: self._persistent.find_records(longer)) or []), *held]
-
-    async def is_empty(self) -> bool:
-        """True while neither store has a record of a compaction, as far as can be known."""
-        return await self._memory.is_empty() and await self._ask("read", self._persistent.is_empty) is not False
+    async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
+        """The stored records among those of these hashes."""
+        found = await self._memory.get_records(hashes)
+        if missing := [hash_ for hash_ in hashes if hash_ not in found]:
+            found |= await self._ask("read", lambda: self._persistent.get_records(missing)) or {}
+        return found
 
     async def put(self, summary: Summary) -> None:
         """Keep one summary. Raises `ValueError` if it is a fallback summary."""
         await self._memory.put(summary)
         await self._write(("summary", summary.key), lambda: self._persistent.put(summary))
 
-    async def put_record(self, record: CompactionRecord) -> None:
+    async def put_record(self, hash_: str, record: JsonRow) -> None:
         """Keep one record."""
-        await self._memory.put_record(record)
-        await self._write(("record", record.hash), lambda: self._persistent.put_record(record))
+        await self._memory.put_record(hash_, record)
+        await self._write(("record", hash_), lambda: self._persistent.put_record(hash_, record))
 
     async def close(self) -> None:
         """Try once more to write what is missing, and close the persistent store; each takes at most `timeout`."""

@@ -7,7 +7,8 @@ from contextlib import suppress
 
 from cachetools import LRUCache
 
-from context_summarize.core.nodes import CompactionRecord, Summary
+from context_summarize.core.nodes import Summary
+from context_summarize.messages.rows import JsonRow
 
 
 class MemoryStore:
@@ -15,7 +16,7 @@ class MemoryStore:
 
     def __init__(self, max_bytes: int = 64 * 1024 * 1024) -> None:
         self._summaries: LRUCache[str, Summary] = LRUCache(max_bytes, getsizeof=_bytes)
-        self._records: LRUCache[str, CompactionRecord] = LRUCache(max_bytes // 8, getsizeof=_bytes)
+        self._records: LRUCache[str, JsonRow] = LRUCache(max_bytes // 8, getsizeof=_bytes)
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """The stored summaries among `keys`."""
@@ -28,22 +29,18 @@ class MemoryStore:
         with suppress(ValueError):  # larger than the store
             self._summaries[summary.key] = summary
 
-    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
-        """The records with one of these running hashes, in the order given."""
-        return [record for hash_ in hashes if (record := self._records.get(hash_)) is not None]
+    async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
+        """The stored records among those of these hashes."""
+        return {hash_: record for hash_ in hashes if (record := self._records.get(hash_)) is not None}
 
-    async def put_record(self, record: CompactionRecord) -> None:
+    async def put_record(self, hash_: str, record: JsonRow) -> None:
         """Keep one record."""
         with suppress(ValueError):
-            self._records[record.hash] = record
-
-    async def is_empty(self) -> bool:
-        """True while there is no record of a compaction."""
-        return not self._records
+            self._records[hash_] = record
 
     async def close(self) -> None:
         """Nothing is open."""
 
 
-def _bytes(entry: Summary | CompactionRecord) -> int:
+def _bytes(entry: Summary | JsonRow) -> int:
     return 2 * len(repr(entry))  # a rough figure is enough to bound the memory

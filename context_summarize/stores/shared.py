@@ -43,10 +43,6 @@ class SharedStore(TextStore):
         self._lock = asyncio.Lock()
         self._client: tuple[BaseStore, Callable[[], Awaitable[None]]] | None = None
 
-    async def is_empty(self) -> bool:
-        """Always False: a search costs no more than this question."""
-        return False
-
     async def close(self) -> None:
         """Let calls under way end, then close the connections. A later call opens them again."""
         async with self._lock:

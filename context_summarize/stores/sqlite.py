@@ -85,10 +85,6 @@ class SqliteStore(TextStore):
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
 
-    async def is_empty(self) -> bool:
-        """True while there is no record of a compaction."""
-        return not await self._run(lambda: self._rows("SELECT 1 FROM entries WHERE kind = 'record' LIMIT 1"))
-
     async def stats(self) -> StoreStats:
         """What the file holds."""
         rows = await self._run(lambda: self._rows("SELECT count(*), min(written), max(written) FROM entries"))

@@ -1,16 +1,52 @@
-"""`TextStore`: what the stores share that keep summaries and records as text."""
+"""`TextStore`: what the stores share that keep summaries and records as text, and that text."""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import zlib
 from abc import ABC, abstractmethod
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from typing import Any
 
-from context_summarize.core.nodes import CompactionRecord, Summary
-from context_summarize.stores.codec import EntryT, decode, encode
+from pydantic import TypeAdapter
+
+from context_summarize.core.nodes import Summary
+from context_summarize.messages.rows import JsonRow
 
 _BATCH = 500  # keys in one query: old SQLite versions take at most 999 values
-_MOST_RECORDS = 3  # the caller adopts the first that fits, mostly the very first
+_SUMMARY = TypeAdapter(Summary)
+_FIELDS = {field.name for field in dataclasses.fields(Summary)}
+
+
+def summary_text(summary: Summary) -> str:
+    """One summary as ASCII text; `summary_of` returns an equal one."""
+    # Not by pydantic: a tool's output may hold lone surrogates, which its writer and its reader of JSON refuse.
+    return json.dumps(_SUMMARY.dump_python(summary), separators=(",", ":"))
+
+
+def summary_of(text: str | bytes) -> Summary | None:
+    """The summary that was written; None for a text that is damaged, cut off, or of other fields."""
+    try:
+        fields: Any = json.loads(text)
+        return _SUMMARY.validate_python(fields) if fields.keys() == _FIELDS else None
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return None
+
+
+def record_text(record: JsonRow) -> str:
+    """One record as ASCII text, compressed: each holds a row of notes, and the address of every summary."""
+    return b64encode(zlib.compress(json.dumps(record, separators=(",", ":")).encode())).decode()
+
+
+def record_of(text: str | bytes) -> JsonRow | None:
+    """The record that was written; None for a text that is damaged or cut off."""
+    try:
+        record: JsonRow = json.loads(zlib.decompress(b64decode(text)))
+    except (ValueError, TypeError, RecursionError, zlib.error):
+        return None
+    return record
 
 
 class TextStore(ABC):
@@ -18,30 +54,29 @@ class TextStore(ABC):
 
     async def get(self, keys: Sequence[str]) -> dict[str, Summary]:
         """The stored summaries among `keys`."""
-        return {found.key: found for found in await self._find(Summary, "summary", keys, len(keys))}
+        found = {key: summary_of(text) for key, text in (await self._find("summary", keys)).items()}
+        return {key: summary for key, summary in found.items() if summary is not None}
 
     async def put(self, summary: Summary) -> None:
         """Keep one summary. Raises `ValueError` if it is a fallback summary."""
         if summary.fallback:
             raise ValueError(f"a fallback summary is never stored, got one for key {summary.key[:12]}")
-        await self._write("summary", summary.key, encode(summary))
+        await self._write("summary", summary.key, summary_text(summary))
 
-    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
-        """The first three records with one of these running hashes, in the order given."""
-        return await self._find(CompactionRecord, "record", hashes, _MOST_RECORDS)
+    async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
+        """The stored records among those of these hashes."""
+        found = {hash_: record_of(text) for hash_, text in (await self._find("record", hashes)).items()}
+        return {hash_: record for hash_, record in found.items() if record is not None}
 
-    async def put_record(self, record: CompactionRecord) -> None:
+    async def put_record(self, hash_: str, record: JsonRow) -> None:
         """Keep one record; an earlier one of the same hash is replaced."""
-        await self._write("record", record.hash, encode(record))
+        await self._write("record", hash_, record_text(record))
 
-    async def _find(self, kind: type[EntryT], name: str, keys: Sequence[str], most: int) -> list[EntryT]:
-        found: list[EntryT] = []
+    async def _find(self, kind: str, keys: Sequence[str]) -> dict[str, str | bytes]:
+        found: dict[str, str | bytes] = {}
         wanted = list(dict.fromkeys(keys))
-        while wanted and len(found) < most:
-            batch, wanted = wanted[:_BATCH], wanted[_BATCH:]
-            texts = await self._read(name, batch)
-            entries = (decode(kind, texts[key]) for key in batch if key in texts)
-            found += islice((entry for entry in entries if entry is not None), most - len(found))
+        for first in range(0, len(wanted), _BATCH):
+            found |= await self._read(kind, wanted[first : first + _BATCH])
         return found
 
     @abstractmethod

@@ -1,14 +1,22 @@
-"""Reads a provider's answer once, into plain values: what it holds may raise, lie, or be of any type."""
+"""Reads a provider's answer into plain values, and checks by its form that it is a summary. Pure.
+
+What an answer says is not judged: no list of words tells a bad summary from a good one in every language. The notes
+beside the summaries hold the exact values, whatever a model writes.
+"""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from context_summarize.messages.rows import CALL_BLOCKS
-from context_summarize.summaries.foreign import guarded
-from context_summarize.transcript.surrogates import without_surrogates
+from context_summarize.redaction import Redact
+from context_summarize.summaries.request import Job
+from context_summarize.tokens.measure import Count
+from context_summarize.transcript.forged import without_surrogates
 
 _MOST_TOKENS = 10**9
 _MOST_DOLLARS = 10**6
@@ -33,16 +41,7 @@ class Answer:
 
 
 def read_answer(response: Any) -> Answer:
-    """The answer in plain values.
-
-    Raises:
-        ProviderStopped: a part of it raised something that is no `Exception` while it was read.
-        Exception: whatever else it raised.
-    """
-    return guarded(lambda: _read(response))
-
-
-def _read(response: Any) -> Answer:
+    """The answer in plain values. A part of it may raise anything while it is read."""
     content = getattr(response, "content", None)
     blocks = list(content) if isinstance(content, list | tuple) else []
     kinds = {kind for block in blocks if isinstance(kind := _part(block, "type"), str)}
@@ -94,3 +93,142 @@ def _dollars(told: Any) -> Decimal | None:
         return round(value, _PLACES).normalize() if 0 <= value <= _MOST_DOLLARS else None
     except (ArithmeticError, ValueError):
         return None
+
+
+# --- its form ---------------------------------------------------------------------------------------------------------
+
+_TOLD = {
+    "refusal": frozenset({"refusal", "content_filter", "safety", "blocked"}),
+    "failed": frozenset({"error", "failed", "cancelled"}),
+    "cut_off": frozenset({"length", "max_tokens", "max_output_tokens", "incomplete"}),
+}
+"""Words by which a provider tells why an answer ended."""
+_DECLINES = re.compile(
+    r"^\W*(?:i['’]?m (?:really |very )?sorry|sorry,|i (?:can ?not|can['’]?t|won['’]?t|am unable|am not able)"
+    r"|as an ai\b|i must decline|unable to comply)",
+    re.IGNORECASE,
+)
+_SHORT = 400
+"""Longest answer, in characters, that may count as a refusal in words; a real summary is longer."""
+_GOES_ON = re.compile(
+    r"[\s>*_`]*(?:#{1,6}[ \t]*summary \d+ of \d+\b|#\d+ (?:user|assistant|tool)\b|=== transcript [0-9a-f]{20} ===)",
+    re.IGNORECASE,
+)
+"""How an answer opens that goes on with the request. Further down such lines may stand: a frame quotes them."""
+_LINE = 20
+"""Characters; a shorter line may be one of the instructions by chance."""
+_LOOP = 100
+"""Characters that repeat, at the least."""
+_TIMES = 4
+"""Times that a model which cannot end says one thing, at the least."""
+_LONGEST = 4
+"""Times the length that is asked for: what a summary holds beyond it is cut off."""
+_LEAST = 512
+"""Tokens that any summary may have: one of few words has headings too."""
+_SENTENCE_END = re.compile(r"[.!?][\"'”’)\]]*(?=\s|$)|[\u3002\uff01\uff1f]|(?<=\S)(?=\n)")
+
+REASONS: Mapping[str, str] = {
+    "tool_calls": "it calls tools",
+    "refusal": "the model declined",
+    "failed": "the provider says that it failed",
+    "cut_off": "it filled the room that it was given and did not end",
+    "empty": "it holds no text",
+    "not_smaller": "it is as long as what it summarises",
+    "copied": "it repeats the request",
+    "repeats": "it says the same again and again",
+}
+"""What the words for why an answer is no summary mean."""
+
+
+class AnswerRefusedError(Exception):
+    """The answer is no summary; `kind` is one word for why."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__(f"the answer is no summary: {REASONS[kind]}")
+        self.kind = kind
+
+
+class Checks:
+    """Checks answers.
+
+    Args:
+        clean: removes secrets.
+    """
+
+    def __init__(self, clean: Redact, count: Count) -> None:
+        self._clean = clean
+        self._count = count
+
+    def summary_in(self, answer: Answer, job: Job, instructions: str, *, is_last: bool) -> str:
+        """The summary that an answer holds.
+
+        Args:
+            is_last: what was cut off stands if it has half the length that was asked for, else only with all of it.
+
+        Raises:
+            AnswerRefusedError: it holds none.
+        """
+        if len(answer.text) > 8 * len(job.text) + 4_096:
+            raise AnswerRefusedError("not_smaller")  # too long to be read, let alone counted
+        said = self._clean(answer.text)
+        text = _unlooped(said, job.text)
+        kind = "tool_calls" if answer.calls_tools else None
+        kind = kind or next((kind for kind, words in _TOLD.items() if answer.finish in words), None)
+        if said and not text and kind in (None, "cut_off"):
+            kind = "repeats"
+        if kind == "cut_off":
+            text = _whole_sentences(text)
+            if self._count(text) >= job.summary_tokens // (1 + is_last):
+                kind = None
+        kind = kind or self._lack(text, job, instructions)
+        if kind is not None:
+            raise AnswerRefusedError(kind)
+        return self._short(text, job)
+
+    def _lack(self, text: str, job: Job, instructions: str) -> str | None:
+        """Why a text is no summary, as far as its form shows it."""
+        if not text:
+            return "empty"
+        if len(text) <= _SHORT and _DECLINES.match(text):
+            return "refusal"
+        if self._count(text) >= job.source_tokens:
+            return "not_smaller"
+        return "copied" if _GOES_ON.match(text) or _is_copied(text, instructions) else None
+
+    def _short(self, text: str, job: Job) -> str:
+        """The text up to the last whole sentence of what is not far too long."""
+        tokens, most = self._count(text), max(_LEAST, _LONGEST * job.summary_tokens)
+        return text if tokens <= most else _whole_sentences(text[: len(text) * most // tokens]) or text
+
+
+def _is_copied(text: str, instructions: str) -> bool:
+    """True if every line of a text, short ones aside, stands in the instructions."""
+    lines = [line.strip() for line in text.splitlines() if len(line.strip()) > _LINE]
+    return bool(lines) and all(line in instructions for line in lines)
+
+
+def _unlooped(text: str, source: str) -> str:
+    """The text up to where it begins to say one thing again and again, to its end; "" where little is left.
+
+    That is so where the second half of a text, or more of it, says one thing four times or more, to the letter. What
+    the source says as often is quoted.
+    """
+    if len(text) < _LOOP:
+        return text
+    period = len(text) - _LINE - text.rfind(text[-_LINE:], 0, -1)
+    start = len(text) - period
+    while start and text[start - 1] == text[start - 1 + period]:
+        start -= 1
+    size, said = len(text) - start, text[start : start + max(period, _LINE)]
+    if size < max(_LOOP, len(text) / 2) or size < _TIMES * period or source.count(said) >= _TIMES:
+        return text
+    kept = _whole_sentences(text[: start + period])
+    return kept if len(kept) >= _LOOP else ""
+
+
+def _whole_sentences(text: str) -> str:
+    """The text up to the end of its last whole sentence or line; "" where there is none."""
+    end = 0
+    for found in _SENTENCE_END.finditer(text):
+        end = found.end()
+    return text[:end].rstrip()

@@ -2,48 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
 
 import tenacity
 
+from context_summarize.background import within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import build_redactor
-from context_summarize.summaries.answer import Answer, read_answer
-from context_summarize.summaries.breaker import Breaker, LostCalls, Open
-from context_summarize.summaries.checks import AnswerRefusedError, Checks
-from context_summarize.summaries.failures import (
-    InVain,
-    is_permanent,
-    is_retryable,
-    is_too_large,
-    unavailable,
-    wait_seconds,
-)
-from context_summarize.summaries.foreign import error_text, within
-from context_summarize.summaries.jobs import Job, Target, with_sizes
+from context_summarize.summaries.answer import Answer, AnswerRefusedError, Checks, read_answer
+from context_summarize.summaries.breaker import Breaker
+from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
 from context_summarize.summaries.request import (
+    Job,
+    Target,
     answer_room,
     call_options,
     input_limit,
-    refused_parts,
+    refused_part,
     summary_request,
+    with_sizes,
 )
-from context_summarize.summaries.services import Services
-from context_summarize.transcript.fences import fence_of
+from context_summarize.summaries.services import Services, Teller
+from context_summarize.transcript.escaping import fence_of
 
 logger = logging.getLogger(__name__)
 
-TOTAL_DEADLINE = 240.0
-"""Seconds that all attempts for one key may take together; two calls may always take their `request_timeout`."""
-MOST_LINGERING = 8
-"""Calls that ignore their cancellation; while so many go on, no further one is made."""
+LONGEST_WAIT = 120.0
+"""Seconds that are waited for another attempt; a provider that asks for more is not asked again for this summary."""
+LOSSES, PER_CALL = 300, 10
+"""A lost call costs ten, and each request that is served adds one: at most 60 calls are lost in any 300 requests."""
+_ATTEMPTS = 3
+"""Calls for one summary, where the provider's errors may pass."""
 _MOST_CUTS = 3
 """Times that an input is cut to half after the provider has refused its size."""
 
@@ -51,26 +45,13 @@ own_call: ContextVar[bool] = ContextVar("context_summarize_own_call", default=Fa
 """True inside our own provider calls, so that their `llm:response` events are told from the host's."""
 
 
-class InputRefusedError(InVain):
-    """The provider refused the size of the input."""
-
-    kind = "too_large"
-
-
-class PartRefusedError(InVain):
-    """The provider refused a hint or a length, which is left out from now on: the call may be made again at once."""
-
-    kind = "invalid_request"
-
-
 class _Endpoint:
     """One provider and model, as they have shown themselves in this session."""
 
-    def __init__(self, name: str, clock: Callable[[], float]) -> None:
-        self.breaker = Breaker(name, clock)
-        self.left_out: frozenset[str] = frozenset()
-        """What requests to it leave out, because it has refused it."""
-        self.lingering: set[asyncio.Task[Any]] = set()
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.breaker = Breaker(clock)
+        self.left_out: tuple[str, ...] = ()
+        """What requests to it go without, because it refuses it."""
 
 
 @dataclass(slots=True)
@@ -79,12 +60,18 @@ class _Run:
 
     target: Target
     endpoint: _Endpoint
-    started: float
-    attempts: int = 0
+    is_probe: bool
+    left_out: tuple[str, ...]
     answers: list[Answer] = field(default_factory=list)
     """Those that were no summary have been paid for as well."""
+    attempts: int = 0
     is_second: bool = False
     """True after an answer that was no summary."""
+
+    @property
+    def may_go_on(self) -> bool:
+        """False once the provider is left alone, except for the call that probes it."""
+        return self.is_probe or self.endpoint.breaker.retry_in_s is None
 
 
 class Summarizer:
@@ -93,50 +80,64 @@ class Summarizer:
     def __init__(self, services: Services, *, now: Callable[[], float] = time.time) -> None:
         self._services = services
         self._config = services.config
-        self._clock = services.clock
         self._now = now
         self._clean = build_redactor(services.config.redact) or str
         self._checks = Checks(self._clean, services.count)
-        self._lost = LostCalls(lambda: services.totals.requests)
+        self._teller = Teller(services)
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
+        self._losses, self._served = LOSSES, 0
 
     def _endpoint(self, target: Target) -> _Endpoint:
-        at = (target.name, target.model)
-        if at not in self._endpoints:
-            self._endpoints[at] = _Endpoint(target.name, self._clock)
-        return self._endpoints[at]
+        return self._endpoints.setdefault((target.name, target.model), _Endpoint(self._services.clock))
+
+    def _may_lose_a_call(self) -> bool:
+        """A breaker does not bound calls that bring nothing, because a good answer closes it."""
+        served = self._services.totals.requests
+        self._losses, self._served = min(LOSSES, self._losses + served - self._served), served
+        return self._losses >= PER_CALL
 
     def is_paused(self, target: Target) -> bool:
         """True while this provider is not to be asked."""
-        endpoint = self._endpoint(target)
-        deaf = len(endpoint.lingering) >= MOST_LINGERING
-        return bool(endpoint.breaker.retry_in_s) or deaf or self._lost.is_spent
+        return self._endpoint(target).breaker.retry_in_s is not None or not self._may_lose_a_call()
 
     def answered_elsewhere(self, provider: str) -> None:
         """The host's own request was answered by the provider of this name: its outage, if any, is over."""
         for (name, _), endpoint in self._endpoints.items():
             if name == provider:
-                endpoint.breaker.answered_elsewhere()
+                endpoint.breaker.end_pause()
 
     def forget_failures(self) -> None:
         """Begin with closed breakers; lost calls stay counted, and what providers refuse is left out."""
-        for (name, _), endpoint in self._endpoints.items():
-            endpoint.breaker = Breaker(name, self._clock)
+        for endpoint in self._endpoints.values():
+            endpoint.breaker.succeeded()
 
     async def make(self, job: Job, target: Target) -> Summary:
-        """Ask for one summary.
+        """Ask for one summary; events, totals and the log are told of it.
 
         Raises:
             SummaryUnavailable: every attempt failed, or the answers were refused.
         """
-        run = _Run(target, self._endpoint(target), self._clock())
-        try:
-            text = await self._text(job, run)
-        except SummaryUnavailable:
-            raise
-        except Exception as error:
-            raise self._unavailable(error, run) from error
-        return self._summary(job, run, text)
+        endpoint = self._endpoint(target)
+        async with endpoint.breaker.turn() as is_probe:
+            if self.is_paused(target):
+                wait = endpoint.breaker.retry_in_s
+                raise SummaryUnavailable("no calls for now", kind="breaker_open", retry_in_s=wait)
+            run, started = _Run(target, endpoint, is_probe, endpoint.left_out), self._services.clock()
+            try:
+                summary = self._summary(job, run, await self._text(job, run))
+            except Exception as error:
+                told = self._unavailable(error, run)
+                self._teller.failed(job, told)
+                raise told from error
+        self._teller.made(summary, self._services.clock() - started)
+        return summary
+
+    def _unavailable(self, error: Exception, run: _Run) -> SummaryUnavailable:
+        """The error as this package reports it; what it means for the breaker is noted."""
+        breaker = run.endpoint.breaker
+        if isinstance(error, AnswerRefusedError) or is_too_large(error):
+            breaker.failed()  # a provider that answers nothing usable, time after time, is as good as down
+        return unavailable(error, run.attempts, breaker.retry_in_s, self._clean)
 
     def _summary(self, job: Job, run: _Run, text: str) -> Summary:
         costs = [answer.cost for answer in run.answers if answer.cost is not None]
@@ -158,111 +159,85 @@ class Summarizer:
         )
 
     async def _text(self, job: Job, run: _Run) -> str:
-        """The text of a summary. What is too large is cut in its middle; an answer that is none is asked for again."""
+        """The text of a summary. What the provider refuses is mended: too large an input, a hint; a bad answer once."""
         limit, cuts = input_limit(job.summary_tokens, run.target), 0
         shown = job if limit is None else job.cut_to(limit)
         while True:
-            retrying = tenacity.AsyncRetrying(
-                retry=tenacity.retry_if_exception(lambda error: is_retryable(error) or _is_part(error)),
-                wait=lambda state: 0.0 if _is_part(_raised(state)) else wait_seconds(state),
-                stop=lambda state: self._is_last(state, run),
-                sleep=self._services.sleep,
-                reraise=True,
-            )
             try:
-                return with_sizes(await retrying(self._call, shown, run), shown)
-            except InputRefusedError:
-                cuts += 1
-                if cuts > _MOST_CUTS:
-                    raise
-                shown = shown.cut_to(shown.source_tokens // 2)
+                return with_sizes(await self._retried(shown, run), shown)
             except AnswerRefusedError as error:
                 logger.info("summary refused: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
                 if run.is_second:
                     raise
                 run.is_second = True
+            except Exception as error:
+                part = refused_part(error, run.left_out)
+                if is_too_large(error) and cuts < _MOST_CUTS:
+                    cuts += 1
+                    shown = shown.cut_to(shown.source_tokens // 2)
+                elif part is not None and run.may_go_on and not is_too_large(error):
+                    run.left_out = (*run.left_out, part)
+                else:
+                    raise
 
-    def _is_last(self, state: tenacity.RetryCallState, run: _Run) -> bool:
-        if run.endpoint.breaker.retry_in_s:
-            return True
-        if _is_part(_raised(state)):
-            return False
-        return state.attempt_number >= self._config.retry_attempts or wait_seconds(state) >= self._seconds_left(run)
-
-    def _seconds_left(self, run: _Run) -> float:
-        most = max(TOTAL_DEADLINE, 2 * self._config.request_timeout)
-        return most - (self._clock() - run.started)
+    async def _retried(self, job: Job, run: _Run) -> str:
+        """One call, repeated where the provider's own mark of its error says that this may help."""
+        breaker = run.endpoint.breaker
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception(is_retryable),
+            wait=wait_seconds,
+            stop=lambda state: (
+                breaker.retry_in_s is not None
+                or state.attempt_number >= _ATTEMPTS
+                or wait_seconds(state) > LONGEST_WAIT
+            ),
+            sleep=self._services.sleep,
+            reraise=True,
+        )
+        return await retrying(self._call, job, run)
 
     async def _call(self, job: Job, run: _Run) -> str:
         """Make one call; the summary that it brings.
 
         Raises:
-            Open: no call is allowed now.
-            SummaryUnavailable: no time is left.
-            Exception: what the provider raised, and what its answer or its refusal was judged to be.
+            SummaryUnavailable: no call is allowed now.
+            AnswerRefusedError: the answer is no summary.
+            Exception: what the provider raised.
         """
-        endpoint, left_out = run.endpoint, run.endpoint.left_out
-        async with endpoint.breaker.turn():
-            seconds = min(self._seconds_left(run), self._config.request_timeout)
-            if seconds <= 0:
-                raise SummaryUnavailable("no time left", kind="timeout", attempts=run.attempts)
-            if len(endpoint.lingering) >= MOST_LINGERING:
-                raise Open(None, f"no further calls: {MOST_LINGERING} calls ignore their cancellation")
-            call = self._lost.take()
-            try:
-                text = await self._asked(job, run, left_out, seconds)
-            except AnswerRefusedError:
-                raise
-            except Exception as error:
-                parts = refused_parts(error) - left_out
-                if not parts and is_too_large(error):
-                    raise InputRefusedError(error_text(error)) from error  # a failure only if no smaller one is taken
-                endpoint.breaker.failed(permanent=is_permanent(error))
-                if parts:
-                    endpoint.left_out |= parts
-                    raise PartRefusedError(error_text(error)) from error
-                raise
-            endpoint.breaker.succeeded()
-            self._lost.used(call)
-            return text
+        if not self._may_lose_a_call():
+            why = "no calls for now: too many brought no usable summary"
+            raise SummaryUnavailable(why, kind="breaker_open", attempts=run.attempts)
+        self._losses -= PER_CALL
+        endpoint = run.endpoint
+        try:
+            text = await self._asked(job, run)
+        except AnswerRefusedError:
+            raise
+        except Exception as error:
+            permanent = is_permanent(error)
+            if not is_too_large(error) and endpoint.breaker.failed(permanent=permanent) and not permanent:
+                logger.warning("provider %s fails time after time; fallback summaries meanwhile", run.target.name)
+            raise
+        endpoint.breaker.succeeded()
+        endpoint.left_out = run.left_out
+        self._losses += PER_CALL
+        return text
 
-    async def _asked(self, job: Job, run: _Run, left_out: frozenset[str], seconds: float) -> str:
+    async def _asked(self, job: Job, run: _Run) -> str:
         prompts, target = self._services.prompts, run.target
         template = prompts.merge if job.level else prompts.segment
         words = str(max(20, job.summary_tokens * 3 // 4))
         instructions = template.fill(words=words, fence=fence_of(job.text), count=str(job.count))
         room = answer_room(job.summary_tokens, target, is_second=run.is_second)
-        request = summary_request(job, instructions, target, room, left_out)
+        request = summary_request(job, instructions, target, room, run.left_out)
 
-        async def complete() -> Any:
+        async def complete() -> Answer:
             own_call.set(True)  # in the task of this call, and of nothing else
-            return await target.provider.complete(request, **call_options(target, left_out))
+            return read_answer(await target.provider.complete(request, **call_options(target, run.left_out)))
 
         run.attempts += 1
         self._services.totals.calls += 1
-        endpoint = run.endpoint
-        answer = read_answer(await within(complete(), seconds, endpoint.lingering, "context-summarize:call"))
+        answer = await within(complete, self._config.call_seconds)
         run.answers.append(answer)
         self._services.totals.answered(answer)
         return self._checks.summary_in(answer, job, instructions, is_last=run.is_second)
-
-    def _unavailable(self, error: Exception, run: _Run) -> SummaryUnavailable:
-        """The error as this package reports it; what it means for the breaker is noted."""
-        breaker = run.endpoint.breaker
-        if not isinstance(error, InVain):
-            return unavailable(error, run.attempts, breaker.retry_in_s, self._clean)
-        refused = isinstance(error, AnswerRefusedError)
-        if refused or isinstance(error, InputRefusedError):
-            breaker.failed()  # a provider that answers nothing usable, time after time, is as good as down
-        told = self._clean(str(error))[:500]
-        return SummaryUnavailable(
-            told, kind=error.kind, attempts=run.attempts, retry_in_s=error.retry_in_s, refused=refused
-        )
-
-
-def _raised(state: tenacity.RetryCallState) -> BaseException | None:
-    return state.outcome.exception() if state.outcome else None
-
-
-def _is_part(error: BaseException | None) -> bool:
-    return isinstance(error, PartRefusedError)

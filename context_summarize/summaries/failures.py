@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from math import isnan
 
 import tenacity
 from amplifier_core.llm_errors import (
@@ -20,22 +19,16 @@ from amplifier_core.llm_errors import (
     RateLimitError,
 )
 
+from context_summarize.background import Stopped, error_text
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import Redact
-from context_summarize.summaries.foreign import ProviderStopped, error_text
+from context_summarize.summaries.answer import AnswerRefusedError
 
 _TOO_LARGE = re.compile(
     r"context[ _](?:window|length|size)|maximum (?:context|number of tokens)|exceeds the context|request_too_large"
-    r"|too (?:long|large|many tokens)|reduce the length|input length"
+    r"|(?:input|prompt|messages|content|request).{0,40}too (?:long|large)|too many tokens|reduce the length"
+    r"|input length"
 )
-_PERMANENT = (AuthenticationError, QuotaExceededError, NotFoundError, ConfigurationError)
-_KINDS_BY_NAME = {
-    "TimeoutException": "timeout",
-    "APITimeoutError": "timeout",
-    "TransportError": "connection",
-    "APIConnectionError": "connection",
-}
-"""Errors of HTTP clients, by class name, because this package imports none of these clients."""
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (QuotaExceededError, "quota"),
     (RateLimitError, "rate_limit"),
@@ -44,21 +37,32 @@ _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (ConfigurationError, "configuration"),
     (ContentFilterError, "refusal"),
     (AbortError, "aborted"),
-    (ProviderStopped, "aborted"),
+    (Stopped, "aborted"),
     (LLMTimeoutError, "timeout"),
     (TimeoutError, "timeout"),
     (InvalidRequestError, "invalid_request"),
     (LLMError, "unavailable"),
     (ConnectionError, "connection"),
 )
+_KINDS_BY_NAME = {
+    "TimeoutException": "timeout",
+    "APITimeoutError": "timeout",
+    "TransportError": "connection",
+    "APIConnectionError": "connection",
+}
+"""Errors of HTTP clients, by class name, because this package imports none of these clients."""
+_PERMANENT = frozenset({"quota", "auth", "not_found", "configuration"})
 _BACKOFF = tenacity.wait_exponential_jitter(initial=1, max=30, jitter=1)
 
 
-class InVain(Exception):
-    """No summary was had, for a reason that is this package's own; `kind` is one word for it."""
-
-    kind = ""
-    retry_in_s: float | None = None
+def kind_of(error: BaseException) -> str:
+    """One word for an error."""
+    if isinstance(error, AnswerRefusedError):
+        return error.kind
+    if is_too_large(error):
+        return "too_large"
+    names = (_KINDS_BY_NAME.get(cls.__name__) for cls in type(error).__mro__)
+    return next((word for cls, word in _KINDS if isinstance(error, cls)), None) or next(filter(None, names), "error")
 
 
 def is_too_large(error: BaseException) -> bool:
@@ -70,18 +74,12 @@ def is_too_large(error: BaseException) -> bool:
 
 def is_retryable(error: BaseException) -> bool:
     """True for errors that may go away: marked as retryable in the host's taxonomy, timeouts, connection loss."""
-    if isinstance(error, LLMError):
-        return bool(error.retryable)
-    return isinstance(error, TimeoutError | ConnectionError) or _kind_by_name(error) is not None
+    return bool(error.retryable) if isinstance(error, LLMError) else kind_of(error) in ("timeout", "connection")
 
 
 def is_permanent(error: BaseException) -> bool:
     """True if a retry cannot help: auth, quota, an unknown model, a wrong configuration."""
-    return isinstance(error, _PERMANENT)
-
-
-def _kind_by_name(error: BaseException) -> str | None:
-    return next((_KINDS_BY_NAME[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in _KINDS_BY_NAME), None)
+    return kind_of(error) in _PERMANENT
 
 
 def wait_seconds(state: tenacity.RetryCallState) -> float:
@@ -91,26 +89,22 @@ def wait_seconds(state: tenacity.RetryCallState) -> float:
 
 
 def _retry_after(error: BaseException | None) -> float | None:
-    """Seconds that a provider asks to wait, 0 or more; None where it names no such number."""
-    try:
-        after = getattr(error, "retry_after", None)
-        seconds = float(after) if isinstance(after, int | float) else None
-    except Exception:  # noqa: BLE001 - a foreign property may raise anything
-        return None
-    return None if seconds is None or isnan(seconds) else max(0.0, seconds)
+    """Seconds that a provider asks to wait, 0 or more; None where it names no number."""
+    after = getattr(error, "retry_after", None)
+    return max(0.0, float(after)) if isinstance(after, int | float) else None
 
 
-def unavailable(
-    error: Exception, attempts: int, retry_in_s: float | None = None, clean: Redact = str
-) -> SummaryUnavailable:
+def unavailable(error: Exception, attempts: int, retry_in_s: float | None, clean: Redact) -> SummaryUnavailable:
     """The error as this package reports it; `clean` removes secrets from its text."""
-    kind = next((word for cls, word in _KINDS if isinstance(error, cls)), None) or _kind_by_name(error) or "error"
-    after = _retry_after(error)
-    text = error_text(error) if isinstance(error, ProviderStopped) else f"{type(error).__name__}: {error_text(error)}"
+    if isinstance(error, SummaryUnavailable):
+        return error
+    is_ours, after = isinstance(error, AnswerRefusedError | Stopped), _retry_after(error)
+    text = error_text(error) if is_ours else f"{type(error).__name__}: {error_text(error)}"
     return SummaryUnavailable(
         clean(text)[:500],
-        kind=kind,
+        kind=kind_of(error),
         attempts=attempts,
         retry_in_s=retry_in_s if after is None else after,
         permanent=is_permanent(error),
+        refused=isinstance(error, AnswerRefusedError),
     )

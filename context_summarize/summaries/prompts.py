@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import hashlib
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,8 +56,6 @@ class PromptTemplate:
 class PromptSet:
     """The three templates of a set, and how the user's instructions are found."""
 
-    name: str
-    """The requested name: the name of a set, or the path of a folder."""
     segment: PromptTemplate
     """System row of the request that summarises a segment. Variables: `words`, `fence`."""
     merge: PromptTemplate
@@ -72,7 +69,8 @@ class PromptSet:
     @property
     def rule_signs(self) -> tuple[str, ...]:
         """Words from the header of `segment.md` that make a user's sentence an instruction; may be empty."""
-        return tuple(dict.fromkeys(_items(self.segment.header.get("rules", "").replace("’", "'").lower())))
+        signs = self.segment.header.get("rules", "").replace("’", "'").lower().split(",")
+        return tuple(dict.fromkeys(" ".join(sign.split()) for sign in signs if sign.strip()))
 
     @property
     def rules_heading(self) -> str:
@@ -80,25 +78,23 @@ class PromptSet:
         return self.segment.header.get("rules_heading", "")
 
 
-def load_prompts(name_or_folder: str, *, root: Path | None = None) -> PromptSet:
+def load_prompts(name_or_folder: str) -> PromptSet:
     """Reads and checks a prompt set. Each call reads the disk.
 
     A value with a path separator, or with `~` at its start, is a folder. Any other value is the name of a set of the
-    package or, if there is no such set, a folder in the working directory. `root` is the folder of the named sets, by
-    default the package's own.
+    package or, if there is no such set, a folder in the working directory.
 
     Raises:
         TemplateError: no such set or folder; a file is missing, unreadable or empty; a variable is missing or unknown.
     """
-    folder = find_set(name_or_folder, root=root)
-    for _, problem in find_problems(folder):
+    folder = find_set(name_or_folder)
+    for problem in find_problems(folder):
         raise TemplateError(problem)
-    segment, merge, frame = (_read(folder / name, slots) for name, slots in _FILES.items())
-    return PromptSet(name_or_folder, segment, merge, frame)
+    return PromptSet(*(_read(folder / name, slots) for name, slots in _FILES.items()))
 
 
-def find_problems(folder: Path) -> Iterator[tuple[str, str]]:
-    """(file, problem and remedy) for every problem of a folder as a set; the files in order.
+def find_problems(folder: Path) -> Iterator[str]:
+    """Every problem of a folder as a set, with its remedy, file by file.
 
     If a file's header or text cannot be read, its other problems show only when that is corrected.
     """
@@ -106,43 +102,43 @@ def find_problems(folder: Path) -> Iterator[tuple[str, str]]:
         try:
             template = _read(folder / name, slots)
         except TemplateError as error:
-            yield name, str(error)
+            yield str(error)
         else:
-            yield from ((name, f"{template.path}: {problem}") for problem in _wrong_variables(template.body, slots))
+            yield from (f"{template.path}: {problem}" for problem in _wrong_variables(template.body, slots))
 
 
-def find_set(name_or_folder: str, *, root: Path | None = None) -> Path:
+def find_set(name_or_folder: str) -> Path:
     """The folder of a set, found as in `load_prompts`; its files are not checked.
 
     Raises:
         TemplateError: there is no such set or folder.
     """
-    root = root or sets_of(Path(__file__).parents[1])
-    is_path = name_or_folder.startswith("~") or any(mark in name_or_folder for mark in (os.sep, os.altsep or os.sep))
-    names = available_sets(root=root)
-    if not is_path and name_or_folder in names:
-        return root / name_or_folder
+    names = available_sets()
+    if name_or_folder in names:
+        return sets_folder() / name_or_folder
     try:
         folder = Path(name_or_folder).expanduser()
     except RuntimeError as error:
         raise TemplateError(f"prompts {name_or_folder!r}: {error}; give the full path of the folder") from None
     if name_or_folder and folder.is_dir():
         return folder
-    seen = f"{folder} is not a folder" if is_path else f"no set of this name{_nearest(name_or_folder, names)}"
-    known = "" if is_path else f"available: {_listed(names)}; or "
-    raise TemplateError(f"prompts {name_or_folder!r}: {seen}; {known}give a folder that holds {_listed(_FILES)}")
+    near, known = _nearest(name_or_folder, names), _listed(names)
+    raise TemplateError(
+        f"prompts {name_or_folder!r}: no set of this name{near}, and no folder; "
+        f"available: {known}; or give a folder that holds {_listed(_FILES)}"
+    )
 
 
-def available_sets(*, root: Path | None = None) -> tuple[str, ...]:
-    """Names of the sets that come with the package, sorted; `root` as in `load_prompts`."""
-    root = root or sets_of(Path(__file__).parents[1])
-    if not root.is_dir():
-        return ()
-    return tuple(sorted(entry.name for entry in root.iterdir() if entry.is_dir() and entry.name[0] not in "._"))
+def available_sets() -> tuple[str, ...]:
+    """Names of the sets that come with the package, sorted."""
+    return tuple(
+        sorted(entry.name for entry in sets_folder().iterdir() if entry.is_dir() and entry.name[0] not in "._")
+    )
 
 
-def sets_of(package: Path) -> Path:
+def sets_folder() -> Path:
     """The folder of the sets: inside the package in a wheel, beside the package in a checkout."""
+    package = Path(__file__).parents[1]
     packed = package / "_prompts"
     return packed if packed.is_dir() else package.parent / "prompts"
 
@@ -199,10 +195,6 @@ def _wrong_variables(body: str, slots: _Slots) -> Iterator[str]:
         yield f"unknown variable ${name}{_nearest(name, known)}; this file takes {taken}, and $$ for a dollar sign"
     for name in sorted(slots.required - used):
         yield f"the variable ${name} is missing; this file needs {_dollars(slots.required)}"
-
-
-def _items(listed: str) -> list[str]:
-    return [item for item in (" ".join(part.split()) for part in listed.split(",")) if item]
 
 
 def _nearest(name: str, known: Iterable[str]) -> str:

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
-from context_summarize.background import end_tasks, until_done
+from context_summarize.background import end_tasks, in_thread, until_done
+from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, Summary
+from context_summarize.core.nodes import Node, Place, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.redaction import traceback_of
 from context_summarize.summaries.call import Summarizer
-from context_summarize.summaries.entry import MAX_REFUSALS, Entry, Status
-from context_summarize.summaries.jobs import Target, fallback, make_job, read
+from context_summarize.summaries.request import Target, make_fallback, make_job
 from context_summarize.summaries.services import Services
-from context_summarize.summaries.telling import Teller
 
 logger = logging.getLogger(__name__)
 
+MAX_REFUSALS = 3
+"""Times that the answers for a key may be refused by their form, two each; after that it is not asked for again."""
+_CHARACTERS = 40
+"""For each token of a segment's length, so many may be read: of a row that is ten times as long every character is."""
 Show = Callable[[NodeBuilder, Node, Summary], ShownNode]
 """Makes the row that stands for a node."""
 
@@ -27,43 +31,58 @@ Show = Callable[[NodeBuilder, Node, Summary], ShownNode]
 class SummaryRegistry:
     """Starts, shares, waits for and remembers the making of summaries.
 
-    Asking for a status or a size starts nothing. A call is made once per key, whoever asks meanwhile. Work outlives the
-    request that started it: its result reaches the store by itself.
+    Asking what is known starts nothing. A call is made once per key, whoever asks meanwhile. Work outlives the request
+    that started it: its result reaches the store by itself.
 
     Args:
         is_cancelled: whether the host has cancelled; then nobody waits.
     """
 
     def __init__(
-        self, services: Services, summarizer: Summarizer, show: Show, is_cancelled: Callable[[], bool] = lambda: False
+        self, services: Services, summarizer: Summarizer, show: Show, is_cancelled: Callable[[], bool]
     ) -> None:
         self._services = services
         self._summarizer = summarizer
-        self.row_of: Show = show
+        self._show = show
         self._is_cancelled = is_cancelled
-        self._teller = Teller(services)
-        self._entries: dict[str, Entry] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._late: set[str] = set()
+        """Keys under way that were waited for in vain."""
+        self._texts: dict[str, Summary] = {}
+        self._stored: set[str] = set()
+        """Keys of the texts that took no call of this session."""
+        self._fallbacks: dict[str, Summary] = {}
+        self._standing: set[str] = set()
+        """Keys whose fallbacks take the place of texts in the plans of a compaction."""
+        self._rows: dict[Place, ShownNode] = {}
+        """By place: segments of equal text share a key, but not a row."""
+        self._history: History | None = None
+        """The history that took another's place; None for the first one."""
+        self._refusals = Counter[str]()
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
-        self._stopped = asyncio.Event()
-        self._closed = False
+        self._stopped = self._closed = False
         self.version = 0
-        """Grows with every change of a status: a plan made at the same version is still right."""
-
-    def _entry(self, key: str) -> Entry:
-        return self._entries.setdefault(key, Entry())
+        """How many tasks have ended: at the same version nothing new has come."""
 
     # --- what is known ----------------------------------------------------------------------------------------------
 
-    def status(self, key: str) -> Status:
-        """What is known of a key."""
-        return (self._entries.get(key) or Entry()).status()
+    def summary(self, node: Node) -> Summary | None:
+        """The summary of a node; None if it is not known, whether or not a fallback takes its place."""
+        return self._texts.get(node.key)
+
+    def _text(self, node: Node) -> Summary | None:
+        """The text that plans count with."""
+        return self.summary(node) or (self._fallbacks.get(node.key) if node.key in self._standing else None)
+
+    def is_known(self, node: Node) -> bool:
+        """True if the text of a node is known, or a fallback takes its place."""
+        return self._text(node) is not None
 
     def shown(self, node: Node) -> ShownNode | None:
         """The row that stands for a node: its summary's, or that of the fallback in its place; None without either."""
-        entry = self._entries.get(node.key) or Entry()
-        row = entry.rows.get(node.place)
-        return row if row is not None and row.summary is entry.text() else None
+        row = self._rows.get(node.place)
+        return row if row is not None and row.summary is self._text(node) else None
 
     def rows(self, nodes: Iterable[Node]) -> list[ShownNode]:
         """The rows that stand for these nodes, those that are not known aside."""
@@ -71,104 +90,81 @@ class SummaryRegistry:
 
     def texts(self, nodes: Iterable[Node]) -> list[tuple[Node, Summary]]:
         """The summaries of these nodes that are known, fallbacks aside."""
-        return [(node, summary) for node in nodes if (summary := self._known(node)) is not None]
-
-    def _known(self, node: Node) -> Summary | None:
-        return (self._entries.get(node.key) or Entry()).summary
+        return [(node, text) for node in nodes if (text := self.summary(node)) is not None]
 
     def size_of(self, node: Node) -> int | None:
         """Tokens of that row."""
         shown = self.shown(node)
         return None if shown is None else shown.tokens
 
-    def is_known(self, node: Node) -> bool:
-        """True if the text of a node is known, or a fallback takes its place."""
-        return (self._entries.get(node.key) or Entry()).text() is not None
-
     def is_from_store(self, key: str) -> bool:
         """True for a summary that took no call of this session."""
-        return (self._entries.get(key) or Entry()).from_store
+        return key in self._stored
 
     # --- making -----------------------------------------------------------------------------------------------------
 
     def start(self, node: Node, builder: NodeBuilder, target: Target | None) -> None:
         """Have a summary made, and its row, unless it is known or under way."""
-        entry = self._entry(node.key)
-        if self._closed or entry.task is not None or entry.summary is not None:
+        if self._closed or node.key in self._tasks or node.key in self._texts:
             return
-        entry.asked = True
-        work = self._work(entry, node, builder, target)
-        entry.task = asyncio.create_task(work, name=f"context-summarize:{node.key[:12]}")
+        work = self._work(node, builder, target)
+        task = self._tasks[node.key] = asyncio.create_task(work, name=f"context-summarize:{node.key[:12]}")
+        task.add_done_callback(lambda _: self._ended(node.key))  # before anybody who waits for it goes on
 
-    async def _work(self, entry: Entry, node: Node, builder: NodeBuilder, target: Target | None) -> None:
-        """Note what comes of the work before anybody who waits for it goes on."""
+    def _ended(self, key: str) -> None:
+        del self._tasks[key]
+        self._late.discard(key)  # what is started after it is other work
+        self.version += 1
+
+    async def _work(self, node: Node, builder: NodeBuilder, target: Target | None) -> None:
         try:
             await self._find([node])
-            entry.summary = entry.summary or await self._made(node, builder, target, entry)
-            entry.rows[node.place] = self.row_of(builder, node, entry.summary)
-        except SummaryUnavailable:
-            pass  # told by whoever asked the provider
+            if node.key not in self._texts and target is not None:
+                await self._make(node, builder, target)
+            if (summary := self.summary(node)) is not None:
+                self._keep(builder, node, summary)
+        except SummaryUnavailable as error:
+            self._refusals[node.key] += error.refused  # it has been told
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             told = "a summary could not be made; a fallback takes its place: %s"
             logger.error(told, traceback_of(error, self._services.config.redact))
-        finally:
-            entry.task = None
-            entry.late = False  # what is started after it is other work
-            self.version += 1
 
     async def _find(self, nodes: Sequence[Node]) -> None:
         """Take up what the store has of these nodes."""
-        keys = [node.key for node in nodes if self._known(node) is None]
+        keys = [node.key for node in nodes if node.key not in self._texts]
         try:
             found = await self._services.store.get(keys) if keys else {}
         except Exception as error:  # noqa: BLE001 - a store that fails costs its summaries only
             logger.warning("no summary can be read: %s", traceback_of(error, self._services.config.redact))
             return
-        for key, summary in found.items():
-            entry = self._entry(key)
-            entry.summary, entry.from_store = summary, True
-            self.version += 1
+        self._texts |= found
+        self._stored |= found.keys()
 
-    async def _made(self, node: Node, builder: NodeBuilder, target: Target | None, entry: Entry) -> Summary:
-        """Ask the provider for a summary, and store it.
+    async def _make(self, node: Node, builder: NodeBuilder, target: Target) -> None:
+        """Ask the provider for a summary, and store it. Nothing is merged from a fallback.
 
         Raises:
             SummaryUnavailable: there is none.
         """
-        by_code = self._services.config.compaction_strategy == "truncate"
-        if target is None or by_code or self._summarizer.is_paused(target):
-            raise SummaryUnavailable("no provider is to be asked", kind="nobody")
-        if entry.refusals >= MAX_REFUSALS:
-            raise SummaryUnavailable("refused too often; a fallback takes its place", kind="refused")
-        children = await self._children(node, builder, target)
-        async with self._turns:  # what waits for a provider is not read before its turn
-            async with self._reading:  # one after the other, so that they ask in the order in which they were started
-                job = await read(make_job, node, builder, children, self._services.count)
-            started = self._services.clock()
-            try:
-                summary = await self._summarizer.make(job, target)
-            except SummaryUnavailable as error:
-                entry.refusals += error.refused
-                self._teller.failed(job, error)
-                raise
-        await self._services.store.put(summary)
-        self._teller.made(summary, self._services.clock() - started)
-        return summary
-
-    async def _children(self, node: Node, builder: NodeBuilder, target: Target) -> list[Summary]:
-        """The texts below a node.
-
-        Raises:
-            SummaryUnavailable: one of them cannot be had. Nothing is merged from a fallback.
-        """
+        if self._summarizer.is_paused(target) or self._refusals[node.key] >= MAX_REFUSALS:
+            return
         for child in node.children:
             self.start(child, builder, target)
         await self.settled(child.key for child in node.children)
         await self._find(node.children)  # a compaction may have let go of some
-        texts = [summary for child in node.children if (summary := self._known(child)) is not None]
-        if len(texts) < len(node.children):
-            raise SummaryUnavailable("a part of it could not be summarised", kind="part")
-        return texts
+        children = [text for _, text in self.texts(node.children)]
+        if len(children) < len(node.children):
+            return
+        async with self._turns:  # what waits for a provider is not read before its turn
+            async with self._reading:  # one after the other, so that they ask in the order in which they were started
+                size = _CHARACTERS * node.segment_tokens
+                job = await in_thread(size, make_job, node, builder, children, self._services.count)
+            summary = await self._summarizer.make(job, target)
+        self._texts[node.key] = summary
+        try:
+            await self._services.store.put(summary)
+        except Exception as error:  # noqa: BLE001 - a store that fails costs nothing now
+            logger.warning("a summary cannot be stored: %s", traceback_of(error, self._services.config.redact))
 
     # --- waiting ----------------------------------------------------------------------------------------------------
 
@@ -185,99 +181,98 @@ class SummaryRegistry:
         """
         for node in nodes:
             self.start(node, builder, target)
-        entries = [entry for node in nodes if not ((entry := self._entry(node.key)).late and seconds is not None)]
-        tasks = {entry.task for entry in entries if entry.task is not None}
-        if tasks and not self._stopped.is_set():
-            await until_done(tasks, seconds, self._stopped, self._is_cancelled)
-            for entry in entries:
-                entry.late = entry.task is not None
-        late = [node for node in nodes if self.status(node.key) in (Status.UNDER_WAY, Status.LATE)]
-        await self.place([node for node in nodes if node not in late], builder)
+        wanted = {node.key for node in nodes if seconds is None or node.key not in self._late}
+        tasks = {self._tasks[key] for key in wanted if key in self._tasks}
+        if not self.is_stopped:
+            await until_done(tasks, seconds, lambda: self.is_stopped)
+            self._late |= wanted & self._tasks.keys()
+        late = [node for node in nodes if node.key in self._tasks]
+        if not self._closed:  # what the end of the session has cut off has not failed
+            await self.place([node for node in nodes if node.key not in self._tasks], builder)
         return late
 
     async def settled(self, keys: Iterable[str]) -> None:
         """Until nothing is under way for any of these keys. Nobody's request: it does not count as waited for."""
         keys = list(keys)
-        while tasks := [entry.task for key in keys if (entry := self._entries.get(key)) and entry.task is not None]:
+        while tasks := [self._tasks[key] for key in keys if key in self._tasks]:
             await asyncio.wait(tasks)
 
     def stop_waiting(self) -> None:
         """End every wait now: the host has cancelled. The work itself goes on."""
-        self._stopped.set()
+        self._stopped = True
+
+    def resume_waiting(self) -> None:
+        """Waits are allowed again."""
+        self._stopped = False
 
     @property
     def is_stopped(self) -> bool:
         """True while the host has cancelled."""
-        return self._stopped.is_set() or self._is_cancelled()
+        return self._stopped or self._is_cancelled()
 
-    def resume_waiting(self) -> None:
-        """Waits are allowed again."""
-        self._stopped.clear()
+    # --- rows -------------------------------------------------------------------------------------------------------
 
-    # --- fallbacks --------------------------------------------------------------------------------------------------
+    def _keep(self, builder: NodeBuilder, node: Node, summary: Summary) -> None:
+        """Make the row of a node, unless its history has been replaced: the same place has other numbers in another."""
+        if self._history is None or builder.history is self._history:
+            self._rows[node.place] = self._show(builder, node, summary)
+
+    async def look_up(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
+        """Make the rows of those of these nodes that are known or stored. Nobody is asked for the others."""
+        nodes = [node for node in nodes if self.shown(node) is None]
+        await self._find(nodes)
+        for node, summary in self.texts(nodes):
+            self._keep(builder, node, summary)
+            await asyncio.sleep(0)  # making a row takes a few milliseconds
 
     async def place(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
         """Make the rows of these nodes from what is known or stored, else from fallbacks until the next compaction.
 
         No provider is waited for.
         """
-        nodes = [node for node in nodes if self.shown(node) is None]
-        await self._find(nodes)
-        for node in nodes:
-            text = self._known(node) or await self._fallback(node, builder)
-            entry = self._entry(node.key)
-            if entry.summary is None:  # it may have come meanwhile
-                entry.fallback, entry.stands_in = text, True
-            entry.rows[node.place] = self.row_of(builder, node, entry.summary or text)
-            self.version += 1
-            await asyncio.sleep(0)  # making a row takes a few milliseconds
+        await self.look_up(nodes, builder)
+        for node in [node for node in nodes if self.shown(node) is None]:
+            text = await self._fallback(node, builder)
+            if node.key not in self._texts:
+                self._standing.add(node.key)
+            self._keep(builder, node, self.summary(node) or text)  # it may have come meanwhile
+            await asyncio.sleep(0)
 
     async def _fallback(self, node: Node, builder: NodeBuilder) -> Summary:
-        entry = self._entry(node.key)
-        if entry.fallback is None:
+        if node.key not in self._fallbacks:
             await self._find(node.children)
-            below = [self._known(child) or await self._fallback(child, builder) for child in node.children]
-            entry.fallback = await read(fallback, node, builder, below, self._services.count)
-        return entry.fallback
+            below = [self.summary(child) or await self._fallback(child, builder) for child in node.children]
+            size = _CHARACTERS * node.segment_tokens
+            made = await in_thread(size, make_fallback, node, builder, below, self._services.count)
+            self._fallbacks[node.key] = made
+        return self._fallbacks[node.key]
 
     # --- the life of a session --------------------------------------------------------------------------------------
 
     def begin(self) -> None:
         """A compaction begins: fallbacks stand in no more, so that their summaries are asked for again."""
-        for entry in self._entries.values():
-            if entry.stands_in:
-                entry.stands_in = False
-                self.version += 1
+        self._standing.clear()
 
-    def compacted(self, shown: Iterable[ShownNode]) -> None:
-        """A compaction has been made: what has failed may be asked again, and what no view shows is let go of."""
-        keep = set()
-        for item in shown:
-            keep.add(item.node.key)
-            if not (item.line or item.summary.fallback):  # what a view shows is what counts
-                entry = self._entry(item.node.key)
-                entry.summary, entry.rows[item.node.place] = item.summary, item
-        for key, entry in list(self._entries.items()):
-            entry.asked = False
-            if key not in keep and entry.task is None:
-                del self._entries[key]
-                if entry.refusals:
-                    self._entries[key] = Entry(refusals=entry.refusals)
-        self.version += 1
+    def compacted(self, shown: Sequence[ShownNode]) -> None:
+        """A compaction has been made: what no view shows is let go of, and what one shows is known."""
+        keep, whole = {item.node.key for item in shown} | self._tasks.keys(), [item for item in shown if not item.line]
+        self._texts = {key: text for key, text in self._texts.items() if key in keep}
+        self._texts |= {item.node.key: item.summary for item in whole if not item.summary.fallback}
+        self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keep}
+        self._rows = {item.node.place: item for item in whole}
 
-    def forget_history(self) -> None:
-        """The history has been replaced: its rows are void. Calls under way still fill the store."""
-        for entry in self._entries.values():
-            entry.rows.clear()
-            entry.asked = entry.stands_in = entry.late = False
-        self.version += 1
+    def forget_history(self, history: History) -> None:
+        """This one takes the place of another, whose rows are void. Calls under way still fill the store."""
+        self._history = history
+        self._rows.clear()
+        self._standing.clear()
+        self._late.clear()
 
     def forget_refusals(self) -> None:
         """Ask again for keys that were refused too often."""
-        for entry in self._entries.values():
-            entry.refusals = 0
+        self._refusals.clear()
 
     async def close(self) -> None:
         """Cancel what is under way and start nothing more."""
         self._closed = True
-        await end_tasks([entry.task for entry in self._entries.values() if entry.task is not None])
+        await end_tasks(list(self._tasks.values()))

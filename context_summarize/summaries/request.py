@@ -1,18 +1,21 @@
-"""What a provider is sent for one summary: instructions, a fenced transcript, the length of the answer, and hints."""
+"""What one summary is made from, and what a provider is sent for it: instructions, a fenced transcript, and hints."""
 
 from __future__ import annotations
 
-import inspect
-import re
-from collections.abc import Set
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from amplifier_core.llm_errors import InvalidRequestError, LLMError
+from amplifier_core.llm_errors import InvalidRequestError
 from amplifier_core.message_models import ChatRequest, Message
 
-from context_summarize.summaries.foreign import error_text
-from context_summarize.summaries.jobs import Job, Target
-from context_summarize.transcript.fences import enclosed, escape_fence, fence_of
+from context_summarize.background import error_text
+from context_summarize.core.node_builder import NodeBuilder
+from context_summarize.core.nodes import Node, Summary
+from context_summarize.notes.fallback import fallback_text, join_fallbacks
+from context_summarize.tokens.measure import Count
+from context_summarize.transcript.escaping import cut_middle, enclosed, escape_fence, fence_of, numbered
+from context_summarize.transcript.rows import RenderedRow, render_rows
 
 PURPOSE = "context-summarize"
 LITTLE_REASONING = "low"
@@ -21,12 +24,88 @@ _OVERHEAD = 600
 """Tokens of a summary request beside its transcript: instructions, fence, wrapping."""
 _THINKING = 2_000
 """Tokens of an answer that may go into reasoning, which many models do not show."""
-_LENGTH = re.compile(r"max(?:imum)?[ _]?(?:output|completion|new)?[ _]?tokens|(?:output|completion) tokens")
-_INPUT = re.compile(r"context[ _](?:length|window|limit|size)|maximum context|input|prompt|messages")
-_MAY_REFUSE = (LLMError, InvalidRequestError)
-"""Classes of the host that a refused part of a request may have; a client's own error may have any."""
-_HINTS = {"reasoning": ("reasoning", "effort", "thinking"), "options": ("store",)}
-"""What a hint is called in the errors of providers that refuse it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The provider that is asked."""
+
+    provider: Any
+    name: str
+    model: str | None = None
+    window: int | None = None
+    """Tokens that one request may hold; None = unknown."""
+    output: int | None = None
+    """Tokens that one answer may hold at most; None = unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One summary to make."""
+
+    key: str
+    level: int
+    text: str
+    """The source: rendered rows at level 0, the texts of the children under headings above."""
+    source_tokens: int
+    """Its size; of the children, that of their texts."""
+    summary_tokens: int
+    focus: str | None = None
+    rows: tuple[RenderedRow, ...] = ()
+    """The rendered rows behind a job of level 0."""
+    count: int = 1
+    """Texts that are joined."""
+    left_out: tuple[int, int] | None = None
+    """Characters that were left out because the source is too large for who summarises it, and all its characters."""
+
+    def cut_to(self, tokens: int) -> Job:
+        """The job with the middle of its source cut out where that is longer than this."""
+        if self.source_tokens <= tokens:
+            return self
+        size = len(self.text.encode("utf-8", "surrogatepass"))
+        text = cut_middle(self.text, size * tokens // self.source_tokens)
+        whole = len(self.text) if self.left_out is None else self.left_out[1]
+        return replace(self, text=text, source_tokens=tokens, left_out=(whole - len(text), whole))
+
+
+def make_job(node: Node, builder: NodeBuilder, children: Sequence[Summary], count: Count) -> Job:
+    """What a node is summarised from: its rows read, rendered and redacted, or the texts of its children."""
+    if node.children:
+        text, size = numbered([child.text for child in children]), sum(child.tokens for child in children)
+        return Job(node.key, node.level, text, size, node.summary_tokens, count=len(children))
+    rows = builder.source(node)
+    text = render_rows(rows)
+    return Job(node.key, 0, text, count(text), node.summary_tokens, node.focus, rows)
+
+
+def make_fallback(node: Node, builder: NodeBuilder, children: Sequence[Summary], count: Count) -> Summary:
+    """A node's fallback summary, from its rows or from its children's texts, each cut to its share."""
+    job = make_job(node, builder, children, count)
+    if node.children:
+        text = join_fallbacks([child.text for child in children], job.summary_tokens, count)
+    else:
+        text = fallback_text(job.rows, min(job.summary_tokens, max(16, job.source_tokens // 2)), count)
+    text = with_sizes(text, job)
+    return Summary(
+        key=job.key, level=job.level, text=text, tokens=count(text), source_tokens=job.source_tokens, fallback=True
+    )
+
+
+def with_sizes(text: str, job: Job) -> str:
+    """The text of a summary with a line for all that could not be read whole: how large, and how much is missing."""
+    lines = [
+        f"[Message {row.number} of these was too large to be read whole: {row.left_out[0]:,} of its "
+        f"{row.left_out[1]:,} characters were left out.]"
+        for row in job.rows
+        if row.left_out
+    ]
+    if job.left_out:
+        left_out, size = job.left_out
+        lines.append(f"[All this was too large to be read whole: {left_out:,} of {size:,} characters were left out.]")
+    return "\n\n".join((text, "\n".join(lines))) if lines else text
+
+
+# --- the request ----------------------------------------------------------------------------------------------------
 
 
 def answer_room(summary_tokens: int, target: Target, *, is_second: bool = False) -> int:
@@ -43,11 +122,11 @@ def input_limit(summary_tokens: int, target: Target) -> int | None:
     return None if target.window is None else max(256, target.window - _OVERHEAD - room)
 
 
-def summary_request(job: Job, instructions: str, target: Target, room: int, left_out: Set[str]) -> ChatRequest:
+def summary_request(job: Job, instructions: str, target: Target, room: int, left_out: Sequence[str]) -> ChatRequest:
     """The request: instructions as a system row, the transcript as fenced data in a user row.
 
     Args:
-        left_out: what the provider has refused before, by `refused_parts`.
+        left_out: what the provider has refused, by `refused_part`.
     """
     fence = fence_of(job.text)
     focus = f"What follows should keep above all: {' '.join(job.focus.split())}\n\n" if job.focus else ""
@@ -63,14 +142,14 @@ def summary_request(job: Job, instructions: str, target: Target, room: int, left
     )
 
 
-def call_options(target: Target, left_out: Set[str]) -> dict[str, Any]:
+def call_options(target: Target, left_out: Sequence[str]) -> dict[str, Any]:
     """The options of `complete()`, which providers look up by name and ignore if they do not know them.
 
     `store` and `enable_response_chaining` (openai, vllm) keep an answer on the server; `extended_thinking` (anthropic)
     would be turned on by any `reasoning_effort`.
     """
     options: dict[str, Any] = {"model": target.model} if target.model else {}
-    if "options" in left_out or not _takes_options(target.provider):
+    if "options" in left_out:
         return options
     if "reasoning" not in left_out:
         options["extended_thinking"] = False
@@ -79,22 +158,16 @@ def call_options(target: Target, left_out: Set[str]) -> dict[str, Any]:
     return {**options, "store": False}
 
 
-def refused_parts(error: Exception) -> frozenset[str]:
-    """What of a request, other than its text, an error refuses: it may be left out, and the call made again."""
-    text = error_text(error)[:2_000].casefold()
-    if isinstance(error, TypeError):
-        return frozenset({"options"} if "keyword argument" in text else ())
-    if isinstance(error, LLMError) and type(error) not in _MAY_REFUSE:
-        return frozenset()
-    is_length = _LENGTH.search(text) and not _INPUT.search(text)
-    hints = {hint for hint, words in _HINTS.items() if any(word in text for word in words)}
-    return frozenset({"length"} if is_length else hints if isinstance(error, InvalidRequestError) else ())
+def refused_part(error: Exception, left_out: Sequence[str]) -> str | None:
+    """What the request goes without in the next try, beside what is left out; None if no hint can be the cause.
 
-
-def _takes_options(provider: Any) -> bool:
-    """True if `complete()` takes options by any name."""
-    try:
-        parameters = inspect.signature(provider.complete).parameters.values()
-    except (TypeError, ValueError):
-        return False
-    return any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    Providers say in many words which hint they do not take, so one after the other is left out, the named one first.
+    What keeps an answer off the server is left out only where the error names it.
+    """
+    text, parts = error_text(error), list[str]()
+    if isinstance(error, InvalidRequestError):
+        named = [part for part, word in (("options", "store"), ("length", "tokens")) if word in text]
+        parts = [*named, "reasoning", "length"]
+    elif isinstance(error, TypeError) and "keyword argument" in text:
+        parts = ["options"]
+    return next((part for part in parts if part not in left_out), None)

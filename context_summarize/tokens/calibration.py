@@ -74,6 +74,10 @@ class Meter:
         """What the provider will most likely count for that estimate (tokens)."""
         return round(self._ratio * estimate + self._constant)
 
+    def own(self, tokens: int) -> int:
+        """So many tokens of a conversation in our own, whatever else a request holds."""
+        return max(0, int(tokens / self._ratio))
+
     def invert(self, tokens: int) -> int:
         """The estimate whose corrected size is that many tokens; 0 when there is none."""
         return max(0, int((tokens - self._constant) / self._ratio))

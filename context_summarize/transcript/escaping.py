@@ -1,9 +1,10 @@
-"""Escaping of text that looks like a mark of a transcript, and cuts that leave a note."""
+"""The marks of a transcript: what encloses it, text that looks like them is escaped, and cuts leave a note."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Sequence
 
 INVISIBLE = (
     r"\x00-\x08\x0e-\x1b\x1f\x7f\x80-\x84\x86-\x9f\xad\u0300-\u036f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f"
@@ -24,11 +25,13 @@ _MARK_LIKE = re.compile(
     rf"|[#\ufe5f\uff03]{{2}}[{BLANK}{INVISIBLE}]*(?i:summary)[{BLANK}{INVISIBLE}]*\d))"
 )
 
-
-_STOP = re.compile(rf"[^{INVISIBLE}{LINE_END}{BLANK}\d#\ufe5f\uff03=\u2550\ua78a\ufe66\uff1dA-Za-z]|[A-Za-z]{{12}}")
-"""Ends within a line where no mark can go on: what follows is searched by itself."""
+_LINE_END = re.compile(rf"[{LINE_END}]")
 _PIECE = 100_000
-"""Characters that are searched at once."""
+"""Characters that are searched at once, or a few more, up to the end of a line."""
+_FENCED = re.compile(r"(?ms)^(=== transcript [0-9a-f]{20} ===)\n(.*)\n\1$")
+_HEADING = re.compile(r"(?m)^## Summary \d+ of \d+\n")
+RECALL_FENCE = ("=== transcript ===", "=== transcript ends ===")
+"""Lines before and after the rows of a recall answer. Rendered rows hold no line that begins like these."""
 
 
 def escape_marks(text: str) -> str:
@@ -36,31 +39,15 @@ def escape_marks(text: str) -> str:
 
     Look-alikes count, and so does every character that some reader takes for the end of a line.
     """
-    return "".join(escaped_pieces(text))
-
-
-def escaped_pieces(text: str) -> Iterator[str]:
-    """The same in pieces, for texts that take long."""
-    yield _escaped(f"\n{text[: (end := _piece_end(text, 0))]}")[1:]
-    while end < len(text):
-        start, end = end, _piece_end(text, end)
-        yield _escaped(text[start:end])
-
-
-def _escaped(text: str) -> str:
-    return _MARK_LIKE.sub(r"\1 ", text) if "#" in text or not text.isascii() or "=" in text else text
-
-
-def _piece_end(text: str, start: int) -> int:
-    """Where a piece ends: before a line end, or else where no mark goes on."""
-    end = start + _PIECE
-    if end >= len(text):
-        return len(text)
-    line_end = text.rfind("\n", start + 1, end)
-    if line_end >= 0:
-        return line_end
-    stop = _STOP.search(text, end)
-    return stop.end() if stop else len(text)
+    if text.isascii() and "#" not in text and "=" not in text:
+        return text
+    out, start, lines = [], 0, f"\n{text}"
+    while start < len(lines):
+        cut = _LINE_END.search(lines, start + _PIECE)
+        end = cut.start() if cut else len(lines)
+        out.append(_MARK_LIKE.sub(r"\1 ", lines[start:end]))
+        start = end
+    return "".join(out)[1:]
 
 
 def after_cut(text: str, at: int) -> str:
@@ -83,3 +70,37 @@ def cut_middle(text: str, limit_bytes: int) -> str:
     tail = data[len(data) - limit_bytes // 3 :].decode("utf-8", "ignore")
     left_out = len(text) - len(head) - len(tail)
     return f"{head}\n{left_out_note(left_out, len(text))}\n{after_cut(text, len(text) - len(tail))}"
+
+
+def fence_of(text: str) -> str:
+    """The delimiter that encloses a text: derived from its hash, so that no text can hold its own."""
+    return f"=== transcript {hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()[:20]} ==="
+
+
+def escape_fence(text: str, fence: str) -> str:
+    """The text with the delimiter inside it broken; lone surrogates, which no provider takes, become '?'."""
+    clean = text.encode("utf-8", "replace").decode("utf-8")
+    return clean.replace(fence, fence.replace("===", "= ="))
+
+
+def enclosed(text: str, fence: str) -> str:
+    """The escaped text between two lines of its delimiter."""
+    return f"{fence}\n{escape_fence(text, fence)}\n{fence}"
+
+
+def enclosed_in(message: str) -> str | None:
+    """The text between the delimiters in a message; None where there are none."""
+    found = _FENCED.search(message)
+    return found[2] if found else None
+
+
+def numbered(texts: Sequence[str]) -> str:
+    """Summaries under a heading each, as the merge template is shown them."""
+    return "\n\n".join(f"## Summary {at} of {len(texts)}\n{escape_marks(text)}" for at, text in enumerate(texts, 1))
+
+
+def split_numbered(text: str) -> list[str] | None:
+    """The summaries under their headings, without these; None where there is no heading."""
+    if not _HEADING.search(text):
+        return None
+    return [part.strip() for part in _HEADING.split(text) if part.strip()]

@@ -1,4 +1,4 @@
-"""Quotes lines of a summary that look like a line of its frame, of a role or of a transcript."""
+"""Makes a summary safe to show: lines that look like a frame's, a role's or a transcript's are quoted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from context_summarize.transcript.decomposing import decomposed
 from context_summarize.transcript.escaping import INVISIBLE, LINE_END
 
 Frame = Callable[..., str]
@@ -21,6 +20,8 @@ _TEMPLATE = re.compile(
 )
 """Tokens and tags of chat templates, and our own fence."""
 _LINE_ENDS = re.compile(rf"\r\n|[{LINE_END}]")
+_PIECE = 256
+"""Characters that are decomposed at once: a run of marks is sorted in time that grows with its square."""
 _INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _LOOK_ALIKES = str.maketrans(
     "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0456\u0458\u04bb\u04cf\u0501\u051b\u051d"
@@ -32,7 +33,9 @@ _LOOK_ALIKES = str.maketrans(
 
 def _plain(line: str) -> str:
     """The line as it looks: without invisible characters, accents and look-alikes, in lower case, each number as 0."""
-    plain = decomposed(_INVISIBLE.sub("", line))
+    line = _INVISIBLE.sub("", line)
+    pieces = (line[at : at + _PIECE] for at in range(0, len(line), _PIECE))
+    plain = "".join(unicodedata.normalize("NFKD", piece) for piece in pieces)
     plain = "".join(char for char in plain if not unicodedata.combining(char)).casefold().translate(_LOOK_ALIKES)
     return re.sub(r"\d+", "0", plain)
 
@@ -60,3 +63,14 @@ def quoted(text: str, *frames: Frame) -> str:
     if not any(found):
         return text
     return "\n".join(f"> {line}" if bad else line for line, bad in zip(lines, found, strict=True))
+
+
+def without_surrogates(text: str) -> str:
+    """The text with surrogate pairs joined and each lone surrogate replaced by U+FFFD."""
+    if text.isascii():
+        return text
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text

@@ -1,10 +1,13 @@
-"""Rendered rows: what the summariser sees of a row, and the text of several rows."""
+"""Rendered rows: what the summariser sees of a row, the lines of its calls, and the text of several rows."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+
+ORPHAN = "[result without a call] "
+"""Begins a result whose call is not in the history."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,3 +63,33 @@ def parse_rendered(text: str) -> tuple[RenderedRow, ...]:
 
 def _name_mark(row: RenderedRow) -> str:
     return "" if row.name is None else " " + row.name.replace("\n", " ")
+
+
+def call_line(name: str, *arguments: str) -> str:
+    """The line of a call; `arguments` is JSON, perhaps in pieces."""
+    return "".join(("call ", name, "(", *arguments, ")"))
+
+
+def may_be_call(line: str) -> bool:
+    """True for a line that begins like that of a call."""
+    return line.startswith("call ")
+
+
+def calls_in(text: str) -> Iterator[tuple[str, str]]:
+    """(name, argument text) of every line `call NAME(ARGUMENTS)`."""
+    for line in text.split("\n"):
+        if may_be_call(line) and line.endswith(")"):
+            name, bracket, arguments = line[5:-1].partition("(")
+            if bracket and name and " " not in name:
+                yield name, arguments
+
+
+def without_calls(text: str, name: str) -> str:
+    """The text with the lines that call one tool emptied."""
+    begin = f"call {name}("
+    return re.sub(rf"(?m)^{re.escape(begin)}.*$", "", text) if begin in text else text
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """`1 row`, `1,200 rows`; `many` is the plural where it is not `one` with an s."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

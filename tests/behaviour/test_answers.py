@@ -49,9 +49,9 @@ class Kept(MemoryStore):
 async def judged(answer: Any, said: str = ENGLISH) -> tuple[list[str], set[str]]:
     """(texts that were stored, kinds of what was refused) of a session whose provider answers so."""
     recorder, store = Recorder(), Kept()
-    manager = SummarizingContextManager(recorder, store=store, keep_recent=2, segment_tokens=512, retry_attempts=1)
+    manager = SummarizingContextManager(recorder, store=store, keep_recent=2, segment_tokens=512)
     await manager.set_messages([make(f"{at} {said * 8}") for at in range(8) for make in (user, assistant)])
-    await manager.get_messages_for_request(6_000, ScriptedProvider(then=answer))
+    await manager.get_messages_for_request(2_500, ScriptedProvider(then=answer))
     await manager.close()
     return store.texts, {data["kind"] for data in recorder.of("context-summarize:failure")} - {"breaker_open"}
 

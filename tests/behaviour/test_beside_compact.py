@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.messages.pairs import broken_pairs
+from context_summarize.messages.reading import broken_pairs
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.testing import tool_session, user
 from tests.support.gated import Gated
 from tests.support.recorder import Recorder
 from tests.support.views import size
+from tests.support.virtual import run_virtually
 
-SMALL: dict[str, Any] = {"keep_recent": 4, "segment_tokens": 64, "summary_tokens": 32, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"keep_recent": 4, "segment_tokens": 64, "prefetch": False}
 SOON = 10
 """Seconds after which a wait for the summaries would be seen."""
 
@@ -70,7 +71,7 @@ async def test_a_request_beside_compact_is_served_as_it_is_where_it_fits() -> No
     after = await session.end(compacting)
     assert size(after) < size(view)
     assert after[-1]["content"] == "one more"
-    assert session.recorder.boundaries == 1
+    assert session.recorder.compactions == 1
 
 
 async def test_a_request_beside_compact_that_does_not_fit_shows_fallbacks() -> None:
@@ -101,3 +102,27 @@ async def test_the_user_is_answered_beside_compact(what: str) -> None:
     assert not compacting.done()
     after = await session.end(compacting)
     assert (session.rows[1] in after) == (what == "pin")
+
+
+def test_two_requests_at_once_wait_no_longer_than_one() -> None:
+    """Of a provider that never answers, beside `compact()`: each is answered after `wait_seconds`, and fits."""
+
+    async def waits() -> list[float]:
+        loop = asyncio.get_running_loop()
+        manager = SummarizingContextManager(clock=loop.time, **{**SMALL, "wait_seconds": 5})
+        provider = Gated()
+        await manager.set_messages(tool_session(12))
+        compacting = asyncio.create_task(manager.compact())
+        await asyncio.sleep(0)
+
+        async def request() -> float:
+            began = loop.time()
+            assert size(await manager.get_messages_for_request(900, provider)) <= 900
+            return loop.time() - began
+
+        found = list(await asyncio.gather(request(), request(), request()))
+        compacting.cancel()
+        await manager.close()
+        return found
+
+    assert run_virtually(waits()) == pytest.approx([5, 5, 5], abs=0.2)

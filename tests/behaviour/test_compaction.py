@@ -1,4 +1,4 @@
-"""Boundaries: their events and what these tell, once each, and what happens when one is not made after all."""
+"""Compactions: their events and what these tell, once each, and what happens when one is not made after all."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.events import COMPACTION, INCLUDE, OVER_BUDGET, POST_COMPACT, PRE_COMPACT, SUMMARY
+from context_summarize.events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.rows import JsonRow
+from context_summarize.stores import MemoryStore
 from context_summarize.testing import ScriptedProvider, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 LARGE = 10**6
 COUNT = TokenCounter().count
 
@@ -31,15 +32,15 @@ def manager(recorder: Recorder | None, **settings: Any) -> SummarizingContextMan
     return SummarizingContextManager(recorder, config=Config.from_mapping({**SMALL, "keep_recent": 4, **settings}))
 
 
-async def crossed(recorder: Recorder, budget: int = 900, **settings: Any) -> list[JsonRow]:
-    """The view after one boundary."""
-    made = manager(recorder, **settings)
+async def crossed(recorder: Recorder, budget: int = 900, says: Any = answer) -> list[JsonRow]:
+    """The view after one compaction."""
+    made = manager(recorder)
     await made.set_messages(tool_session(8))
-    return await made.get_messages_for_request(budget, ScriptedProvider(then=answer))
+    return await made.get_messages_for_request(budget, ScriptedProvider(then=says))
 
 
 async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
-    """A manager whose first boundary was given up while the provider was at work."""
+    """A manager whose first compaction was given up while the provider was at work."""
     made, provider = manager(recorder := Recorder()), Gated()
     await made.set_messages(tool_session(8))
     request = asyncio.create_task(made.get_messages_for_request(900, provider))
@@ -50,7 +51,7 @@ async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
 
 
 class TestEvents:
-    async def test_a_boundary_tells_all_of_it_in_order_and_once(self) -> None:
+    async def test_a_compaction_tells_all_of_it_in_order_and_once(self) -> None:
         """Before it, the summaries, after it, what came of it, and each new node."""
         recorder = Recorder()
         view = await crossed(recorder)
@@ -70,14 +71,14 @@ class TestEvents:
         assert post["tokens"] == post["token_count"] == size(view)
         assert post["tokens_saved"] == pre["tokens"] - size(view)
         assert post["segments"] > post["merged"] >= 0
-        assert (post["from_cache"], post["digests"], post["undo"]) == (0, 0, False)
+        assert (post["from_cache"], post["fallbacks"], post["undo"]) == (0, 0, False)
         assert post["wait_ms"] >= 0
         assert (made["before_messages"], made["after_messages"]) == (32, len(view))
         assert (made["before_tokens"], made["after_tokens"]) == (pre["tokens"], size(view))
-        assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 180, 1)
+        assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 175, 1)
 
     async def test_each_new_node_is_told_once(self) -> None:
-        """context:include: its content, also over later boundaries."""
+        """context:include: its content, also over later compactions."""
         made, recorder = manager(recorder := Recorder()), recorder
         provider = ScriptedProvider(then=answer)
         shown: list[str] = []
@@ -91,52 +92,24 @@ class TestEvents:
         assert {data["source"] for data in told} == {"context-summarize"}
         assert {frozenset(data) for data in told} == {frozenset({"source", "content"})}
 
-    @pytest.mark.parametrize(("usage", "reason"), [(0.8, "threshold"), (1.1, "must_fit")])
-    async def test_the_reason_is_told(self, usage: float, reason: str) -> None:
-        """manual is compact()."""
-        made = manager(recorder := Recorder())
-        await made.set_messages(tool_session(8))
-        await made.get_messages_for_request(int(await made.get_token_count() / usage), ScriptedProvider(then=answer))
-        assert recorder.of(PRE_COMPACT)[0]["reason"] == reason
-        await made.compact()
-        assert [data["reason"] for data in recorder.of(PRE_COMPACT)[1:]] in ([], ["manual"])
-
-    async def test_what_came_from_the_cache_and_what_is_a_digest_is_counted(self) -> None:
-        """Per boundary."""
-        provider = ScriptedProvider(then=answer)
-        made = manager(recorder := Recorder(), auto_compact=False)
-        await made.set_messages(tool_session(8))
-        await made.get_messages_for_request(900, provider)
-        await made.clear()
-        await made.set_messages([*tool_session(6), user("another end")])
-        await made.get_messages_for_request(900, provider)
-        cached = recorder.of(POST_COMPACT)[1:]
-        digests = Recorder()
-        view = await crossed(digests, compaction_strategy="truncate")
-        assert digests.of(POST_COMPACT)[0]["digests"] == len(nodes(view)) > 0
-        assert all(data["from_cache"] > 0 for data in cached)
-
-    async def test_a_view_over_budget_is_told_with_its_largest_rows(self) -> None:
-        """context-summarize:over_budget."""
-        made = manager(recorder := Recorder())
-        await made.set_messages([{"role": "system", "content": "rule " * 900}, user("hi")])
-        await made.get_messages_for_request(300)
-        [data] = recorder.of(OVER_BUDGET)
-        assert data == {
-            "token_count": data["token_count"],
-            "budget": 300,
-            "largest": [
-                {"row": 0, "role": "system", "tokens": data["largest"][0]["tokens"]},
-                {"row": 1, "role": "user", "tokens": 4},
-            ],
-        }
-        assert data["token_count"] > data["largest"][0]["tokens"] > 900
+    async def test_what_came_from_the_cache_and_what_is_a_fallback_is_counted(self) -> None:
+        """Per compaction."""
+        store, recorder = MemoryStore(), Recorder()
+        for rows in (tool_session(8), [*tool_session(6), user("another end")]):
+            made = SummarizingContextManager(recorder, store=store, keep_recent=4, summary_share=1.0, **SMALL)
+            await made.set_messages(rows)
+            await made.get_messages_for_request(900, ScriptedProvider(then=answer))
+        fallbacks = Recorder()
+        view = await crossed(fallbacks, says=RuntimeError("down"))
+        assert fallbacks.of(POST_COMPACT)[0]["fallbacks"] == len(nodes(view)) > 0
+        first, second = recorder.of(POST_COMPACT)
+        assert (first["from_cache"], second["from_cache"]) == (0, second["segments"])
 
 
 class TestWithdrawn:
     async def test_summaries_that_turn_out_too_large_close_the_announcement(self) -> None:
-        """A boundary that frees too little is not made: it saved nothing, and says so."""
-        made = manager(recorder := Recorder(), min_fold=0.3, segment_tokens=256, keep_recent=2, summary_share=1.0)
+        """A compaction that frees too little is not made: it saved nothing, and says so."""
+        made = manager(recorder := Recorder(), segment_tokens=256, keep_recent=4, summary_share=1.0)
         await made.set_messages(tool_session(4, size=900))
         budget = int(await made.get_token_count() / 0.8)
         provider = ScriptedProvider(then=wordy)
@@ -146,7 +119,7 @@ class TestWithdrawn:
         assert [name for name in recorder.names() if name != SUMMARY] == [PRE_COMPACT, POST_COMPACT]
         [pre], [post] = recorder.of(PRE_COMPACT), recorder.of(POST_COMPACT)
         assert (post["tokens"], post["tokens_saved"]) == (pre["tokens"], 0)
-        assert (post["segments"], post["merged"], post["digests"]) == (0, 0, 0)
+        assert (post["segments"], post["merged"], post["fallbacks"]) == (0, 0, 0)
         assert post["message_count"] == pre["message_count"]
         calls = provider.calls
         assert await made.get_messages_for_request(budget, provider) == before
@@ -154,13 +127,13 @@ class TestWithdrawn:
 
     async def test_what_cannot_be_worth_it_is_not_announced(self) -> None:
         """Nothing is asked for either."""
-        made = manager(recorder := Recorder(), min_fold=1.0)
-        await made.set_messages(tool_session(8))
+        made = manager(recorder := Recorder())
+        await made.set_messages([{"role": "system", "content": "rule " * 3_000}, *tool_session(2, size=100)])
         provider = ScriptedProvider(then=answer)
         await made.get_messages_for_request(int(await made.get_token_count() / 0.8), provider)
         assert (recorder.events, provider.calls) == ([], 0)
 
-    async def test_a_cancelled_boundary_is_announced_once(self) -> None:
+    async def test_a_cancelled_compaction_is_announced_once(self) -> None:
         """Its retry closes the announcement."""
         made, recorder, provider = await cancelled()
         assert [name for name in recorder.names() if name != SUMMARY] == [PRE_COMPACT]
@@ -169,7 +142,7 @@ class TestWithdrawn:
         assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == len(recorder.of(COMPACTION)) == 1
 
     @pytest.mark.parametrize("how", ["set", "clear"])
-    async def test_a_cancelled_boundary_of_a_history_that_is_gone_is_closed(self, how: str) -> None:
+    async def test_a_cancelled_compaction_of_a_history_that_is_gone_is_closed(self, how: str) -> None:
         """Who hears that a compaction begins also hears that it is over."""
         made, recorder, provider = await cancelled()
         await (made.clear() if how == "clear" else made.set_messages([user("else")]))
@@ -187,19 +160,7 @@ class TestLate:
         budget = int(await made.get_token_count() / usage)
         return made, recorder, Gated(), budget
 
-    async def test_compact_waits_as_long_as_it_takes(self) -> None:
-        """Who asks for it has the time."""
-        made, recorder, provider, _ = await self.late(0.8)
-        await made.get_messages_for_request(LARGE, provider)
-        compacting = asyncio.create_task(made.compact())
-        await provider.asked.wait()
-        assert not compacting.done()
-        provider.go.set()
-        assert await compacting > 0
-        assert recorder.of(POST_COMPACT)[0]["digests"] == 0
-        await made.close()
-
-    async def test_the_announcement_of_a_late_boundary_is_closed_with_its_history(self) -> None:
+    async def test_the_announcement_of_a_late_compaction_is_closed_with_its_history(self) -> None:
         """clear() while the work is under way."""
         made, recorder, provider, budget = await self.late(0.8)
         await made.get_messages_for_request(budget, provider)

@@ -107,7 +107,7 @@ async def test_it_is_named_again_when_it_did_fit_in_between() -> None:
 
 
 async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone() -> None:
-    """A boundary that would free less than min_fold is not made, however often it is asked."""
+    """A compaction that would free too little is not made, however often it is asked."""
     recorder = Recorder()
     manager = SummarizingContextManager(recorder, segment_tokens=512, keep_recent=2)
     await manager.set_messages([{"role": "system", "content": "word " * 3_000}, user("hi")])
@@ -115,3 +115,23 @@ async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone()
         await manager.add_message(assistant(f"note {at}"))
         await manager.get_messages_for_request(BUDGET, ScriptedProvider())
     assert recorder.events == []
+
+
+def wordy(request: Any) -> str:
+    """An answer twice as long as what was asked about."""
+    return str(request.messages[-1].content) * 2
+
+
+@pytest.mark.parametrize(
+    "says", ["Goal: orders.", wordy, "", ConnectionError("down")], ids=["good", "wordy", "empty", "down"]
+)
+async def test_no_compaction_leaves_a_larger_view_than_it_found(says: Any) -> None:
+    """Users of another system saw 707,000 tokens become 734,000."""
+    recorder = Recorder()
+    manager = SummarizingContextManager(recorder, keep_recent=4, segment_tokens=512)
+    for row in tool_session(25, size=500):
+        await manager.add_message(row)
+        await manager.get_messages_for_request(BUDGET, ScriptedProvider(then=says))
+    made = recorder.of("context:compaction")
+    assert made
+    assert all(data["after_tokens"] < data["before_tokens"] for data in made)

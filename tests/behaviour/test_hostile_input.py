@@ -1,4 +1,4 @@
-"""Rows that no sane host sends: refused with a clear `ValueError`, or carried through a boundary, history kept."""
+"""Rows that no sane host sends: refused with a clear `ValueError`, or carried through a compaction, history kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from context_summarize.testing import ScriptedProvider, assistant, call, result,
 from tests.properties.rules import check_opening, check_shape
 from tests.support.effort import HUGE, full
 
-SMALL: dict[str, Any] = {"segment_tokens": 512, "summary_tokens": 100, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 512, "prefetch": False}
 GUARD = 60
 """Seconds: against hangs, far above what any case takes on a busy machine."""
 MANY = full(5_000, 600)
@@ -235,7 +235,7 @@ def text_of(value: Any) -> str:
 
 
 async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None:
-    """Put these rows into a session, bring them behind a boundary, and look at everything the host would."""
+    """Put these rows into a session, bring them behind a compaction, and look at everything the host would."""
     made = SummarizingContextManager(keep_recent=2, **SMALL)
     whole = [user("begin"), *rows, *tool_session(3)]
     before = text_of(whole)
@@ -260,7 +260,7 @@ async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None
 
 
 @pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in KEPT.items()])
-async def test_what_is_kept_passes_boundaries_and_stays_as_it_was(rows: Callable[[], Rows]) -> None:
+async def test_what_is_kept_passes_compactions_and_stays_as_it_was(rows: Callable[[], Rows]) -> None:
     """Summaries, pairs, the host's shape and the history: with a provider, and with fallback summaries alone."""
     await asyncio.wait_for(taken(rows(), "added", ScriptedProvider(then=answer)), GUARD)
     await asyncio.wait_for(taken(rows(), "set", None), GUARD)

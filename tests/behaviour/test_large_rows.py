@@ -9,64 +9,47 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.recall import RecallQuery
-from context_summarize.testing import ScriptedProvider, call, calls, result, tool_session, user
+from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
 from tests.support.session import summarise
 
-SETTINGS: dict[str, Any] = {"segment_tokens": 512, "summary_tokens": 100, "prefetch_threshold": None, "keep_recent": 2}
+SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch": False, "keep_recent": 2}
 LARGE = "".join(f"Order {at} of the log was found and is on its way.\n" for at in range(12_000))
 """Some three hundred segments."""
 AFTER = tool_session(6)
 
 
-def many_calls(count: int) -> list[dict[str, Any]]:
-    made = calls(*((f"c{at}", "look", {"n": at}) for at in range(count)))
-    return [made, *(result(f"c{at}", f"done {at}") for at in range(count))]
+async def compacted(rows: list[dict[str, Any]], window: int) -> tuple[ScriptedProvider, list[dict[str, Any]]]:
+    """The provider and the last view of a session with these rows, after `compact()`."""
+    provider = ScriptedProvider(then=summarise, context_window=window)
+    manager = SummarizingContextManager(**SETTINGS)
+    await manager.set_messages([user("Go."), *rows, *AFTER])
+    await manager.get_messages_for_request(token_budget=8_000, provider=provider)
+    await manager.compact()
+    view = await manager.get_messages_for_request(token_budget=8_000, provider=provider)
+    await manager.close()
+    return provider, view
 
 
-class TestCalls:
-    @pytest.mark.parametrize("window", [16_000, 4_000])
-    @pytest.mark.parametrize("rows", [[user(LARGE)], [call("c"), result("c", LARGE)]])
-    async def test_a_row_of_any_size_costs_at_most_ten(self, rows: list[dict[str, Any]], window: int) -> None:
-        """The summary says how large it was."""
-        provider = ScriptedProvider(then=summarise, context_window=window)
-        manager = SummarizingContextManager(**SETTINGS)
-        await manager.set_messages([user("Go."), *rows, *AFTER])
-        await manager.get_messages_for_request(provider=provider)
-        await manager.compact()
-        own = ScriptedProvider(then=summarise, context_window=window)
-        without = SummarizingContextManager(**SETTINGS)
-        await without.set_messages([user("Go."), *AFTER])
-        await without.get_messages_for_request(provider=own)
-        await without.compact()
-        assert provider.calls - own.calls <= 10
-        view = await manager.get_messages_for_request(provider=provider)
-        told = [str(row["content"]) for row in view if "too large to be read whole" in str(row["content"])]
-        assert len(told) == 1
-        assert f"of its {len(LARGE):,} characters" in told[0]
-
-    async def test_a_summariser_with_a_tiny_window_is_asked_ten_times_too(self) -> None:
-        """Its pieces are smaller, not more."""
-        provider = ScriptedProvider(then=summarise, context_window=1_200)
-        manager = SummarizingContextManager(**SETTINGS)
-        await manager.set_messages([user(LARGE), *tool_session(1)])
-        await manager.get_messages_for_request(token_budget=8_000, provider=provider)
-        assert 0 < provider.calls <= 12
+@pytest.mark.parametrize("window", [16_000, 4_000, 1_200])
+@pytest.mark.parametrize("rows", [[user(LARGE)], [call("c"), result("c", LARGE)]], ids=["typed", "read"])
+async def test_a_row_of_any_size_costs_at_most_ten_calls(rows: list[dict[str, Any]], window: int) -> None:
+    """The summary says how large it was."""
+    provider, view = await compacted(rows, window)
+    without, _ = await compacted([], window)
+    assert provider.calls - without.calls <= 10
+    told = [str(row["content"]) for row in view if f"of its {len(LARGE):,} characters" in str(row["content"])]
+    assert len(told) == 1
+    assert "too large to be read whole" in told[0]
 
 
-class TestSecrets:
-    async def test_none_is_shown_where_a_large_row_is_cut(self) -> None:
-        """Half a secret is no longer known for one."""
-        secret = "ghp_" + "a1B2c3D4e5F6" * 3
-        row = f"Log of the token {secret} in use.\n" * 9_000
-        provider = ScriptedProvider(then=summarise, context_window=16_000)
-        manager = SummarizingContextManager(**SETTINGS)
-        await manager.set_messages([user(row), *AFTER])
-        await manager.get_messages_for_request(provider=provider)
-        await manager.compact()
-        asked = "".join(str(request.messages[1].content) for request in provider.requests)
-        assert "[redacted:" in asked
-        assert secret[:12] not in asked
-        assert secret[-12:] not in asked
+async def test_no_secret_is_shown_where_a_large_row_is_cut() -> None:
+    """Half a secret is no longer known for one."""
+    secret = "ghp_" + "a1B2c3D4e5F6" * 3
+    provider, _ = await compacted([user(f"Log of the token {secret} in use.\n" * 9_000)], 16_000)
+    asked = "".join(str(request.messages[1].content) for request in provider.requests)
+    assert "[redacted:" in asked
+    assert secret[:12] not in asked
+    assert secret[-12:] not in asked
 
 
 class TestBeside:
@@ -114,17 +97,6 @@ class TestBeside:
         said = [row["content"] for row in view if str(row["content"]).startswith("Meanwhile")]
         assert said == [f"Meanwhile {at}." for at in range(added)][-len(said) :]
         assert said
-
-    async def test_thousands_of_parallel_calls_are_served_whole(self) -> None:
-        """Each with its result, open and closed."""
-        manager = SummarizingContextManager(**SETTINGS)
-        rows = many_calls(2_000)
-        for row in rows[:1_500]:
-            await manager.add_message(row)
-        assert len(await manager.get_messages_for_request(token_budget=400_000)) == 1_500
-        for row in rows[1_500:]:
-            await manager.add_message(row)
-        assert len(await manager.get_messages_for_request(token_budget=400_000)) == len(rows)
 
 
 class TestRecall:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
-from typing import Any
 
 import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.rows import JsonRow
-from context_summarize.providers.counted import CountedProvider
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.session.snapshot import SummaryNode
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
@@ -26,31 +22,22 @@ WINDOW, OUTPUT, MARGIN = 12_000, 1_000, 1_000
 BUDGET = WINDOW - OUTPUT - MARGIN
 SHARE = 0.28
 COPIES = full(3, 1)
-MOST_MERGES, FAN_IN = 6, 6
+MOST_MERGES = 6
 
 
 @dataclass(slots=True)
 class Seen:
-    """What a long session showed."""
+    """What a long session showed: of each view its tokens, those of its summaries and notes, and their number."""
 
     history_tokens: int
-    provider_input: int = 0
     views: list[int] = field(default_factory=list)
-    """Tokens of each view."""
     summaries: list[int] = field(default_factory=list)
-    """Tokens of the summaries and notes in each view."""
     counts: list[int] = field(default_factory=list)
-    """Summaries in each view."""
     levels: list[int] = field(default_factory=list)
     """Highest level in each view."""
-    ranges: list[tuple[int, int]] = field(default_factory=list)
-    """Rows that each summary of the last view stands for."""
     first_levels: list[int] = field(default_factory=list)
     """Level of the summary that holds the first row, in each view that has one."""
-    beyond: int = 0
-    """Views whose summaries hold more than their share."""
-    beyond_needlessly: int = 0
-    """Those of them in which neighbours could have been merged."""
+    provider_input: int = 0
     calls: int = 0
     distinct: int = 0
     """Different requests that the provider saw."""
@@ -77,18 +64,7 @@ class Watching(OfflineProvider):
         return await super().complete(request, **kwargs)
 
 
-def mergeable(nodes: Sequence[SummaryNode], fan_in: int) -> bool:
-    """Whether two regular neighbours of one level and one parent stand side by side."""
-    # How many segments stand before each node.
-    starts = accumulate((fan_in**node.level for node in nodes), initial=0)
-    parents = [start // fan_in ** (node.level + 1) for start, node in zip(starts, nodes, strict=False)]
-    return any(
-        a.level == b.level and not a.rest and not b.rest and of_a == of_b
-        for (a, of_a), (b, of_b) in pairwise(zip(nodes, parents, strict=True))
-    )
-
-
-async def play(rows: Sequence[JsonRow], **settings: Any) -> Seen:
+async def play(rows: Sequence[JsonRow]) -> Seen:
     """Run the session as a loop does; views are measured from their rows, each distinct row once."""
     counter = TokenCounter()
     await counter.load()
@@ -100,9 +76,8 @@ async def play(rows: Sequence[JsonRow], **settings: Any) -> Seen:
             sizes[text] = measure(row, counter.count)
         return sizes[text]
 
-    watching = Watching(counter.count, context_window=WINDOW, max_output_tokens=OUTPUT)
-    provider = CountedProvider(watching)
-    manager = SummarizingContextManager(store=MemoryStore(), safety_margin=MARGIN, summary_share=SHARE, **settings)
+    provider = Watching(counter.count, context_window=WINDOW, max_output_tokens=OUTPUT)
+    manager = SummarizingContextManager(store=MemoryStore(), safety_margin=MARGIN, summary_share=SHARE)
     seen = Seen(sum(measure(row, counter.count) for row in rows))
     for row in rows:
         if row["role"] == "assistant":
@@ -112,15 +87,12 @@ async def play(rows: Sequence[JsonRow], **settings: Any) -> Seen:
             seen.summaries.append(sum(map(size, nodes)) + sum(size(row) for row in view if row == notes(view)))
             seen.counts.append(len(nodes))
             seen.levels.append(max((node["metadata"]["level"] for node in nodes), default=0))
-            seen.ranges = [tuple(node["metadata"]["messages"]) for node in nodes]
             seen.first_levels += [node["metadata"]["level"] for node in nodes[:1]]
-            if seen.summaries[-1] > SHARE * BUDGET:
-                seen.beyond += 1
-                seen.beyond_needlessly += mergeable((await manager.snapshot(view)).nodes, FAN_IN)
         await manager.add_message(row)
         await asyncio.sleep(0)
+    taken = await manager.statistics()
     await manager.close()
-    seen.provider_input, seen.calls, seen.distinct = provider.input_tokens, provider.calls, len(watching.texts)
+    seen.provider_input, seen.calls, seen.distinct = taken.input_tokens, taken.calls, len(provider.texts)
     return seen
 
 
@@ -150,26 +122,11 @@ def test_summaries_keep_to_their_share_on_average(seen: Seen) -> None:
     assert max(seen.summaries) < BUDGET / 2
 
 
-async def test_the_share_yields_only_where_no_neighbours_are_left_to_merge() -> None:
-    """Without work ahead of need each boundary merges as far as it must, before the share is exceeded."""
-    seen = await play(long_session(COPIES)[: full(-1, 800)], prefetch_threshold=None)
-    assert max(seen.views) <= BUDGET
-    assert max(seen.levels) > 1
-    assert seen.beyond < len(seen.views) / 3
-    assert seen.beyond_needlessly == 0
-
-
 def test_no_fact_is_merged_more_than_six_times(seen: Seen) -> None:
     """A level is a merge: the tree grows with the logarithm of the session."""
     assert 2 <= max(seen.levels) <= MOST_MERGES
     assert seen.first_levels[-1] <= MOST_MERGES
     assert seen.first_levels == sorted(seen.first_levels), "what is merged is not taken apart again"
-
-
-def test_the_last_view_accounts_for_every_row(seen: Seen) -> None:
-    """The ranges of its summaries follow one another from the first row on."""
-    assert [first for first, _ in seen.ranges] == [1, *(last + 1 for _, last in seen.ranges[:-1])]
-    assert seen.ranges[-1][1] > 1_250 * COPIES
 
 
 def test_the_provider_reads_little_more_than_the_history_once(seen: Seen) -> None:

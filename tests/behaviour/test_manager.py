@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import Sequence
 from typing import Any
@@ -13,17 +12,16 @@ from amplifier_core.llm_errors import NotFoundError
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.core.nodes import CompactionRecord
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
-from context_summarize.testing import ScriptedProvider, assistant, call, hook, result, tool_session, user
+from context_summarize.testing import ScriptedProvider, call, hook, result, tool_session, user
 from tests.support.gated import answer
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 LARGE = 10**6
 
 
@@ -43,7 +41,7 @@ async def fed(made: SummarizingContextManager, rows: list[JsonRow]) -> Summarizi
     return made
 
 
-def digests(view: list[JsonRow]) -> int:
+def fallbacks(view: list[JsonRow]) -> int:
     return sum(1 for row in nodes(view) if FALLBACK_LINE in row["content"])
 
 
@@ -54,12 +52,12 @@ class TestContract:
             await manager().set_messages([user("a"), user("b"), {"role": "x"}])
 
     async def test_it_works_without_a_host_and_without_a_provider(self) -> None:
-        """Settings as keywords; digests stand in."""
-        made = SummarizingContextManager(max_tokens=900, keep_recent=4, **SMALL)
+        """Settings as keywords; fallbacks stand in."""
+        made = SummarizingContextManager(max_tokens=1_000, keep_recent=4, **SMALL)
         await fed(made, tool_session(12))
         view = await made.get_messages_for_request()
-        assert size(view) <= 900
-        assert digests(view) == len(nodes(view)) > 0
+        assert size(view) <= 1_000
+        assert fallbacks(view) == len(nodes(view)) > 0
 
     async def test_config_and_settings_together_are_refused(self) -> None:
         """One of them would be ignored."""
@@ -68,56 +66,22 @@ class TestContract:
 
 
 class TestSetMessages:
-    async def test_a_longer_history_goes_on_where_it_was(self) -> None:
-        """Nothing is counted, cut or summarised again."""
-        made, provider, rows = manager(), scripted(), tool_session(8)
-        await fed(made, rows)
-        before = await made.get_messages_for_request(900, provider)
-        calls = provider.calls
-        await made.set_messages([*rows, user("more")])
-        after = await made.get_messages_for_request(900, provider)
-        assert after == [*before, user("more")]
-        assert provider.calls == calls
-        await made.set_messages([*rows, user("more")])
-        assert await made.get_messages_for_request(900, provider) == after
-
     async def test_a_transcript_without_hook_rows_is_still_the_same_conversation(self) -> None:
-        """Filtered by the host: the record of the last boundary is found, no call, no event."""
+        """Filtered by the host: the record of the last compaction is found, no call, no event."""
         rows = [row for made_row in tool_session(12) for row in (made_row, hook("note"))]
         made, provider = manager(rec := Recorder()), scripted()
         await fed(made, rows)
         before = await made.get_messages_for_request(900, provider)
-        calls, boundaries = provider.calls, rec.boundaries
+        calls, compactions = provider.calls, rec.compactions
         await made.set_messages(tool_session(12))
         after = await made.get_messages_for_request(900, provider)
         assert nodes(after) == nodes(before)
-        assert (provider.calls, rec.boundaries) == (calls, boundaries)
-
-    async def test_a_shorter_history_replaces_the_longer_one(self) -> None:
-        """A rewound session."""
-        made = await fed(manager(), tool_session(8))
-        await made.set_messages(tool_session(2))
-        assert await made.get_messages() == tool_session(2)
-        assert await made.get_messages_for_request(LARGE) == tool_session(2)
+        assert (provider.calls, rec.compactions) == (calls, compactions)
 
 
 class TestClear:
-    async def test_the_conversation_is_forgotten(self) -> None:
-        """History and view; summaries stay stored, under keys that nobody asks for."""
-        made, provider = manager(), scripted()
-        await fed(made, tool_session(12))
-        first = await made.get_messages_for_request(900, provider)
-        await made.clear()
-        assert await made.get_messages() == []
-        assert await made.get_messages_for_request(900, provider) == []
-        assert await made.get_token_count() == 0
-        calls = provider.calls
-        await fed(made, tool_session(12))
-        assert nodes(await made.get_messages_for_request(900, provider)) == nodes(first)
-        assert provider.calls == calls
-
     async def test_keys_that_were_given_up_are_asked_for_again(self) -> None:
-        """Refused three times: a digest until clear()."""
+        """Refused three times: a fallback until clear()."""
         made, provider = manager(), scripted(then="")
 
         async def asked(start: int, budget: int = 700) -> list[str]:
@@ -132,8 +96,8 @@ class TestClear:
         assert not set(last) & set(first)
         await made.clear()
         await fed(made, tool_session(6))
-        assert set(await asked(6, 500)) & set(first), (
-            "the boundary that was adopted does not fit, and yet nobody is asked"
+        assert set(await asked(6, 400)) & set(first), (
+            "the compaction that was adopted does not fit, and yet nobody is asked"
         )
 
 
@@ -173,38 +137,11 @@ class TestSystemPrompt:
         assert seen == [["stored", "hi"], ["PROMPT", "hi"], ["PROMPT", "hi"], ["stored", "hi"]]
         assert sum("system prompt factory failed" in record.message for record in caplog.records) == 2
 
-    async def test_the_prompt_counts_against_the_budget(self) -> None:
-        """A longer one makes a boundary of what fitted before."""
-        prompts = ["short", "rule " * 300]
-
-        async def factory() -> str:
-            return prompts[0]
-
-        made, provider = await fed(manager(), tool_session(4)), scripted()
-        await made.set_system_prompt_factory(factory)
-        budget = await made.get_token_count() + 100
-        auto = await made.get_messages_for_request(budget * 3, provider)
-        assert nodes(auto) == []
-        prompts.pop(0)
-        view = await made.get_messages_for_request(budget, provider)
-        assert nodes(view)
-        assert size(view) <= budget
-
-    async def test_stored_rows_are_hidden_whatever_preserve_system_says(self) -> None:
-        """Stored system rows are then hidden, except hook rows."""
-
-        async def factory() -> str:
-            return "PROMPT"
-
-        made = await fed(manager(preserve_system=False), [{"role": "system", "content": "stored"}, user("hi")])
-        await made.set_system_prompt_factory(factory)
-        assert [row["content"] for row in await made.get_messages_for_request(LARGE)] == ["PROMPT", "hi"]
-
 
 class TestBudget:
     async def test_segments_are_derived_from_the_first_budget_and_fixed(self) -> None:
         """A power of two near an eighth of it; anew only when that exceeds a quarter of a later budget."""
-        made = manager(segment_tokens=None, summary_tokens=None)
+        made = manager(segment_tokens=None)
         await fed(made, tool_session(2))
         for budget, sizes in (
             (40_000, (4_096, 256)),
@@ -218,23 +155,9 @@ class TestBudget:
             await made.get_messages_for_request(budget)
             assert made.conversation.builder.segment_sizes == sizes
 
-    async def test_new_sizes_go_on_behind_what_is_folded(self) -> None:
-        """The frontier never moves back, and no segment is cut twice."""
-        made, provider = manager(segment_tokens=None, summary_tokens=None), scripted()
-        await fed(made, tool_session(60, size=1_200))
-        first = await made.get_messages_for_request(8_000, provider)
-        frontier = made.conversation.view.frontier
-        assert frontier
-        await fed(made, tool_session(20, size=1_200, start=60))
-        await made.get_messages_for_request(3_000, provider)
-        assert made.conversation.view.frontier > frontier
-        edges = [(node.node.first_group, node.node.end_group) for node in made.conversation.view.nodes]
-        assert [first for first, _ in edges] == [0, *(end for _, end in edges[:-1])]
-        assert nodes(first)
-
     async def test_a_session_resumed_with_a_smaller_window_gets_shorter_segments(self) -> None:
         """Derived anew when a segment exceeds a quarter of a later budget: also of the first one after a restart."""
-        store, settings = MemoryStore(), {"segment_tokens": None, "summary_tokens": None}
+        store, settings = MemoryStore(), {"segment_tokens": None}
         before = await fed(manager(store=store, **settings), tool_session(60, size=4_000))
         await before.get_messages_for_request(40_000, scripted())
         after = await fed(manager(store=store, **settings), tool_session(60, size=4_000))
@@ -250,26 +173,6 @@ def _refusing_other_models(request: ChatRequest) -> str:
 
 
 class TestProviders:
-    async def asked(
-        self, made: SummarizingContextManager, *providers: ScriptedProvider, passed: Any = None
-    ) -> list[int]:
-        await fed(made, tool_session(12))
-        await made.get_messages_for_request(900, passed)
-        return [provider.calls for provider in providers]
-
-    async def test_summary_provider_and_summary_model(self) -> None:
-        """By the name under which it is mounted; the model is named in the request and to complete()."""
-        main, small = scripted(), scripted()
-        recorder = Recorder({"main": main, "small": small})
-        made = manager(recorder, summary_provider="small", summary_model="tiny-1")
-        calls = await self.asked(made, main, small, passed=main)
-        assert calls[0] == 0
-        assert calls[1] > 0
-        assert {request.model for request in small.requests} == {"tiny-1"}
-        assert {options["model"] for options in small.options} == {"tiny-1"}
-        told = recorder.of("context-summarize:summary")
-        assert {(data["provider"], data["model"]) for data in told} == {("small", "tiny-1")}
-
     async def test_a_fallback_provider_is_not_asked_for_the_model_of_another(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -277,7 +180,9 @@ class TestProviders:
         main = ScriptedProvider(then=_refusing_other_models, context_window=6_000, max_output_tokens=500)
         recorder = Recorder({"main": main})
         made = manager(recorder, summary_provider="smal", summary_model="tiny-1")
-        assert (await self.asked(made, main))[0] > 0
+        await fed(made, tool_session(12))
+        await made.get_messages_for_request(900)
+        assert main.calls > 0
         assert {request.model for request in main.requests} == {None}
         assert recorder.of("context-summarize:failure") == []
         [record] = [record for record in caplog.records if record.levelno == logging.ERROR]
@@ -287,8 +192,8 @@ class TestProviders:
 
 class TestWhen:
     async def test_nothing_happens_below_the_threshold(self) -> None:
-        """Usage of seven tenths makes a boundary, less does not, where that is what is set."""
-        made, provider = await fed(manager(compact_threshold=0.7, target_usage=0.3), tool_session(12)), scripted()
+        """Usage of seven tenths makes a compaction, less does not, where that is what is set."""
+        made, provider = await fed(manager(compact_threshold=0.7), tool_session(30)), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(int(tokens / 0.69), provider)) == []
         assert provider.calls == 0
@@ -296,63 +201,27 @@ class TestWhen:
         assert nodes(view)
         assert size(view) <= 0.3 * tokens / 0.71 + 100
 
-    async def test_auto_compact_false_makes_boundaries_only_to_fit(self) -> None:
+    async def test_auto_compact_false_makes_compactions_only_to_fit(self) -> None:
         """And on compact()."""
         made, provider = await fed(manager(auto_compact=False), tool_session(12)), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(tokens, provider)) == []
         assert nodes(await made.get_messages_for_request(tokens - 1, provider))
 
-    async def test_truncate_makes_no_provider_call(self) -> None:
-        """compaction_strategy: digests only."""
-        made, provider = await fed(manager(compaction_strategy="truncate"), tool_session(12)), scripted()
-        view = await made.get_messages_for_request(900, provider)
-        assert digests(view) == len(nodes(view)) > 0
-        assert provider.calls == 0
-
-    async def test_no_boundary_that_frees_less_than_min_fold(self) -> None:
+    async def test_no_compaction_that_frees_little(self) -> None:
         """The prompt cache is not thrown away for little, unless the view does not fit."""
-        rows = [user("question " * 900), *tool_session(4, size=100)]
-        made, provider = await fed(manager(rec := Recorder(), min_fold=0.5), rows), scripted()
+        rows = [{"role": "system", "content": "rule " * 3_000}, *tool_session(2, size=100)]
+        made, provider = await fed(manager(rec := Recorder()), rows), scripted()
         tokens = await made.get_token_count()
         assert nodes(await made.get_messages_for_request(int(tokens / 0.8), provider)) == []
-        assert (rec.boundaries, provider.calls) == (0, 0)
+        assert (rec.compactions, provider.calls) == (0, 0)
         view = await made.get_messages_for_request(tokens - 1, provider)
         assert size(view) < tokens
-        assert rec.boundaries == 1
-
-    async def test_a_compaction_is_weighed_once_for_a_history_and_a_budget(self) -> None:
-        """With nothing added, what has become cheaper meanwhile changes no view: only a row or a budget does."""
-        made, provider = await fed(manager(min_fold=1.0), tool_session(8)), scripted()
-        budget = int(await made.get_token_count() / 0.8)
-        before = await made.get_messages_for_request(budget, provider)
-        await made.observe_response("llm:response", {"usage": {"input_tokens": budget}})
-        assert await made.get_messages_for_request(budget, provider) == before
-        assert (await made.statistics()).requests == 1
-
-    async def test_a_window_that_shrinks_in_mid_session_is_obeyed_at_once(self) -> None:
-        """Another provider, a smaller model."""
-        made = await fed(manager(), tool_session(20))
-        assert size(await made.get_messages_for_request(provider=scripted(context_window=40_000))) > 3_000
-        small = scripted(context_window=2_000, max_output_tokens=200)
-        for row in tool_session(2, start=20):
-            await made.add_message(row)
-            assert size(await made.get_messages_for_request(provider=small)) <= 800
-
-    async def test_a_conversation_that_repeats_itself_keeps_its_ranges(self) -> None:
-        """Nodes stand side by side from the first row to the frontier: none twice, none missing."""
-        made, provider = manager(), scripted()
-        for _ in range(40):
-            await fed(
-                made, [user("Is the build done? " * 8), call("c", "poll"), result("c", "no " * 60), assistant("No.")]
-            )
-            view = await made.get_messages_for_request(1_500, provider)
-            ranges = [row["metadata"]["messages"] for row in nodes(view)]
-            assert [first for first, _ in ranges] == [last + 1 for _, last in [(0, 0), *ranges][: len(ranges)]]
+        assert rec.compactions == 1
 
     async def test_a_window_that_grows_again_shows_summaries_again(self) -> None:
         """One-line nodes are for what does not fit otherwise; the text is in the store."""
-        made, provider = await fed(manager(keep_recent=0, fan_in=50, summary_share=1.0), tool_session(3)), scripted()
+        made, provider = await fed(manager(keep_recent=0, summary_share=1.0), tool_session(3)), scripted()
         assert "no room for a summary" in str(await made.get_messages_for_request(110, provider))
         await fed(made, tool_session(18, start=3))
         assert "no room for a summary" not in str(await made.get_messages_for_request(2_500, provider))
@@ -360,8 +229,8 @@ class TestWhen:
 
 class TestCompact:
     async def test_it_folds_down_to_keep_recent_and_says_what_it_saved(self) -> None:
-        """Whatever min_fold and the threshold; the newest part as a rest node."""
-        made = await fed(manager(min_fold=1.0, segment_tokens=512, summary_tokens=64), tool_session(12))
+        """Whatever it frees, and below the threshold; the newest part as a rest node."""
+        made = await fed(manager(segment_tokens=512), tool_session(12))
         provider = scripted()
         await made.get_messages_for_request(LARGE, provider)
         before = await made.get_token_count()
@@ -370,13 +239,13 @@ class TestCompact:
         assert saved == before - after > 0
         view = await made.get_messages_for_request(LARGE, provider)
         assert size(view) == after
-        assert made.conversation.view.nodes[-1].node.is_rest
+        assert made.conversation.view.nodes[-1].is_rest
         assert nodes(view)[-1]["metadata"]["messages"][1] == 44
         assert [row["content"] for row in view[-3:]] == [row["content"] for row in tool_session(12)[-3:]]
 
     async def test_focus_reaches_only_the_user_row_of_the_rest(self) -> None:
         """Never the instructions, and no other summary."""
-        made, provider = await fed(manager(segment_tokens=512, summary_tokens=64), tool_session(14)), scripted()
+        made, provider = await fed(manager(segment_tokens=512), tool_session(14)), scripted()
         await made.get_messages_for_request(LARGE, provider)
         await made.compact("the SHIPPING dates")
         told = [request for request in provider.requests if "SHIPPING" in str(request.messages)]
@@ -390,9 +259,9 @@ class TestCompact:
         made, provider = await fed(manager(rec := Recorder()), tool_session(12)), scripted()
         await made.get_messages_for_request(LARGE, provider)
         await made.compact()
-        calls, boundaries = provider.calls, rec.boundaries
+        calls, compactions = provider.calls, rec.compactions
         assert await made.compact("something else") == 0
-        assert (provider.calls, rec.boundaries) == (calls, boundaries)
+        assert (provider.calls, rec.compactions) == (calls, compactions)
 
     @pytest.mark.parametrize("rows", [[], [user("hi")], tool_session(1)])
     async def test_where_there_is_little_it_saves_nothing(self, rows: list[JsonRow]) -> None:
@@ -402,41 +271,6 @@ class TestCompact:
         assert await made.get_messages_for_request(LARGE) == rows
 
 
-async def test_a_floor_compacts_at_most_twice_in_ten_requests_though_the_host_repairs_and_asks_again() -> None:
-    """The system prompt exceeds the budget; each turn replaces the transcript, and asks three times."""
-    made, provider = manager(rec := Recorder(), keep_recent=2), scripted()
-
-    async def factory() -> str:
-        return "rule word " * 500
-
-    await made.set_system_prompt_factory(factory)
-    rows: list[JsonRow] = []
-    seen = [0]
-    for turn in range(30):
-        rows += [user(f"q {turn}"), assistant(f"a {turn} " + "w " * 80)]
-        await made.add_message(hook("x"))
-        await made.set_messages(rows)
-        for _ in range(3):
-            await made.get_messages_for_request(600, provider)
-        seen.append(rec.boundaries)
-    assert seen[-1] > 0
-    assert max(after - before for before, after in zip(seen, seen[10:], strict=False)) <= 2
-    assert len(rec.of("context-summarize:over_budget")) == 1
-
-
-def saved(rows: list[JsonRow]) -> list[JsonRow]:
-    """Rows as a host saves them: no system or developer rows, no thinking, no None values; through JSON."""
-    kept = []
-    for row in rows:
-        if row["role"] in ("system", "developer"):
-            continue
-        content = row.get("content")
-        if isinstance(content, list):
-            content = [block for block in content if block.get("type") != "thinking"]
-        kept.append({k: v for k, v in {**row, "content": content}.items() if v is not None and k != "thinking_block"})
-    return json.loads(json.dumps(kept))  # type: ignore[no-any-return]
-
-
 class SlowStore(KeptStore):
     """Holds the first look for a record until it is let go."""
 
@@ -444,8 +278,8 @@ class SlowStore(KeptStore):
         super().__init__()
         self.entered, self.go = asyncio.Event(), asyncio.Event()
 
-    async def find_records(self, digests: Sequence[str]) -> list[CompactionRecord]:
-        found = await super().find_records(digests)
+    async def get_records(self, hashes: Sequence[str]) -> dict[str, JsonRow]:
+        found = await super().get_records(hashes)
         if not self.entered.is_set():
             self.entered.set()
             await self.go.wait()
@@ -453,53 +287,42 @@ class SlowStore(KeptStore):
 
 
 class TestAdoption:
-    async def session(self, **settings: Any) -> tuple[KeptStore, list[JsonRow], list[JsonRow]]:
-        """(store, history, view) of a session with boundaries, merges and rows of every kind."""
-        thinking = {"type": "thinking", "thinking": "hm", "signature": None}
-        rows: list[JsonRow] = [{"role": "system", "content": "be kind"}]
-        for row in tool_session(30):
-            if row["role"] == "assistant" and isinstance(row["content"], str):
-                row = {
-                    **row,
-                    "content": [thinking, {"type": "text", "text": row["content"]}],
-                    "thinking_block": thinking,
-                }
-            rows += [{**row, "extra": None}, *([hook("note")] if row["role"] == "user" else [])]
-        store = KeptStore()
-        made, provider = manager(store=store, **settings), scripted()
-        view: list[JsonRow] = []
+    async def session(self) -> tuple[KeptStore, list[JsonRow], list[JsonRow]]:
+        """(store, history, view) of a session with compactions."""
+        store, rows, view = KeptStore(), tool_session(30), list[JsonRow]()
+        made = manager(store=store, summary_share=1.0)
         for row in rows:
             await made.add_message(row)
-            view = await made.get_messages_for_request(1_500, provider)
+            view = await made.get_messages_for_request(1_500, scripted())
         assert nodes(view)
         return store, rows, view
 
-    async def test_a_text_that_is_gone_becomes_a_digest(self) -> None:
-        """Without a call; it is made again at the next boundary."""
+    async def test_a_text_that_is_gone_becomes_a_fallback(self) -> None:
+        """Without a call; it is made again at the next compaction."""
         store, rows, before = await self.session()
         records = KeptStore()
         await records.take(records=store.records)
-        made, provider = await fed(manager(store=records), rows), scripted()
-        view = await made.get_messages_for_request(1_500, provider)
+        made, provider = await fed(manager(store=records, summary_share=1.0), rows), scripted()
+        view = await made.get_messages_for_request(3_000, provider)
         assert [row["metadata"] for row in nodes(view)] == [row["metadata"] for row in nodes(before)]
-        assert digests(view) > 0
+        assert fallbacks(view) > 0
         assert provider.calls == 0
 
     async def test_elisions_are_adopted(self) -> None:
         """Shortened rows stay shortened: the prefix does not change."""
         store = MemoryStore()
-        rows = [*tool_session(10), call("r"), result("r", "word " * 600), *tool_session(2, start=50)]
+        rows = [*tool_session(10), call("r"), result("r", "word " * 8_000), *tool_session(2, start=50)]
         settings: dict[str, Any] = {
-            "elide_tool_results": 200, "keep_recent": 8, "store": store,
-            "compact_threshold": 0.7, "target_usage": 0.5, "summary_share": 0.25,
+            "shorten_tool_results": 200, "keep_recent": 8, "store": store,
+            "compact_threshold": 1.0, "summary_share": 0.25,
         }  # fmt: skip
         first = await fed(manager(**settings), rows)
-        before = await first.get_messages_for_request(2_300, scripted())
+        before = await first.get_messages_for_request(7_500, scripted())
         assert "characters left out" in str(before)
-        again = await fed(manager(**settings), saved(rows))
-        assert await again.get_messages_for_request(2_300, scripted()) == before
+        again = await fed(manager(**settings), rows)
+        assert await again.get_messages_for_request(7_500, scripted()) == before
 
-    async def test_a_late_adoption_does_not_undo_a_boundary(self) -> None:
+    async def test_a_late_adoption_does_not_undo_a_compaction(self) -> None:
         """The frontier never moves back: with a store that takes its time."""
         store, rows, _ = await self.session()
         slow = SlowStore()
@@ -516,7 +339,7 @@ class TestAdoption:
 
 class TestTokenCount:
     async def test_it_is_the_size_of_the_view_as_it_would_be_served(self) -> None:
-        """Without making a boundary."""
+        """Without making a compaction."""
         made, provider = manager(rec := Recorder()), scripted()
         assert await made.get_token_count() == 0
         for row in tool_session(12):
@@ -526,7 +349,7 @@ class TestTokenCount:
         assert tokens > 900
         view = await made.get_messages_for_request(900, provider)
         assert await made.get_token_count() == size(view)
-        assert rec.boundaries == 1
+        assert rec.compactions == 1
 
 
 class TestBudgetsOfHosts:

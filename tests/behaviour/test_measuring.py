@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import json
-import lzma
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import pytest
-import tiktoken
 
+from benchmarks.tokens import encoding
 from context_summarize import SummarizingContextManager
-from context_summarize.summaries.call import own_call
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import ROW_OVERHEAD, measure
@@ -25,34 +21,14 @@ COUNT = TokenCounter().count
 RECORDINGS = [EXAMPLE, *sorted((ROOT / "tests" / "data").glob("*.jsonl"))]
 
 
-@pytest.fixture(scope="module")
-def exact() -> tiktoken.Encoding:
-    """tiktoken's own encoding, built here from the same public ranks."""
-    packed = resources.files("context_summarize").joinpath("tokens", "data", "o200k_base.tiktoken.xz").read_bytes()
-    pairs = (line.split() for line in lzma.decompress(packed).splitlines())
-    table = {base64.b64decode(token): int(rank) for token, rank in pairs}
-    pattern = "|".join(
-        [
-            r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-            r"""[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?""",
-            r"""\p{N}{1,3}""",
-            r""" ?[^\s\p{L}\p{N}]+[\r\n/]*""",
-            r"""\s*[\r\n]+""",
-            r"""\s+(?!\S)""",
-            r"""\s+""",
-        ]
-    )
-    return tiktoken.Encoding("exact", pat_str=pattern, mergeable_ranks=table, special_tokens={})
-
-
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
-def test_rows_are_measured_within_two_percent_of_tiktokens_exact_count(path: Path, exact: tiktoken.Encoding) -> None:
+def test_rows_are_measured_within_two_percent_of_tiktokens_exact_count(path: Path) -> None:
     """The whole text of each row in one piece, calls with their JSON arguments, wrapping aside."""
     ours = told = 0
     for line in path.read_text("utf-8").splitlines():
         row = json.loads(line)
         ours += measure(row, COUNT) - ROW_OVERHEAD
-        told += len(exact.encode_ordinary(written(row)))
+        told += len(encoding().encode_ordinary(written(row)))
     assert abs(ours - told) <= 0.02 * told
 
 
@@ -107,46 +83,25 @@ async def test_three_responses_make_the_next_estimate_right_also_after_a_compact
     assert made["before_tokens"] >= 0.7 * made["budget"]
 
 
-@pytest.mark.parametrize(
-    ("figure", "more"),
-    [
-        (300, {}),
-        (40, {}),
-        (900_000, {}),
-        (-5, {}),
-        (0, {}),
-        ("12000", {}),
-        (None, {}),
-        (True, {}),
-        (2.5, {}),
-        (20_000, {"status": "error"}),
-        (20_000, {"usage": None}),
-        (20_000, {"usage": "12 tokens"}),
-        (20_000, {"usage": {}}),
-    ],
-)
-async def test_helpers_errors_and_impossible_figures_change_nothing(figure: Any, more: dict[str, Any]) -> None:
-    """Session naming is small, failures carry no usage, and a provider may report anything."""
+@pytest.mark.parametrize("figure", [300, 40, 900_000, -5, 0, "12000", None, True, 2.5])
+async def test_helpers_and_impossible_figures_change_nothing(figure: Any) -> None:
+    """Session naming is small, and a provider may report anything."""
+    await unmoved(figure)
+
+
+@pytest.mark.parametrize("more", [{"status": "error"}, {"usage": None}, {"usage": "12 tokens"}, {"usage": {}}])
+async def test_failures_carry_no_usage(more: dict[str, Any]) -> None:
+    await unmoved(20_000, **more)
+
+
+async def unmoved(figure: Any, **more: Any) -> None:
+    """A response that says nothing of the view."""
     manager = SummarizingContextManager(max_tokens=200_000)
     await talk(manager, 1_000)
     await manager.get_messages_for_request()
     before = await manager.get_token_count()
     await heard(manager, figure, **more)
     assert await manager.get_token_count() == before
-
-
-async def test_events_of_our_own_calls_change_nothing() -> None:
-    """They are marked by a context variable, whatever their size."""
-    manager = SummarizingContextManager(max_tokens=200_000)
-    await talk(manager, 1_000)
-    await manager.get_messages_for_request()
-    before = await manager.get_token_count()
-    token = own_call.set(True)
-    await heard(manager, before * 2)
-    own_call.reset(token)
-    assert await manager.get_token_count() == before
-    await heard(manager, before + 5_000)
-    assert await manager.get_token_count() == pytest.approx(before + 5_000, rel=0.02)
 
 
 async def test_a_correction_changes_the_next_weighing_not_the_view_already_served() -> None:

@@ -1,4 +1,4 @@
-"""Work ahead of need: what the next boundary shows is made while the session goes on, in virtual time."""
+"""Work ahead of need: what the next compaction shows is made while the session goes on, in virtual time."""
 
 from __future__ import annotations
 
@@ -68,17 +68,17 @@ async def session(provider: Any, rows: list[dict[str, Any]], **settings: Any) ->
 
 
 def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> None:
-    """At most 5 % of the waiting without prefetching, with no more calls, no digest, and never too many at once."""
+    """At most 5 % of the waiting without prefetching, with no more calls, no fallback, and never too many at once."""
     rows = recording()[:800]
-    plain = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch_threshold=None))
+    plain = run_virtually(session(Slow(20 * TURN, 40_000), rows, prefetch=False))
     ahead = run_virtually(session(Slow(20 * TURN, 40_000), rows))
-    assert sum(plain.waits) > 100
+    assert sum(plain.waits) > 60
     assert sum(ahead.waits) <= 0.05 * sum(plain.waits)
     assert len(ahead.provider.asked) <= len(plain.provider.asked) + 6
     assert len(set(ahead.provider.asked)) == len(ahead.provider.asked)
     assert 1 < ahead.provider.most <= 4
     for run in (plain, ahead):
-        assert not any(data["digests"] for data in run.recorder.of("context:post_compact"))
+        assert not any(data["fallbacks"] for data in run.recorder.of("context:post_compact"))
         assert run.tasks_left == 0
 
 
@@ -89,31 +89,26 @@ def test_no_more_calls_are_under_way_than_allowed() -> None:
 
 
 def test_merges_are_made_ahead_as_well() -> None:
-    """A small share of the budget for summaries: boundaries that merge do not wait for it."""
-    run = run_virtually(session(Slow(2 * TURN, 40_000), recording()[:1_000], summary_share=0.08, fan_in=3))
+    """A small share of the budget for summaries: compactions that merge do not wait for it."""
+    run = run_virtually(session(Slow(2 * TURN, 40_000), recording()[:1_000], summary_share=0.08))
     assert sum(data["merged"] for data in run.recorder.of("context:post_compact")) > 3
     assert sum(run.waits) == 0
 
 
 def test_nothing_is_made_below_the_threshold_or_when_told_not_to() -> None:
-    """No call before `prefetch_threshold`; none at all without it, without automatic boundaries, or without a model."""
+    """No call long before the threshold; none at all without prefetch or automatic compactions."""
     rows = recording()[:180]
-    quiet = (
-        {"prefetch_threshold": None},
-        {"prefetch_threshold": 0.85},
-        {"auto_compact": False},
-        {"compaction_strategy": "truncate"},
-    )
-    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.9))
+    quiet: tuple[dict[str, Any], ...] = ({"prefetch": False}, {"compact_threshold": 1.0}, {"auto_compact": False})
+    busy = run_virtually(session(Slow(TURN, 40_000), rows, compact_threshold=0.7))
     assert busy.provider.asked
     assert busy.recorder.count("context:compaction") == 0
     for settings in quiet:
-        run = run_virtually(session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.9, **settings}))
+        run = run_virtually(session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.7, **settings}))
         assert run.provider.asked == [], settings
 
 
-def test_a_session_that_ends_early_wastes_at_most_one_boundary() -> None:
-    """What was made ahead and never shown is no more than a boundary would have needed; no task is left."""
+def test_a_session_that_ends_early_wastes_at_most_one_compaction() -> None:
+    """What was made ahead and never shown is no more than a compaction would have needed; no task is left."""
     rows = recording()[:400]
     whole = run_virtually(session(Slow(TURN, 40_000), rows))
     first = whole.recorder.events
@@ -147,10 +142,10 @@ async def test_a_request_answered_after_the_end_begins_nothing() -> None:
     manager = SummarizingContextManager()
     await manager.set_messages(recording()[:150])
     await manager.close()
-    budget = 45_000
+    budget = 30_000
     view = await manager.get_messages_for_request(budget, provider)
     used = await manager.get_token_count() / budget
-    assert (Config().prefetch_threshold or 1) < used < Config().compact_threshold
+    assert 2 / 3 * Config().threshold_share < used < Config().threshold_share
     assert len(view) == 150
     assert asyncio.all_tasks() == {asyncio.current_task()}
     assert provider.calls == 0
@@ -164,7 +159,7 @@ def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> Non
         provider = Slow(seconds, 40_000)
         manager = SummarizingContextManager(clock=loop.time)
         await manager.set_messages(recording()[:150])
-        await manager.get_messages_for_request(45_000, provider)
+        await manager.get_messages_for_request(30_000, provider)
         waits = []
         for _ in range(2):
             before = loop.time()
@@ -181,13 +176,13 @@ def test_work_ahead_can_be_waited_for_and_what_hangs_is_waited_for_once() -> Non
     assert left > 0
 
 
-def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_boundary() -> None:
-    """No call is repeated while the session only grows; the boundary shows digests, and later ones summaries."""
+def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_compaction() -> None:
+    """No call is repeated while the session only grows; the compaction shows fallbacks, and later ones summaries."""
     failures: list[Exception | str] = [ProviderUnavailableError("down", provider="main", retryable=False)] * 2
     provider = ScriptedProvider(failures, then="Goal: flights. State: booked.", name="main", context_window=40_000)
     run = run_virtually(session(provider, recording()))
-    digests = [data["digests"] for data in run.recorder.of("context:post_compact")]
-    assert digests[-1] == 0
+    fallbacks = [data["fallbacks"] for data in run.recorder.of("context:post_compact")]
+    assert fallbacks[-1] == 0
     failed = [data["key"] for data in run.recorder.of("context-summarize:failure")]
     assert len(failed) == 2
     made = {data["key"] for data in run.recorder.of("context-summarize:summary")}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -30,44 +28,39 @@ from context_summarize.testing import (
 from tests.support.effort import turns
 from tests.support.gated import Gated, answer, questions
 from tests.support.recorder import Recorder
+from tests.support.snapshot import snapshot
 from tests.support.views import nodes, size
 
-SMALL: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "fan_in": 2, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
 LARGE = 10**6
 Rows = list[JsonRow]
 
 
 class SlowHooks(Recorder):
-    """Hooks that take a while once they have heard."""
+    """Hooks that take a while before and after they have heard."""
 
     async def emit(self, name: str, data: dict[str, Any]) -> None:
+        await asyncio.sleep(0)
         await super().emit(name, data)
         await asyncio.sleep(0)
+
+
+def slowly(name: str) -> Callable[..., Any]:
+    """This method of a store, which takes a while before and after its work."""
+
+    async def call(self: MemoryStore, *given: Any) -> Any:
         await asyncio.sleep(0)
-
-
-class SlowStore(MemoryStore):
-    """A store that takes a while, before and after it does its work."""
-
-    async def get(self, keys: Sequence[str]) -> Any:
-        await asyncio.sleep(0)
-        found = await super().get(keys)
+        found = await getattr(MemoryStore, name)(self, *given)
         await asyncio.sleep(0)
         return found
 
-    async def put(self, summary: Any) -> None:
-        await asyncio.sleep(0)
-        await super().put(summary)
-        await asyncio.sleep(0)
+    return call
 
-    async def find_records(self, hashes: Sequence[str]) -> Any:
-        await asyncio.sleep(0)
-        return await super().find_records(hashes)
 
-    async def put_record(self, record: Any) -> None:
-        await asyncio.sleep(0)
-        await super().put_record(record)
-        await asyncio.sleep(0)
+class SlowStore(MemoryStore):
+    """A store that takes a while."""
+
+    get, put, get_records, put_record = map(slowly, ("get", "put", "get_records", "put_record"))
 
 
 class AsksAround(ScriptedProvider):
@@ -105,7 +98,7 @@ async def _no_task_is_left() -> AsyncIterator[None]:
 
 @dataclass
 class Session:
-    """A manager just before a boundary, with all that it works with."""
+    """A manager just before a compaction, with all that it works with."""
 
     manager: SummarizingContextManager
     recorder: Recorder
@@ -119,7 +112,7 @@ class Session:
 
     async def shown(self) -> list[str]:
         """The keys of the summaries that the view shows."""
-        return [node.key for node in (await self.manager.snapshot([])).nodes]
+        return [node.key for node in (await snapshot(self.manager)).nodes]
 
     def events(self) -> tuple[int, int, int]:
         return (
@@ -141,9 +134,9 @@ class Setup:
     budget: int = 900
     turns: int = 12
     earlier: int = 0
-    """Rows after which a first view was served, with its boundary."""
+    """Rows after which a first view was served, with its compaction."""
     resumed: bool = False
-    """The boundary was recorded by another manager, and is to be adopted."""
+    """The compaction was recorded by another manager, and is to be adopted."""
     settings: tuple[tuple[str, Any], ...] = ()
 
     async def session(self) -> Session:
@@ -177,7 +170,7 @@ SETUPS = {
     "a provider that awaits": Setup(provider=AsksAround),
     "all of them": Setup(hooks=SlowHooks, store=SlowStore, provider=AsksAround, factory=True),
     "merges": Setup(hooks=SlowHooks, store=SlowStore, turns=24, settings=(("summary_share", 0.1),)),
-    "a second boundary": Setup(hooks=SlowHooks, store=SlowStore, earlier=26, turns=20),
+    "a second compaction": Setup(hooks=SlowHooks, store=SlowStore, earlier=26, turns=20),
     "a record to adopt": Setup(hooks=SlowHooks, store=SlowStore, resumed=True),
     "a view that must fit": Setup(hooks=SlowHooks, store=SlowStore, budget=300),
     "a view that cannot fit": Setup(hooks=SlowHooks, store=SlowStore, budget=60),
@@ -255,8 +248,8 @@ class TestCancelledAtEveryAwait:
             assert sorted(questions(session.provider)) == sorted(questions(plain.provider))
         await session.manager.close()
 
-    async def test_a_boundary_that_was_committed_is_recorded_though_the_request_was_cancelled(self) -> None:
-        """Wherever the host gave up: once a view with the boundary was served, a resumed session adopts it."""
+    async def test_a_compaction_that_was_committed_is_recorded_though_the_request_was_cancelled(self) -> None:
+        """Wherever the host gave up: once a view with the compaction was served, a resumed session adopts it."""
         setup = SETUPS["a store that awaits"]
         lost = []
         for steps in turns():
@@ -269,27 +262,6 @@ class TestCancelledAtEveryAwait:
                 lost.append(steps)
             await session.manager.close()
             await again.close()
-            if not task.cancelled():
-                break
-        assert lost == []
-
-    async def test_hooks_that_await_before_they_act_hear_every_event(self) -> None:
-        """What a cancellation keeps from going out goes out the next time, wherever the host gave up."""
-
-        class LateEars(Recorder):
-            async def emit(self, name: str, data: dict[str, Any]) -> None:
-                await asyncio.sleep(0)
-                await super().emit(name, data)
-
-        setup = Setup(hooks=LateEars)
-        lost = []
-        for steps in turns():
-            session = await setup.session()
-            task = await cancelled_after(session.request(), steps)
-            await session.request()
-            if session.events() != (1, 1, 1):
-                lost.append((steps, session.events()))
-            await session.manager.close()
             if not task.cancelled():
                 break
         assert lost == []
@@ -324,26 +296,6 @@ class TestCancelledAtEveryAwait:
             if not task.cancelled():
                 break
         assert not task.cancelled()
-
-    async def test_rows_that_are_counted_in_a_thread(self) -> None:
-        """Many rows, and a large one, are counted off the event loop; who gives up then loses nothing."""
-        rows = tool_session(120, size=60)
-        provider, made = ScriptedProvider(then=answer), SummarizingContextManager(keep_recent=4, **SMALL)
-        await made.set_messages(rows)
-        for steps in (0, 1, 2, 3, 5, 9, 30):
-            await cancelled_after(made.get_messages_for_request(2_000, provider), steps)
-            await cancelled_after(made.get_token_count(), steps)
-            assert await made.get_messages() == rows
-        view = await made.get_messages_for_request(2_000, provider)
-        plain = SummarizingContextManager(keep_recent=4, **SMALL)
-        await plain.set_messages(rows)
-        assert view == await plain.get_messages_for_request(2_000, ScriptedProvider(then=answer))
-        large = user("word " * 20_000)
-        await cancelled_after(made.add_message(large), 1)
-        assert await made.get_messages() == [*rows, large]
-        assert size(await made.get_messages_for_request(2_000, provider)) <= 2_000
-        await made.close()
-        await plain.close()
 
 
 async def waiting(setup: Setup | None = None) -> tuple[Session, Gated, asyncio.Task[Rows]]:
@@ -403,22 +355,6 @@ class TestWhileSummariesAreUnderWay:
         assert await made.get_messages() == rows
         await made.close()
 
-    async def test_work_for_a_history_that_is_gone_is_not_kept_for_ever(self) -> None:
-        """What nobody will ask for again does not pile up over a day of repaired transcripts."""
-        made = SummarizingContextManager(keep_recent=4, **SMALL)
-        for at in range(5):
-            provider = Gated()
-            await made.set_messages(tool_session(12, start=100 * at))
-            task = asyncio.create_task(made.get_messages_for_request(900, provider))
-            await provider.asked.wait()
-            task.cancel()
-            await made.clear()
-            provider.go.set()
-            await asyncio.wait([task])
-            await settle()
-        assert len(ours()) <= 12
-        await made.close()
-
     async def test_a_failure_of_a_request_that_was_cancelled_is_not_kept_over_a_clear(self) -> None:
         """Whatever went wrong before: after `clear()` a provider that is well again is asked."""
         bad = Gated(then=ValueError("a bug of the provider's"))
@@ -434,15 +370,16 @@ class TestWhileSummariesAreUnderWay:
         await made.clear()
         await made.set_messages(tool_session(12))
         await made.get_messages_for_request(900, good)
-        digests = recorder.of("context:post_compact")[-1]["digests"]
+        fallbacks = recorder.of("context:post_compact")[-1]["fallbacks"]
         await made.close()
-        assert digests == 0
+        assert fallbacks == 0
 
     async def test_rows_that_come_are_in_order_and_in_the_view(self) -> None:
-        """A call and its result, twenty rows at once, and one that is counted in a thread."""
+        """A call and its result, rows at once, and a longer transcript, which is growth and no other history."""
         session, provider, task = await waiting()
         more = [call("late"), result("late"), *(user(f"row {at}") for at in range(20))]
-        await asyncio.gather(*(session.manager.add_message(row) for row in more))
+        await asyncio.gather(*(session.manager.add_message(row) for row in more[:12]))
+        await session.manager.set_messages([*session.rows, *more])
         assert not task.done()
         provider.go.set()
         view = await task
@@ -454,51 +391,19 @@ class TestWhileSummariesAreUnderWay:
         assert len(set(questions(provider))) == provider.calls
         await session.manager.close()
 
-    async def test_a_longer_transcript_goes_on(self) -> None:
-        """`set_messages` with the same rows and more is growth, not another history."""
-        session, provider, task = await waiting()
-        more = tool_session(2, start=50)
-        await session.manager.set_messages([*session.rows, *more])
-        provider.go.set()
-        view = await task
-        assert view[-1]["content"] == more[-1]["content"]
-        assert len(set(questions(provider))) == provider.calls
-        await session.manager.close()
-
-    async def test_compact_takes_its_turn(self) -> None:
-        """It waits for the request, and asks for nothing twice."""
+    async def test_compact_takes_its_turn_and_a_status_line_does_not_wait(self) -> None:
+        """`compact()` waits for the request, and asks for nothing twice; `get_token_count` answers meanwhile."""
         session, provider, task = await waiting()
         compacting = asyncio.create_task(session.manager.compact("the orders"))
         await settle()
+        assert await asyncio.wait_for(session.manager.get_token_count(), 30) > 900
         assert not compacting.done()
+        assert not task.done()
         provider.go.set()
         assert size(await task) <= 900
         assert await compacting >= 0
         assert len(set(questions(provider))) == provider.calls
         assert len({*session.events()}) == 1
-        await session.manager.close()
-
-    async def test_a_status_line_does_not_wait(self) -> None:
-        """`get_token_count` answers while a boundary is under way."""
-        session, provider, task = await waiting()
-        assert await asyncio.wait_for(session.manager.get_token_count(), 30) > 900
-        assert not task.done()
-        provider.go.set()
-        await task
-        await session.manager.close()
-
-    async def test_twenty_requests_at_once(self) -> None:
-        """One call a key, equal views, one boundary; views are apart."""
-        setup = Setup(hooks=SlowHooks, store=SlowStore, provider=AsksAround, factory=True)
-        session = await setup.session()
-        views = await asyncio.gather(*(session.request() for _ in range(20)))
-        assert all(view == views[0] for view in views)
-        assert nodes(views[0])
-        assert len(set(questions(session.provider))) == session.provider.calls
-        assert session.events() == (1, 1, 1)
-        kept = copy.deepcopy(views[1])
-        views[0][-1]["content"] = "spoilt"
-        assert views[1] == kept
         await session.manager.close()
 
     async def test_twenty_requests_of_which_every_other_is_cancelled(self) -> None:
@@ -546,33 +451,33 @@ class Stubborn(Gated):
 
 
 class TestSessionEnd:
-    async def test_it_ends_within_a_second_though_the_provider_hangs(self) -> None:
-        """And nothing of ours is left; the calls were cancelled."""
-        session, provider, task = await waiting()
+    @pytest.mark.parametrize("kind", [Gated, Stubborn])
+    async def test_it_ends_within_a_second_though_the_provider_hangs(self, kind: type[Gated]) -> None:
+        """Also one that swallows its cancellation; nothing of ours is left. Hosts call cleanup on every way out."""
+        session, provider, task = await waiting(Setup(provider=lambda then: kind(then)))
         task.cancel()
         await asyncio.wait([task])
         started = time.monotonic()
-        await asyncio.wait_for(session.manager.close(), 30)
-        assert time.monotonic() - started < 1
-        await asyncio.sleep(0)
+        closing = asyncio.gather(session.manager.close(), session.manager.close())
+        done, _ = await asyncio.wait([closing], timeout=30)
+        took = time.monotonic() - started
+        provider.go.set()
+        await closing
+        await settle()
+        assert done
         assert ours() == []
-        assert provider.cancelled == provider.calls
-
-    async def test_it_may_end_twice_and_without_having_begun(self) -> None:
-        """Hosts call cleanup on every way out."""
-        session, _, task = await waiting()
-        task.cancel()
-        await asyncio.wait([task])
-        await asyncio.gather(session.manager.close(), session.manager.close())
+        if kind is Gated:
+            assert took < 1
+            assert provider.cancelled == provider.calls
         await SummarizingContextManager().close()
 
     async def test_a_request_that_is_under_way_ends_without_new_work(self) -> None:
-        """It gets its view from digests; nobody is asked any more once the session has ended."""
+        """It gets its view from fallbacks; nobody is asked any more once the session has ended."""
         session, provider, task = await waiting(
             Setup(provider=lambda then: Gated(then), turns=24, settings=(("summary_share", 0.1),))
         )
         for _ in range(50):
-            await asyncio.sleep(0)  # all that the boundary asks at once is asked
+            await asyncio.sleep(0)  # all that the compaction asks at once is asked
         asked = provider.calls
         await asyncio.wait_for(session.manager.close(), 30)
         try:
@@ -585,87 +490,40 @@ class TestSessionEnd:
         assert left == []
         assert after == asked
 
-    async def test_a_provider_that_swallows_the_cancellation_holds_nobody_up(self) -> None:
-        """Cleanup ends within a second, whatever a provider's own cleanup does."""
-        session, provider, task = await waiting(Setup(provider=lambda then: Stubborn(then)))
-        task.cancel()
-        await asyncio.wait([task])
-        closing = asyncio.create_task(session.manager.close())
-        done, _ = await asyncio.wait([closing], timeout=30)
-        provider.go.set()
-        await asyncio.wait([closing])
-        await settle()
-        assert done
 
-
-class TestTheHostStopsWaiting:
-    async def test_the_view_is_served_at_once_and_the_work_goes_on(self) -> None:
-        """The late summaries are shown at the next boundary, without a second call."""
-        session, provider, task = await waiting(Setup(budget=300, provider=lambda then: Gated(then)))
-        await session.manager.stop_waiting()
+class TestNoWaiting:
+    @pytest.mark.parametrize("how", ["the host stops waiting", "wait_seconds is 0"])
+    async def test_a_view_that_does_not_fit_is_served_at_once_and_the_work_goes_on(self, how: str) -> None:
+        """Fallbacks stand in; the late summaries are shown at the next compaction, without a second call."""
+        wait = 0 if how == "wait_seconds is 0" else 60
+        setup = Setup(
+            budget=300, provider=lambda then: Gated(then), settings=(("wait_seconds", wait), ("summary_share", 0.5))
+        )
+        session, provider, task = await waiting(setup)
+        if wait:
+            await session.manager.stop_waiting()
         view = await asyncio.wait_for(task, 30)
         assert size(view) <= 300
         assert nodes(view)
-        assert session.recorder.of("context:post_compact")[-1]["digests"] == len(nodes(view))
+        assert session.recorder.of("context:post_compact")[-1]["fallbacks"] == len(nodes(view))
         assert provider.cancelled == 0
         provider.go.set()
         await settle()
+        assert await session.request() == view, "nothing has come: the view stays"
         asked = questions(provider)
         for row in tool_session(4, start=30):
             await session.manager.add_message(row)
         await session.request()
-        assert session.recorder.count("context:compaction") == 2
-        assert session.recorder.of("context:post_compact")[-1]["digests"] == 0
+        await settle()
+        await session.manager.add_message(user("And now? " * 30))
+        await session.request()
+        counts = [data["fallbacks"] for data in session.recorder.of("context:post_compact")]
+        assert counts[-1] == 0 if wait else counts[-1] < counts[0]
         assert not set(asked) & set(questions(provider)[len(asked) :])
         await session.manager.close()
 
-    async def test_a_cancelled_coordinator_is_not_waited_for(self) -> None:
-        """While the host's token is set, no request waits; afterwards they do again."""
-
-        class Token:
-            is_cancelled = True
-
-        recorder, provider = Recorder(), Gated()
-        recorder.cancellation = token = Token()  # type: ignore[attr-defined]
-        made = SummarizingContextManager(recorder, keep_recent=4, **SMALL)
-        await made.set_messages(tool_session(12))
-        await made.stop_waiting()
-        assert size(await asyncio.wait_for(made.get_messages_for_request(300, provider), 30)) <= 300
-        assert size(await asyncio.wait_for(made.get_messages_for_request(250, provider), 30)) <= 250
-        token.is_cancelled = False
-        await made.set_messages(tool_session(12, start=70))
-        task = asyncio.create_task(made.get_messages_for_request(300, provider))
-        await settle()
-        assert not task.done()
-        provider.go.set()
-        view = await task
-        assert nodes(view)
-        assert not any(FALLBACK_LINE in row["content"] for row in nodes(view))
-        await made.close()
-
-    async def test_a_system_prompt_that_hangs_is_not_waited_for(self) -> None:
-        """The host's cancellation ends the request, also while its own factory is asked."""
-        cancellation, asked = SimpleNamespace(is_cancelled=False), asyncio.Event()
-
-        async def hangs() -> str:
-            asked.set()
-            return await asyncio.Future[str]()
-
-        recorder = Recorder()
-        recorder.cancellation = cancellation  # type: ignore[attr-defined]
-        made = SummarizingContextManager(recorder, **SMALL)
-        await made.set_messages(tool_session(3))
-        await made.set_system_prompt_factory(hangs)
-        task = asyncio.create_task(made.get_messages_for_request(2_000, Gated()))
-        await asked.wait()
-        cancellation.is_cancelled = True
-        assert await asyncio.wait_for(task, 30) == tool_session(3)
-        await made.close()
-
-
-class TestNoWaiting:
     async def test_a_view_that_fits_is_sent_as_it_is(self) -> None:
-        """With `wait_seconds: 0`; the summaries come with the next boundary, and are asked for once."""
+        """With `wait_seconds: 0`; the summaries come with the next compaction, and are asked for once."""
         setup = Setup(provider=lambda then: Gated(then), settings=(("wait_seconds", 0),), turns=12)
         session = await setup.session()
         session.budget = size(session.rows) * 10 // 9  # usage 0.9: above the threshold, and it fits
@@ -688,34 +546,6 @@ class TestNoWaiting:
         assert not any(FALLBACK_LINE in row["content"] for row in nodes(view))
         assert len(set(questions(provider))) == provider.calls
         assert session.events() == (1, 1, 1)
-        await session.manager.close()
-
-    async def test_a_view_that_does_not_fit_shows_digests(self) -> None:
-        """And the late summary stands there at the next boundary, without a second call."""
-        setup = Setup(provider=lambda then: Gated(then), settings=(("wait_seconds", 0),), budget=300)
-        session = await setup.session()
-        view = await asyncio.wait_for(session.request(), 30)
-        assert size(view) <= 300
-        assert nodes(view)
-        assert session.recorder.of("context:post_compact")[-1]["digests"] == len(nodes(view))
-        await settle()
-        provider = session.provider
-        assert isinstance(provider, Gated)
-        provider.go.set()
-        await settle()
-        assert await session.request() == view, "nothing has come: the view stays"
-        asked = questions(provider)
-        assert len(set(asked)) == len(asked)
-        await session.manager.add_message(user("Is there more? " * 30))
-        await session.request()
-        await settle()
-        await session.manager.add_message(user("And now? " * 30))
-        await session.request()
-        assert (
-            session.recorder.of("context:post_compact")[-1]["digests"]
-            < session.recorder.of("context:post_compact")[0]["digests"]
-        )
-        assert len(set(questions(provider))) == provider.calls
         await session.manager.close()
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from context_summarize import SummarizingContextManager
 from context_summarize.recall import RecallAnswer, RecallQuery
 from context_summarize.testing import tool_session, user
@@ -45,15 +43,4 @@ async def test_edits_and_a_cleared_history_are_followed():
     await context.clear()
     await context.add_message(user("Hello"))
     assert (await ask(context, "deadline")).messages == ()
-    await context.close()
-
-
-async def test_questions_of_one_turn_are_answered_side_by_side():
-    context = session()
-    for row in [FACT, *tool_session(100)]:
-        await context.add_message(row)
-
-    answers = await asyncio.gather(*(ask(context, f"order ORD{number:05}") for number in (1, 2, 3)))
-
-    assert [f"ORD{number:05}" in answer.text for number, answer in zip((1, 2, 3), answers, strict=True)] == [True] * 3
     await context.close()

@@ -9,11 +9,12 @@ import pytest
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
-from context_summarize.testing import ScriptedProvider, broken_pairs, tool_session
-from tests.support.recorder import Recorder
-from tests.support.views import nodes
+from context_summarize.testing import JsonRow, ScriptedProvider, broken_pairs, tool_session
+from tests.support.gated import shortened
+from tests.support.recorder import Recorder, recording
+from tests.support.views import nodes, notes
 
-SMALL: dict[str, Any] = {"segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None}
+SMALL: dict[str, Any] = {"segment_tokens": 512, "keep_recent": 4, "prefetch": False}
 BUDGET = 4_000
 
 
@@ -30,8 +31,8 @@ async def fed(turns: int, recorder: Recorder | None = None, **settings: Any) -> 
 
 
 class TestPreview:
-    async def test_it_tells_what_the_next_compaction_then_does(self) -> None:
-        """Range, segments and reason; the compaction itself comes within a tenth of the estimated size."""
+    async def test_it_tells_what_compact_then_does(self) -> None:
+        """Reason, range, segments and calls; the compaction comes within a tenth of the estimated size."""
         recorder, asked = Recorder(), provider()
         manager = await fed(3, recorder)
         await manager.get_messages_for_request(BUDGET, asked)
@@ -41,15 +42,44 @@ class TestPreview:
         assert told.reason == "threshold"
         assert asked.calls == 0
         assert told.calls == told.segments > 0
-        shown = nodes(await manager.get_messages_for_request(BUDGET, asked))
+        await manager.compact()
         [made] = recorder.of("context:post_compact")
         assert made["segments"] == told.segments
         assert asked.calls == told.calls
+        shown = nodes(await manager.get_messages_for_request(BUDGET, asked))
         assert told.messages is not None
         assert shown[0]["metadata"]["messages"][0] == told.messages[0]
         assert shown[-1]["metadata"]["messages"][1] == told.messages[1]
         assert told.before_tokens == made["tokens"] + made["tokens_saved"]
         assert told.after_tokens >= made["tokens"]
+        await manager.close()
+
+    @pytest.mark.parametrize(
+        "rows",
+        [tool_session(12, size=600), tool_session(40), recording()[:60], recording()[40:200]],
+        ids=["long results", "short results", "a desk", "a longer desk"],
+    )
+    async def test_where_all_texts_are_ready_it_is_what_compact_does(self, rows: list[JsonRow]) -> None:
+        """The same segments and the same notes, and the same size."""
+        recorder, asked = Recorder(), ScriptedProvider(then=shortened)
+        manager = SummarizingContextManager(recorder, **{**SMALL, "auto_compact": False})
+        await manager.set_messages(rows)
+        await manager.get_messages_for_request(20_000, asked)
+        assert await manager.compact() > 0
+        await manager.undo()
+        calls = asked.calls
+        told = await manager.preview()
+        assert told.calls == 0
+        saved = await manager.compact()
+        made = recorder.of("context:post_compact")[-1]
+        assert made["segments"] == told.segments > 0
+        assert made["merged"] == told.merged
+        assert made["tokens"] == pytest.approx(told.after_tokens, rel=0.05)
+        assert saved == told.before_tokens - made["tokens"]
+        row = notes(await manager.get_messages_for_request(20_000, asked))
+        assert (told.notes is None) is (row is None)
+        assert row is None or str(told.notes) in row["content"]
+        assert asked.calls == calls
         await manager.close()
 
     async def test_it_changes_nothing(self) -> None:
@@ -102,7 +132,7 @@ class TestShouldCompact:
         """No call, no event, no change of the view; also before the first request, with a provider that is mounted."""
         asked = ScriptedProvider(context_window=BUDGET + 1_100, max_output_tokens=100)
         recorder = Recorder({"main": asked})
-        manager = await fed(16, recorder, prefetch_threshold=0.1)
+        manager = await fed(16, recorder, prefetch=True)
         tokens = await manager.get_token_count()
         for _ in range(2):
             assert await manager.should_compact()
@@ -153,7 +183,7 @@ class TestPause:
     async def test_nothing_is_prefetched_while_paused(self) -> None:
         """Background work stops as well."""
         asked = provider()
-        manager = await fed(8, prefetch_threshold=0.3)
+        manager = await fed(8, prefetch=True)
         await manager.pause()
         await manager.get_messages_for_request(BUDGET, asked)
         assert asked.calls == 0
@@ -195,5 +225,5 @@ async def test_a_session_finds_them_as_capabilities() -> None:
     assert (await coordinator.get_capability("context.preview")()).segments > 0
     await coordinator.get_capability("context.resume")()
     assert await coordinator.get_capability("context.compact")(focus="open orders") > 0
-    assert (await coordinator.get_capability("context.statistics")()).boundaries == 1
+    assert (await coordinator.get_capability("context.statistics")()).compactions == 1
     await cleanup()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -24,8 +25,8 @@ from tests.support.recorder import Clock, Recorder
 from tests.support.views import nodes
 
 SETTINGS: dict[str, Any] = {
-    "segment_tokens": 512, "summary_tokens": 100, "keep_recent": 4, "prefetch_threshold": None, "min_fold": 0.1,
-    "compact_threshold": 0.7, "target_usage": 0.3,
+    "segment_tokens": 512, "keep_recent": 4, "prefetch": False,
+    "compact_threshold": 0.7,
 }  # fmt: skip
 BUDGET = 6_000
 
@@ -59,7 +60,7 @@ class Session:
         return await self.manager.get_messages_for_request(budget, self.provider)
 
     async def talk_until_compacted(self, times: int = 1) -> Session:
-        while self.host.boundaries < times:
+        while self.host.compactions < times:
             await self.talk()
             await self.view()
         return self
@@ -102,13 +103,13 @@ class TestUndo:
         assert post["tokens_saved"] == made["after_tokens"] * -1 + made["before_tokens"] == -grown
         await session.manager.close()
 
-    async def test_no_compaction_by_the_threshold_until_usage_has_grown_by_min_fold(self) -> None:
+    async def test_no_compaction_by_the_threshold_until_usage_has_grown(self) -> None:
         """Then one is made, of the summaries that are known."""
         session = await Session().talk_until_compacted()
         await session.manager.undo()
         held = await session.manager.get_token_count()
         used = held
-        while used < held + 0.1 * BUDGET:
+        while used < held + 0.56 * (BUDGET - held):
             assert nodes(await session.view()) == []
             await session.talk()
             used = await session.manager.get_token_count()
@@ -138,7 +139,7 @@ class TestUndo:
     @pytest.mark.parametrize("compactions", [1, 2])
     async def test_a_resumed_session_stays_where_the_user_put_it(self, compactions: int) -> None:
         """The same view, held back as before; another session with these rows gets the compaction."""
-        session = await Session(target_usage=0.5).talk_until_compacted(compactions)
+        session = await Session().talk_until_compacted(compactions)
         compacted = await session.view()
         await session.manager.undo()
         view = await session.view()
@@ -152,7 +153,7 @@ class TestUndo:
 
     async def test_after_a_restart_the_last_compaction_can_still_be_taken_back(self) -> None:
         """Its forerunner is found in the store, then the one before."""
-        session = await Session(target_usage=0.5).talk_until_compacted(1)
+        session = await Session().talk_until_compacted(1)
         first = [row["metadata"]["key"] for row in nodes(await session.view())]
         await session.talk_until_compacted(2)
         again = await session.again()
@@ -161,6 +162,25 @@ class TestUndo:
         assert [row["metadata"]["key"] for row in nodes(await again.view())] == first
         assert again.provider.calls == 0
         await again.manager.close()
+
+    async def test_one_after_the_other_is_taken_back_though_the_store_knows_none(self) -> None:
+        """A session keeps its earlier views itself."""
+
+        class Forgetful(MemoryStore):
+            async def find_records(self, hashes: Sequence[str]) -> list[Any]:
+                return []
+
+        session = Session(Forgetful(), target_usage=0.5)
+        shown = list[list[JsonRow]]()
+        for times in (1, 2, 3):
+            await session.talk_until_compacted(times)
+            shown.append(nodes(await session.view()))
+        for earlier in (shown[1], shown[0], []):
+            await session.manager.undo()
+            assert nodes(await session.view(100_000)) == earlier
+        with pytest.raises(SteeringError, match="no compaction to take back"):
+            await session.manager.undo()
+        await session.manager.close()
 
     async def test_after_the_next_compaction_a_resume_takes_that_up(self) -> None:
         """What was taken back once is no longer in the way."""
@@ -171,6 +191,19 @@ class TestUndo:
         again = await session.again()
         assert await again.view() == view
         assert again.provider.calls == 0
+        await again.manager.close()
+
+    async def test_a_session_that_is_cleared_forgets_what_was_undone(self) -> None:
+        """The same rows get the compaction again, unasked, also after a restart."""
+        session = await Session().talk_until_compacted()
+        view, rows, calls = await session.view(), await session.manager.get_messages(), session.provider.calls
+        await session.manager.undo()
+        await session.manager.clear()
+        await session.manager.set_messages(rows)
+        assert await session.view() == view
+        again = await session.again()
+        assert await again.view() == view
+        assert session.provider.calls + again.provider.calls == calls
         await again.manager.close()
 
 
@@ -258,7 +291,7 @@ class TestPins:
 
     async def test_a_pinned_result_is_not_shortened(self) -> None:
         """Unless the view would not fit otherwise."""
-        session = await Session(elide_tool_results=50).talk(6)
+        session = await Session(shorten_tool_results=50).talk(6)
         await session.view()
         rows = await session.manager.get_messages()
         await session.manager.pin(3)
@@ -270,11 +303,15 @@ class TestPins:
         await session.manager.close()
 
 
+HOUR = 3_600
+"""Seconds after which no provider's prompt cache is warm."""
+
+
 class TestColdCache:
-    async def session(self, ttl: float | None, fill: int = 12) -> tuple[Session, Clock]:
-        """A session above `prefetch_threshold` whose summaries are ready, and its clock."""
+    async def session(self, fill: int = 12) -> tuple[Session, Clock]:
+        """A session near its threshold whose summaries are ready, and its clock."""
         clock = Clock()
-        session = Session(prefetch_threshold=0.5, cache_ttl_seconds=ttl)
+        session = Session(prefetch=True)
         manager = SummarizingContextManager(
             session.host, store=session.store, clock=clock, sleep=clock.sleep, config=session.settings
         )
@@ -289,10 +326,10 @@ class TestColdCache:
 
     async def test_after_a_pause_a_compaction_is_made_of_what_is_ready(self) -> None:
         """Below the threshold, without a call and without waiting; the event says why."""
-        session, clock = await self.session(300)
+        session, clock = await self.session()
         calls = session.provider.calls
         await session.talk()
-        clock.time += 301
+        clock.time += HOUR + 1
         assert nodes(await session.view())
         assert session.host.of("context:pre_compact")[0]["reason"] == "cold_cache"
         assert clock.slept == []
@@ -300,12 +337,10 @@ class TestColdCache:
         assert session.provider.calls == calls
         await session.manager.close()
 
-    @pytest.mark.parametrize(("ttl", "pause", "rows"), [(None, 9_000, 1), (300, 299, 1), (300, 9_000, 0)])
-    async def test_without_the_setting_a_pause_or_new_rows_nothing_is_done(
-        self, ttl: float | None, pause: float, rows: int
-    ) -> None:
+    @pytest.mark.parametrize(("pause", "rows"), [(HOUR - 1, 1), (9_000, 0)])
+    async def test_without_a_long_pause_or_new_rows_nothing_is_done(self, pause: float, rows: int) -> None:
         """The cache is warm, or the request is the one it holds."""
-        session, clock = await self.session(ttl)
+        session, clock = await self.session()
         await session.talk(rows)
         clock.time += pause
         assert nodes(await session.view()) == []
@@ -313,13 +348,13 @@ class TestColdCache:
 
     async def test_after_an_undo_it_is_held_back_too(self) -> None:
         """The user wants the rows."""
-        session, clock = await self.session(300)
+        session, clock = await self.session()
         await session.talk()
-        clock.time += 301
+        clock.time += HOUR + 1
         await session.view()
         await session.manager.undo()
         await session.manager.add_message(user("And now?"))
-        clock.time += 301
+        clock.time += HOUR + 1
         assert nodes(await session.view()) == []
         await session.manager.close()
 

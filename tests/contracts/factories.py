@@ -31,7 +31,7 @@ def session() -> KeptStore:
 
     async def played() -> KeptStore:
         store = KeptStore()
-        manager = SummarizingContextManager(store=store, keep_recent=4, segment_tokens=512, summary_share=0.1, fan_in=2)
+        manager = SummarizingContextManager(store=store, keep_recent=4, segment_tokens=512, summary_share=0.1)
         for at, row in enumerate(recording()[:160]):
             await manager.add_message(row)
             await manager.get_messages_for_request(3_000, Shortening())
@@ -49,10 +49,10 @@ def summary(key: str, text: str = "Goal: none", *, fallback: bool = False) -> An
     return replace(min(session().summaries, key=repr_length), key=key, text=text, fallback=fallback)
 
 
-def record(hash_: str, number: int = 0) -> Any:
-    """A record as sessions put it, with this hash; `number` tells records of one hash apart."""
-    records = sorted(session().records, key=repr_length)
-    return replace(records[number % len(records)], hash=hash_)
+def record(number: int = 0) -> Any:
+    """A record as sessions put it; `number` tells records apart."""
+    records = sorted(session().records.values(), key=repr_length)
+    return records[number % len(records)]
 
 
 def repr_length(value: object) -> int:

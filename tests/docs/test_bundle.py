@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with amplifier-core
 
-from context_summarize import SummarizingContextManager, __version__
+from context_summarize import __version__
 from context_summarize.config import Config
 from tests.support.paths import ROOT
-from tests.support.session import Host
 
 BUNDLE = ROOT / "bundle.md"
 
@@ -93,26 +92,3 @@ def test_a_users_settings_stay_in_force_in_both_orders(is_last: bool) -> None:
     )
     assert [tool["module"] for tool in plan["tools"]] == ["tool-filesystem", "tool-context-recall"]
     assert plan["session"]["orchestrator"]["module"] == "loop-streaming"
-
-
-async def test_a_session_mounts_what_it_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By its entry point, as where there is no source; the loop is given the tool, and the session works."""
-    front, _ = parts()
-    host = Host(monkeypatch)
-    plan = composed(FOUNDATION, {"bundle": {"name": "host"}, **host.config}, front)
-    host.config["session"]["context"] = plan["session"]["context"]
-    host.config["tools"] += front["tools"]
-    settings = {"segment_tokens": 512, "keep_recent": 6, "safety_margin": 500, "prefetch_threshold": None}
-    host.config["session"]["context"]["config"] |= settings  # without work ahead a compaction waits for its summaries
-    await host.start()
-    try:
-        await host.talk(18)
-        assert isinstance(host.context, SummarizingContextManager)
-        assert set(host.session.coordinator.get("tools")) == {"lookup", "recall"}
-        assert await host.context.get_messages() == host.loop.added
-        assert host.loop.problems == []
-        summaries = [row["content"] for row in host.loop.views[-1] if "messages" in (row.get("metadata") or {})]
-        assert summaries
-        assert all("recall(summary=" in text for text in summaries), "the frames name the tool"
-    finally:
-        await host.end()

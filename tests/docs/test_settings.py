@@ -62,7 +62,7 @@ async def _heard(then, rows, context_window=8_000):
     """The events of one request after these rows, with a provider that answers so."""
     provider = ScriptedProvider(then=then, context_window=context_window, max_output_tokens=context_window // 8)
     recorder = Recorder({"one": provider})
-    manager = SummarizingContextManager(recorder, keep_recent=4, prefetch_threshold=None, retry_attempts=1, debug=True)
+    manager = SummarizingContextManager(recorder, keep_recent=4, prefetch=False)
     for row in rows:
         await manager.add_message(row)
     await manager.get_messages_for_request(provider=provider)

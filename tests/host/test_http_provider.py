@@ -24,24 +24,40 @@ from amplifier_core.message_models import ChatRequest, Message
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import ConfigError
-from context_summarize.messages.pairs import broken_pairs
+from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.providers.openai_compatible import OpenAICompatibleProvider, make_provider
 from context_summarize.testing import tool_session
-from tests.support.chat_completions import BASE_URL, answer, failure
 from tests.support.recorder import Clock, Recorder
 from tests.support.views import nodes
+
+BASE_URL = "http://127.0.0.1:9/v1"
+"""Loopback, and a port where nobody listens: a request that is not mocked fails and goes nowhere."""
+
+
+def answer(text: str | None, *, finish_reason: str = "stop", cost: int = 50, **message: object) -> httpx.Response:
+    """A good answer; `cost` tokens were written, 900 read."""
+    said = {"role": "assistant", "content": text, **message}
+    usage = {"prompt_tokens": 900, "completion_tokens": cost, "total_tokens": 900 + cost}
+    choice = {"index": 0, "message": said, "finish_reason": finish_reason}
+    return httpx.Response(200, json={"model": "chat-1-2026", "choices": [choice], "usage": usage})
+
+
+def failure(status: int, message: str, code: str | None = None, **headers: str) -> httpx.Response:
+    """An error, as servers of this protocol send it; `Retry_After="7"` becomes the header of that name."""
+    body = {"error": {"message": message, "type": "error", "param": None, "code": code}}
+    return httpx.Response(status, json=body, headers={name.replace("_", "-"): value for name, value in headers.items()})
+
 
 SUMMARY = "Goal: the user asked for the state of several orders. State: every one of them was found and shipped."
 ROWS = tool_session(9, size=2_400)
 """Nine lookups of some 1,100 tokens each."""
 SETTINGS: dict[str, Any] = {
     "keep_recent": 6,
-    "prefetch_threshold": None,  # each answer of the server is for a compaction
+    "prefetch": False,  # each answer of the server is for a compaction
     "segment_tokens": 2_000,
-    "summary_tokens": 200,
-    "elide_tool_results": None,
+    "shorten_tool_results": None,
     "safety_margin": 0,
     "compact_threshold": 0.6,
 }
@@ -109,7 +125,7 @@ class TestSummaries:
         assert SUMMARY in await session.summary()
         [body] = bodies(chat)
         system, user = body.pop("messages")
-        assert body == {"model": "chat-1", "max_tokens": 2 * SETTINGS["summary_tokens"] + 2_000}
+        assert body == {"model": "chat-1", "max_tokens": 2 * 125 + 2_000}
         assert (system["role"], user["role"]) == ("system", "user")
         assert "quoted data" in system["content"]
         assert "#1 user\nPlease look up order ORD00000" in user["content"]
@@ -118,34 +134,33 @@ class TestSummaries:
         assert (event["provider"], event["model"]) == ("openai-compatible", "chat-1-2026")
         assert event["usage"] == {"input_tokens": 900, "output_tokens": 61}
 
-    async def test_the_model_of_the_settings_is_asked(self, chat, provider):
-        chat.side_effect = [answer(SUMMARY)]
-        await Session(provider, summary_model="small-1").view()
-        assert [body["model"] for body in bodies(chat)] == ["small-1"]
-
-    async def test_after_429_it_waits_as_long_as_the_server_asks(self, chat, provider):
-        chat.side_effect = [failure(429, "slow down", Retry_After="7"), answer(SUMMARY)]
-        session = Session(provider)
+    @pytest.mark.parametrize(
+        "lost",
+        [
+            failure(429, "slow down", Retry_After="7"),
+            failure(503, "oops"),
+            httpx.ReadTimeout("nothing came"),
+            httpx.ConnectError("refused"),
+        ],
+        ids=str,
+    )
+    async def test_a_lost_request_is_asked_again_of_the_model_of_the_settings(self, chat, provider, lost):
+        """As late as the server asks for."""
+        chat.side_effect = [lost, answer(SUMMARY)]
+        session = Session(provider, summary_model="small-1")
         assert SUMMARY in await session.summary()
-        assert session.clock.slept == [7.0]
+        [waited] = session.clock.slept
+        assert waited == 7.0 or "429" not in str(lost)
         first, second = bodies(chat)
         assert first == second
-
-    @pytest.mark.parametrize(
-        "lost", [failure(503, "oops"), httpx.ReadTimeout("nothing came"), httpx.ConnectError("refused")], ids=str
-    )
-    async def test_a_lost_request_is_asked_again(self, chat, provider, lost):
-        chat.side_effect = [lost, answer(SUMMARY)]
-        session = Session(provider)
-        assert SUMMARY in await session.summary()
-        assert len(session.clock.slept) == 1
+        assert first["model"] == "small-1"
 
     @pytest.mark.parametrize(
         ("response", "kind", "calls"),
         [
             (failure(401, f"incorrect key: {KEY}"), "auth", 1),
             (failure(404, "no such model"), "not_found", 1),
-            (failure(400, "unknown parameter"), "invalid_request", 1),
+            (failure(400, "unknown parameter"), "invalid_request", 3),
             (httpx.Response(200, text='{"choices": [{"mess'), "unavailable", 1),
             (httpx.Response(200, text="<html>a proxy's page</html>"), "unavailable", 1),
             (httpx.Response(200, json={"choices": []}), "unavailable", 1),

@@ -21,7 +21,7 @@ from context_summarize.testing import call as tool_call
 from tests.support.session import summarise
 
 BUDGET = 10_000
-SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "elide_tool_results": None}
+SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "shorten_tool_results": None}
 PROMPT = "You are the clerk of an order desk. Look each order up before you answer. " * 12
 
 
@@ -124,7 +124,7 @@ async def test_a_status_block_in_the_system_prompt_leaves_the_prompt_cache_warm(
     async def prompt() -> str:
         return PROMPT
 
-    async with Desk(max_tokens=4 * BUDGET) as desk:
+    async with Desk(max_tokens=(3 if changes else 4) * BUDGET) as desk:
         await desk.context.set_system_prompt_factory(prompt)
         hook = PromptHook(desk.context, block)
 
@@ -157,27 +157,6 @@ async def test_the_factory_is_read_back_as_it_was_set_and_may_be_assigned() -> N
     assert made._system_prompt_factory is prompt  # noqa: SLF001
     made._system_prompt_factory = other  # noqa: SLF001
     assert (await made.get_messages_for_request())[0] == {"role": "system", "content": "two"}
-
-
-async def test_the_blocks_of_other_hooks_stay_where_they_are() -> None:
-    """Only the block that changes leaves the prompt, and its tokens still count."""
-    count = itertools.count()
-
-    async def prompt() -> str:
-        still = '<system-reminder source="skills">\nskills\n</system-reminder>'
-        return f'{PROMPT}\n\n<system-reminder source="status">\n{next(count)}\n</system-reminder>\n\n{still}'
-
-    made = SummarizingContextManager()
-    await made.set_system_prompt_factory(prompt)
-    await made.add_message(user("Good morning."))
-    await made.get_messages_for_request()
-    rows = await made.get_messages_for_request()
-
-    assert [row["role"] for row in rows] == ["system", "user", "user"]
-    assert "skills" in rows[0]["content"]
-    assert "status" not in rows[0]["content"]
-    assert rows[2]["content"] == '<system-reminder source="status">\n1\n</system-reminder>'
-    Message(**rows[2])
 
 
 async def test_a_changing_block_never_stands_between_a_call_and_its_result() -> None:
@@ -241,34 +220,25 @@ class StoringLoop:
         return sum(len(str(row)) for row in rows) // 3
 
 
-async def test_a_stored_reminder_stands_whole_in_every_request() -> None:
-    """It is stored once, summarised like any other row, and still there afterwards; the prefix breaks no more often."""
+async def test_a_stored_reminder_stands_whole_in_every_request_in_its_newest_form() -> None:
+    """Each form is stored once, summarised like any other row, and still there afterwards; no prefix breaks for it."""
     async with Desk() as desk:
         loop = StoringLoop(desk)
         for number in range(60):
-            await loop.remind("<system-reminder>RULE-7: answer in French.</system-reminder>")
+            await loop.remind(f"<system-reminder>RULE-{number // 25}: answer in French.</system-reminder>")
             await desk.turn(number, loop.request)
+            for view in desk.views[-2:]:
+                assert [row["content"] for row in view].count(loop.wanted[0]) == 1
 
         assert desk.compactions >= 2
         assert sum(row == reminder(loop.wanted[0]) for row in await desk.context.get_messages()) == 1
-        for view in desk.views:
-            assert [row["content"] for row in view].count(loop.wanted[0]) == 1
         pairs = itertools.pairwise(desk.views)
         assert sum(later[: len(earlier)] != earlier for earlier, later in pairs) == desk.compactions
 
 
-async def test_a_reminder_that_changes_is_wanted_in_its_newest_form() -> None:
-    async with Desk() as desk:
-        loop = StoringLoop(desk)
-        for number in range(40):
-            await loop.remind(f"<system-reminder>MODE {number // 15}</system-reminder>")
-            await desk.turn(number, loop.request)
-            assert loop.wanted[0] in [row["content"] for row in desk.views[-1]]
-
-
 async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_once() -> None:
     """The provider's own estimate is larger than ours: below our threshold it refuses, and the loop never raises."""
-    async with Desk(compact_threshold=0.7, target_usage=0.3) as desk:
+    async with Desk(compact_threshold=0.7) as desk:
         loop = StoringLoop(desk, limit=BUDGET * 7 // 10)
         for number in range(60):
             await loop.remind("<system-reminder>RULE-7</system-reminder>")
@@ -326,7 +296,7 @@ async def test_a_stored_reminder_is_kept_and_summarised_as_other_rows_are() -> N
 @pytest.fixture
 async def waiting() -> AsyncIterator[tuple[Desk, asyncio.Event, asyncio.Task[list[JsonRow]]]]:
     """A request that waits for a summary, in a loop that tells of a cancellation only afterwards."""
-    async with Desk(prefetch_threshold=None, wait_seconds=60) as desk:
+    async with Desk(prefetch=False, wait_seconds=60) as desk:
         gate = asyncio.Event()
         desk.provider = ScriptedProvider(then=summarise, context_window=100_000, gate=gate)
         for row in tool_session(60, size=600):
@@ -360,7 +330,7 @@ async def test_ctrl_c_ends_a_wait_and_the_work_goes_on(waiting: Any, how: str) -
 @pytest.mark.parametrize("how", ["request_graceful", "request_immediate"])
 async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view(how: str) -> None:
     """loop-events 8077f3c calls `should_compact()`, then `compact()`: without its summaries nothing is replaced."""
-    async with Desk(max_tokens=3 * BUDGET, prefetch_threshold=None) as desk:
+    async with Desk(max_tokens=3 * BUDGET, prefetch=False) as desk:
         gate = asyncio.Event()
         provider = ScriptedProvider(then=summarise, context_window=100_000, gate=gate)
         await desk.coordinator.mount("providers", provider, name="main")
@@ -381,7 +351,7 @@ async def test_ctrl_c_ends_a_compaction_that_a_loop_asks_for_and_leaves_the_view
         desk.coordinator.cancellation.reset()
         assert await desk.context.should_compact()
         assert await desk.context.compact() > 0
-        assert (await desk.context.statistics()).digests == 0
+        assert (await desk.context.statistics()).fallbacks == 0
         assert not await desk.context.should_compact()
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import re
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
+from amplifier_core import llm_errors as errors
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import assistant, call, result, user
+from context_summarize.testing import MemoryStore, ScriptedProvider, assistant, call, result, user
 from tests.support.effort import full
-from tests.support.hostile import DEAF, FAULTS, GOOD, HANGS, Hostile, Stored
 from tests.support.recorder import Clock, Recorder
 from tests.support.virtual import run_virtually
 
@@ -18,8 +22,190 @@ WINDOW = 300
 """Requests in which the calls are bounded."""
 REQUESTS = 360
 SETTINGS: dict[str, Any] = {
-    "keep_recent": 4, "segment_tokens": 256, "summary_tokens": 64, "request_timeout": 30, "wait_seconds": 5,
+    "keep_recent": 4, "segment_tokens": 256, "wait_seconds": 5,
 }  # fmt: skip
+
+
+LABEL = re.compile(r"call(\d{6})x")
+GOOD = "Goal: orders were looked up. State: found."
+HANGS, DEAF, ROOM, SIZE, SLOW, UNASKED = object(), object(), object(), object(), object(), object()
+"""Faults that take more than a value: see `Hostile.complete`."""
+
+
+class Odd:
+    """An answer whose parts raise when they are read."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    @property
+    def content(self) -> Any:
+        """Nothing but the error."""
+        raise self._error
+
+
+class Unreadable(Exception):
+    """An error without a text."""
+
+    def __str__(self) -> str:
+        raise RuntimeError("no text")
+
+
+def used(**usage: Any) -> Any:
+    """A good answer with this usage."""
+    return SimpleNamespace(content=GOOD, usage=SimpleNamespace(**usage))
+
+
+def cut(text: str) -> Any:
+    """An answer that was cut off."""
+    return SimpleNamespace(content=text, finish_reason="length")
+
+
+FAULTS: list[Any] = [
+    errors.ProviderUnavailableError("503"),
+    ConnectionResetError("reset"),
+    errors.RateLimitError("slow"),
+    errors.RateLimitError("slow", retry_after=5),
+    errors.RateLimitError("slow", retry_after=0),
+    errors.RateLimitError("slow", retry_after=float("nan")),
+    errors.LLMTimeoutError("late"),
+    errors.AuthenticationError("401"),
+    errors.QuotaExceededError("spent"),
+    errors.NotFoundError("no such model"),
+    errors.InvalidRequestError("bad schema"),
+    errors.InvalidRequestError("max_output_tokens must be less than 8"),
+    errors.InvalidRequestError("max_tokens is too large: 8400. This model supports at most 4096 completion tokens"),
+    errors.ContentFilterError("blocked"),
+    errors.AbortError("aborted"),
+    errors.ContextLengthError("too many tokens"),
+    errors.LLMError("odd", retryable=True),
+    ValueError("no JSON"),
+    Unreadable(),
+    asyncio.CancelledError(),
+    SystemExit(1),
+    GeneratorExit(),
+    BaseExceptionGroup("both", [SystemExit(1)]),
+    Odd(ValueError("x")),
+    Odd(asyncio.CancelledError()),
+    None,
+    5,
+    b"bytes",
+    {"content": "text"},
+    "",
+    SimpleNamespace(content=[]),
+    SimpleNamespace(content=[{"type": "thinking", "thinking": "hm"}], tool_calls=[1]),
+    "I'm sorry, I can't.",
+    "bad \ud800 text about orders",
+    "## Summary 7 of 6\nmore",
+    "x" * 2_000_000,
+    cut("It was looked up. " * 60),
+    cut("Goal"),
+    cut(""),
+    used(cost_usd="1e999999", input_tokens=10**400),
+    used(cost_usd="1e-999999", output_tokens=-5, reasoning_tokens="many"),
+    ROOM,
+    SIZE,
+    SLOW,
+    HANGS,
+    DEAF,
+    UNASKED,
+    GOOD,
+]
+
+
+class Hostile(ScriptedProvider):
+    """Behaves in these ways, one after the other, again and again. Every text that it writes names its call.
+
+    An error is raised, everything else returned. `HANGS` never answers; `DEAF` does neither, and ignores that it is
+    cancelled; `ROOM` refuses answers above 40 tokens; `SIZE` refuses inputs above 3,000 characters; `SLOW` takes 20 s;
+    `UNASKED` answers well and never tells its window.
+    """
+
+    def __init__(self, ways: Sequence[Any]) -> None:
+        super().__init__(context_window=6_000, max_output_tokens=500)
+        self._ways = ways
+        self.served = 0
+        """Requests of the host so far."""
+        self.made: list[int] = []
+        """How many requests had been served when each call was made."""
+        self.shown: list[set[int]] = []
+        """The calls whose answers each call was shown."""
+        self.released = asyncio.Event()
+        self.deaf = 0
+
+    async def get_model_info(self) -> Any:
+        """The window, unless that is what hangs."""
+        if UNASKED in self._ways:
+            await self.released.wait()
+        return self.get_info().defaults
+
+    async def complete(self, request: Any, **kwargs: Any) -> Any:
+        """The next way."""
+        call, asked = self.calls, str(request.messages)
+        way = self._ways[call % len(self._ways)]
+        self.requests.append(request)
+        self.made.append(self.served)
+        self.shown.append(named(asked))
+        assert (request.max_output_tokens or 0) <= self.max_output_tokens
+        if isinstance(way, BaseException):
+            raise way
+        if way is HANGS:
+            await self.released.wait()
+        if way is SLOW:
+            await asyncio.sleep(20)
+        if way is DEAF:
+            await self._deafly()
+        if way is ROOM and request.max_output_tokens > 40:
+            raise errors.InvalidRequestError("max_tokens is too large; the maximum is lower")
+        if way is SIZE and len(asked) > 3_000:
+            raise errors.InvalidRequestError("prompt is too long")
+        return _labelled(GOOD if way in (ROOM, SIZE, SLOW, UNASKED, HANGS, DEAF) else way, call)
+
+    async def _deafly(self) -> None:
+        while not self.released.is_set():
+            self.deaf += 1
+            try:
+                await self.released.wait()
+            except asyncio.CancelledError:
+                continue
+
+
+def _labelled(way: Any, call: int) -> Any:
+    """The answer with the number of its call in its first sentence; an empty one says nothing."""
+    if isinstance(way, str):
+        head, dot, rest = way.partition(".")
+        return SimpleNamespace(content=f"{head} call{call:06}x{dot}{rest}" if way else "")
+    if isinstance(way, SimpleNamespace) and isinstance(way.content, str):
+        return SimpleNamespace(**{**vars(way), "content": _labelled(way.content, call).content})
+    return way
+
+
+def named(text: str) -> set[int]:
+    """The calls that a text names."""
+    return {int(number) for number in LABEL.findall(text)}
+
+
+class Stored(MemoryStore):
+    """A store that notes what each summary names, and after how many requests it came."""
+
+    def __init__(self, provider: Hostile) -> None:
+        super().__init__()
+        self._provider = provider
+        self.came: list[tuple[int, set[int]]] = []
+
+    async def put(self, summary: Any) -> None:
+        """Keep a summary, and note it."""
+        self.came.append((self._provider.served, named(summary.text)))
+        await super().put(summary)
+
+    def used_calls(self) -> set[int]:
+        """The calls whose answers are in a stored summary, or that such a call was shown: pieces of a large input."""
+        found: set[int] = set().union(*(names for _, names in self.came))
+        reached: set[int] = set()
+        while found - reached:
+            reached |= found
+            found = set().union(*(self._provider.shown[call] for call in reached))
+        return reached
 
 
 async def session(provider: Hostile, step: float) -> Stored:

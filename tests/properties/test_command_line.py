@@ -30,7 +30,7 @@ LINES = st.one_of(
 VALUES = st.sampled_from(
     ["0", "-1", "1", "6000", "1e9", "9" * 30, "nan", "", "x", "\u0660", "true", "[]", "keep_recent"]
 )
-SETTINGS = st.sampled_from(["keep_recent", "summary_share", "fan_in", "redact", "cache", "nonsense", "", "prompts"])
+SETTINGS = st.sampled_from(["keep_recent", "summary_share", "max_tokens", "redact", "cache", "nonsense", "", "prompts"])
 OPTIONS = st.one_of(
     st.tuples(st.sampled_from(["--window", "--max-output"]), VALUES),
     st.tuples(st.just("--config"), st.builds("{}={}".format, SETTINGS, VALUES)),

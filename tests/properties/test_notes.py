@@ -18,33 +18,10 @@ DATA = st.recursive(
     max_leaves=12,
 )
 PIECES = st.sampled_from(
-    [
-        *(
-            "{{name}}",
-            "{{'a': 1}}",
-            "{[1]: 2}",
-            "[",
-            "{",
-            '"',
-            "\\",
-            "```\n",
-            "> ",
-            "- ",
-            "Rules: ",
-            "\n",
-            " ",
-            "label: K-1.",
-        ),
-        *(
-            "Never push to main. ",
-            "Is it ok? ",
-            'call bash({"command": "ls > a.txt"})\n',
-            "exit code 1\n",
-            "\u2028",
-            "\x00",
-        ),
-    ]
-)
+    ["{{name}}", "{{'a': 1}}", "{[1]: 2}", "[", "{",
+     '"', "\\", "```\n", "> ", "- ", "Rules: ", "\n", " ", "label: K-1.",
+     "Never push to main. ", "Is it ok? ", 'call bash({"command": "ls > a.txt"})\n', "exit code 1\n", "\u2028", "\x00"]
+)  # fmt: skip
 TEXTS = st.one_of(
     DATA.map(json.dumps),
     DATA.map(repr),

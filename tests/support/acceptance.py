@@ -8,7 +8,7 @@ FILES = {
     *(f"properties/test_{name}.py" for name in ("state_machine", "manager", "steering", "sizes", "calls")),
     *(f"behaviour/test_{name}.py" for name in ("hostile_input", "injection", "floors", "outage", "races", "prefetch")),
     *(f"behaviour/test_{name}.py" for name in ("resume", "durability", "session_file", "steering", "undo_and_pins")),
-    *(f"contracts/{name}.py" for name in ("factories", "servers", "test_stores", "test_public_faces")),
+    *(f"contracts/{name}.py" for name in ("factories", "test_stores", "test_public_faces")),
     *(f"host/test_{name}.py" for name in ("session", "loops", "validation", "wheel")),
 }
 """Within tests/."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from context_summarize.testing import MemoryStore
@@ -14,19 +14,19 @@ class KeptStore(MemoryStore):
     def __init__(self) -> None:
         super().__init__()
         self.summaries: list[Any] = []
-        self.records: list[Any] = []
+        self.records: dict[str, Any] = {}
 
     async def put(self, summary: Any) -> None:
         self.summaries.append(summary)
         await super().put(summary)
 
-    async def put_record(self, record: Any) -> None:
-        self.records.append(record)
-        await super().put_record(record)
+    async def put_record(self, hash_: str, record: Any) -> None:
+        self.records[hash_] = record
+        await super().put_record(hash_, record)
 
-    async def take(self, *, summaries: Iterable[Any] = (), records: Iterable[Any] = ()) -> None:
+    async def take(self, *, summaries: Iterable[Any] = (), records: Mapping[str, Any] | None = None) -> None:
         """Put all of these."""
         for summary in summaries:
             await self.put(summary)
-        for record in records:
-            await self.put_record(record)
+        for hash_, record in (records or {}).items():
+            await self.put_record(hash_, record)

@@ -41,8 +41,8 @@ class Recorder:
         return [name for name, _ in self.events]
 
     @property
-    def boundaries(self) -> int:
-        """How many boundaries there have been."""
+    def compactions(self) -> int:
+        """How many compactions there have been."""
         return self.count("context:compaction")
 
 

@@ -1,8 +1,7 @@
-"""`Config`: defaults, bounds, other names of settings, and the errors for wrong ones."""
+"""`Config`: defaults, bounds, contradictions, and the errors for wrong settings."""
 
 from __future__ import annotations
 
-import itertools
 import logging
 from dataclasses import FrozenInstanceError, asdict, replace
 from types import MappingProxyType
@@ -10,12 +9,7 @@ from typing import Any
 
 import pytest
 
-from context_summarize.config import (
-    PROFILES,
-    SETTINGS,
-    Config,
-    Profile,
-)
+from context_summarize.config import PROFILES, SETTINGS, Config, Profile
 from context_summarize.errors import ConfigError
 
 DEFAULTS = {
@@ -23,121 +17,97 @@ DEFAULTS = {
     "summary_provider": None,
     "summary_model": None,
     "keep_recent": 10,
-    "compact_threshold": 0.45,
-    "target_usage": 0.2,
-    "prefetch_threshold": 0.3,
+    "compact_threshold": (0.65, 90_000),
+    "prefetch": True,
     "max_tokens": None,
     "safety_margin": 1000,
     "auto_compact": True,
-    "compaction_strategy": "summarize",
-    "preserve_system": True,
     "segment_tokens": None,
-    "summary_tokens": None,
-    "summary_share": 0.28,
-    "fan_in": 6,
+    "summary_share": "auto",
     "notes_share": 0.1,
     "action_tools": None,
-    "min_fold": 0.1,
-    "summary_role": "system",
     "prompts": "default",
+    "shorten_tool_results": "auto",
     "redact": True,
     "max_concurrency": 4,
     "wait_seconds": 60,
-    "request_timeout": 120,
-    "cache_ttl_seconds": None,
-    "retry_attempts": 3,
     "cache": None,
     "persistence": None,
     "recall_tool": False,
-    "context_tool": False,
-    "debug": False,
 }
-"""The documented defaults; the default of `elide_tool_results` depends on the budget."""
-
 GOOD: dict[str, list[Any]] = {
-    "profile": ["balanced", "lean", "frugal", "verbatim"],
-    "summary_provider": ["openai", None],
-    "summary_model": ["small", None],
-    "keep_recent": [0, 1, 1_000],
-    "compact_threshold": [1, 1.0, 0.31],
-    "target_usage": [0.01, 0.44],
-    "prefetch_threshold": [None, 1, 0.01],
-    "max_tokens": [None, 1, 10**9],
+    "profile": ["frugal", "verbatim"],
+    "summary_provider": ["openai", "none"],
+    "keep_recent": [0, 1_000],
+    "compact_threshold": [1, 1.0, 0.01, 150_000, [0.65, 150_000]],
+    "prefetch": [False],
+    "max_tokens": [None, 1_000, 10**9],
     "safety_margin": [0, 5],
-    "auto_compact": [False],
-    "compaction_strategy": ["truncate"],
-    "preserve_system": [False],
-    "segment_tokens": [None, 64, 512],
-    "summary_tokens": [None, 16, 400],
-    "summary_share": [0.01, 1],
-    "fan_in": [2, 9],
-    "notes_share": [0, 0.06, 0.5],
+    "segment_tokens": [None, 64],
+    "summary_share": [0.01, 1, "auto"],
+    "notes_share": [0, 0.5],
     "action_tools": [None, {}, {"deploy": "command"}],
-    "min_fold": [0, 0.0, 1],
-    "summary_role": ["user"],
-    "prompts": ["mine", "/a/folder"],
-    "elide_tool_results": [None, 1, 4_000],
+    "prompts": ["/a/folder"],
+    "shorten_tool_results": [None, 1, "auto"],
     "redact": [False, [], ["a+"]],
-    "max_concurrency": [1, 64],
-    "wait_seconds": [0, 0.5, 600],
-    "request_timeout": [0.1, 600],
-    "cache_ttl_seconds": [None, 300, 0.5],
-    "retry_attempts": [1, 9],
-    "cache": [None, "memory", "/a/file"],
+    "max_concurrency": [1],
+    "wait_seconds": [0, 0.5],
+    "cache": [None, "memory"],
     "persistence": [None, {"path": "/a/file"}],
     "recall_tool": [True],
-    "context_tool": [True],
-    "debug": [True],
 }
 NAN, INF = float("nan"), float("inf")
 BAD: dict[str, list[Any]] = {
-    "profile": ["cheap", "Lean", "", None, True, 5, ["lean"]],
-    "summary_provider": ["", "  ", 5, ["openai"]],
-    "summary_model": ["", 5, True],
+    "profile": ["lean", "", None, True, ["frugal"]],
+    "summary_provider": ["", "  ", 5],
+    "summary_model": ["", True],
     "keep_recent": [-1, 1.5, "10", True, None],
-    "compact_threshold": [0, -0.1, 1.01, 70, "0.7", None, True, NAN, INF],
-    "target_usage": [0, 0.45, 0.9, "0.3", None, NAN],
-    "prefetch_threshold": [0, -1, 1.1, "0.5", True, NAN],
-    "max_tokens": [0, -1, 1.5, "200000", True],
-    "safety_margin": [-1, 0.5, None, "0"],
-    "auto_compact": [0, 1, "true", None],
-    "compaction_strategy": ["drop", None, ["truncate"]],
-    "preserve_system": ["no", 0, None],
-    "segment_tokens": [0, 63, 512.0, "512", True],
-    "summary_tokens": [0, 15, 400.0, "400"],
-    "summary_share": [0, 1.1, -1, None, NAN, "0.25"],
-    "fan_in": [1, 0, 2.5, None],
-    "notes_share": [-0.01, 0.51, None, "0.1", NAN],
-    "action_tools": ["deploy", {"deploy": "run"}, {1: "command"}, ["deploy"]],
-    "min_fold": [-0.1, 1.1, None, NAN, "0.1"],
-    "summary_role": ["assistant", "System", None, 5],
-    "prompts": ["", " ", None, 5],
-    "elide_tool_results": [0, -1, -2, 0.5, "4000", True],
-    "redact": [None, "a+", 1, [5], {"a": 1}],
+    "compact_threshold": [
+        0,
+        1.01,
+        70,
+        "0.7",
+        None,
+        True,
+        NAN,
+        INF,
+        1.5e5,
+        [],
+        (0.65,),
+        [150_000, 0.65],
+        [1, 2, 3],
+        [0.65, 70],
+    ],
+    "prefetch": [0, None],
+    "max_tokens": [0, 100, 1.5, "200000", True],
+    "safety_margin": [-1, 0.5, None],
+    "auto_compact": [0, "true", None],
+    "segment_tokens": [63, 512.0, True],
+    "summary_share": [0, 1.1, None, NAN, "0.25"],
+    "notes_share": [-0.01, 0.51, None, NAN],
+    "action_tools": ["deploy", {"deploy": "run"}, {1: "command"}],
+    "prompts": ["", None],
+    "shorten_tool_results": [0, 0.5, "4000", True],
+    "redact": [None, "a+", [5]],
     "max_concurrency": [0, 1.5, None],
     "wait_seconds": [-1, INF, NAN, None, "60", True],
-    "request_timeout": [0, -1, INF, NAN, None, "120"],
-    "cache_ttl_seconds": [0, -1, "300", True, float("inf")],
-    "retry_attempts": [0, 1.5, None],
     "cache": ["", 5],
-    "persistence": ["/a/file", {}, {"file": "x"}, {"path": "x", "other": 1}, []],
+    "persistence": ["/a/file", {}, {"path": "x", "other": 1}],
     "recall_tool": [1, "yes", None],
-    "context_tool": [0, "yes", None],
-    "debug": ["true", 0, None],
 }
 
 
-@pytest.mark.parametrize("given", [None, {}, MappingProxyType({})])
-def test_nothing_given_makes_the_defaults(given: Any) -> None:
-    """A host without config passes None or {}; the defaults are the documented ones."""
-    made = asdict(Config.from_mapping(given))
-    made.pop("elide_tool_results")
-    assert made == DEFAULTS
+@pytest.mark.parametrize("given", [None, {}, MappingProxyType({}), DEFAULTS])
+def test_nothing_given_makes_the_defaults(given: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """A host without settings passes None or {}; the defaults themselves are settings, and cause no warning."""
+    assert asdict(Config.from_mapping(given)) == DEFAULTS
+    assert caplog.records == []
 
 
-def test_every_setting_is_tested_and_says_what_it_is() -> None:
-    """A new setting comes with its text, its good and its wrong values."""
-    assert {*SETTINGS} == {*DEFAULTS, "elide_tool_results"} == GOOD.keys() == BAD.keys()
+def test_there_are_few_settings_and_each_says_what_it_is() -> None:
+    """A new setting comes with its text and its wrong values."""
+    assert {*SETTINGS} == {*DEFAULTS} == BAD.keys()
+    assert len(SETTINGS) <= 22
     for name, item in SETTINGS.items():
         assert (item.description or "").endswith("."), name
 
@@ -153,15 +123,14 @@ def test_a_value_within_its_bounds_is_taken_as_it_is(key: str) -> None:
 
 @pytest.mark.parametrize("key", BAD)
 def test_a_wrong_value_is_refused_with_key_value_and_remedy(key: str) -> None:
-    """The message names the key and what was seen; `none` as users write it."""
+    """As a key and as a keyword; `none` as users write it."""
     for value in BAD[key]:
         with pytest.raises(ConfigError) as refused:
             Config.from_mapping({key: value})
-        text = str(refused.value)
-        assert key in text
-        shown = tuple(value) if isinstance(value, list) and key == "redact" else value
-        assert f"got {'none' if shown is None else repr(shown)}" in text
-        assert isinstance(refused.value, ValueError)
+        assert key in str(refused.value)
+        assert f"got {'none' if value is None else repr(value)}" in str(refused.value)
+        with pytest.raises(ConfigError, match=key):
+            Config(**dict[str, Any]({key: value}))
 
 
 @pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])
@@ -171,92 +140,118 @@ def test_what_is_no_mapping_is_refused(given: Any) -> None:
         Config.from_mapping(given)
 
 
-def test_keywords_are_checked_like_a_mapping() -> None:
-    """`Config(...)` raises as well; there is no way around the checks."""
-    with pytest.raises(ConfigError, match="keep_recent"):
-        Config(keep_recent=-1)
+def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
+    """There is no way around the checks."""
+    with pytest.raises(FrozenInstanceError):
+        Config().keep_recent = 5  # type: ignore[misc]
     with pytest.raises(ConfigError, match="keep_recent"):
         replace(Config(), keep_recent=-1)
-    with pytest.raises(ConfigError, match="unknown setting 'keep_recents'"):
-        Config(keep_recents=5)  # type: ignore[call-arg]
-    with pytest.raises(TypeError):
-        Config(5)  # type: ignore[call-arg, arg-type]
 
 
-def test_a_target_at_or_above_the_threshold_is_refused_with_both_values() -> None:
-    """A compaction must free something."""
-    for target, threshold in ((0.3, 0.3), (0.5, 0.4)):
-        with pytest.raises(ConfigError, match=f"got {target} and {threshold}"):
-            Config.from_mapping({"target_usage": target, "compact_threshold": threshold})
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        (
+            {"segment_tokens": 4_096, "max_tokens": 8_000, "profile": "frugal"},
+            "segment_tokens 4096 is above the 1,760 tokens at which a compaction is due (compact_threshold 0.22 "
+            "(of profile 'frugal'), max_tokens 8000); leave it out to derive it",
+        ),
+        (
+            {"segment_tokens": 120_000},
+            "segment_tokens 120000 is above the 90,000 tokens at which a compaction is due (compact_threshold "
+            "[0.65, 90000] (the default)); leave it out to derive it",
+        ),
+        (
+            {"compact_threshold": 150_000, "max_tokens": 40_000},
+            "compact_threshold 150000 is above max_tokens 40000; a share such as 0.65 fits any budget",
+        ),
+        (
+            {"safety_margin": 9_000, "max_tokens": 8_000},
+            "safety_margin 9000 is above max_tokens 8000; leave it out for 1000",
+        ),
+        (
+            {"safety_margin": 300_000},
+            "safety_margin 300000 is above a window of 200,000 tokens (the default); leave it out for 1000",
+        ),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(given: dict[str, Any], says: str) -> None:
+    """Each with its value; a default that takes part is called the default."""
+    with pytest.raises(ConfigError) as refused:
+        Config.from_mapping(given)
+    assert str(refused.value) == says
+
+
+def test_one_message_tells_all_that_is_wrong() -> None:
+    """Misspelt keys, wrong values and contradictions; but none with a value that is wrong by itself."""
+    wrong = {"keep_recnt": 5, "max_tokens": 100, "profile": "lean", "wait_seconds": "a", "cache": ""}
+    with pytest.raises(ConfigError) as refused:
+        Config.from_mapping(wrong)
+    head, *lines = str(refused.value).splitlines()
+    assert head == "5 settings are wrong:"
+    for name in ("keep_recnt", "max_tokens", "profile", "wait_seconds", "cache"):
+        assert sum(name in line for line in lines) == 1, name
+
+
+@pytest.mark.parametrize("threshold", [0.02, 0.1, 0.25, 0.45, 0.8, 1.0])
+def test_a_default_never_contradicts_a_setting(threshold: float) -> None:
+    """Whatever the threshold, a compaction aims below it."""
+    made = Config.from_mapping({"compact_threshold": threshold})
+    assert 0 < made.target_usage < threshold
+    assert made.share_of_summaries < threshold
+
+
+@pytest.mark.parametrize(
+    ("given", "share", "tokens"),
+    [(0.7, 0.7, None), (150_000, 0.9, 150_000), ([0.65, 150_000], 0.65, 150_000), (1, 1, None)],
+)
+def test_a_threshold_is_a_share_or_tokens_or_the_smaller_of_both(given: Any, share: float, tokens: int | None) -> None:
+    """Tokens alone leave a tenth of a window that is smaller."""
+    made = Config.from_mapping({"compact_threshold": given})
+    assert (made.threshold_share, made.threshold_tokens) == (share, tokens)
 
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_a_profile_is_the_settings_that_it_stands_for(name: Profile) -> None:
-    """As a key and as a keyword; a copy keeps them."""
+    """As a key and as a keyword; a setting beside it overrides it."""
     made = Config.from_mapping({"profile": name})
-    assert made == Config(profile=name) == replace(Config(**PROFILES[name]), profile=name) == replace(made)
+    assert made == Config(profile=name) == replace(Config(**PROFILES[name]), profile=name)
     assert {key for key in SETTINGS if getattr(made, key) != getattr(Config(), key)} - {"profile"} == {*PROFILES[name]}
-
-
-@pytest.mark.parametrize("name", PROFILES)
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("compact_threshold", 0.95),
-        ("prefetch_threshold", None),
-        ("summary_tokens", None),
-        ("keep_recent", 10),
-        ("elide_tool_results", "auto"),
-    ],
-)
-def test_a_single_setting_overrides_that_of_the_profile(name: Profile, key: str, value: Any) -> None:
-    """Whatever it is, also none or the default; the others stay those of the profile."""
-    made = Config.from_mapping({key: value, "profile": name})
-    assert made == replace(Config(profile=name), **{key: value})
-    assert getattr(made, key) == value
-
-
-def test_a_target_above_the_threshold_of_a_profile_names_the_profile() -> None:
-    """The threshold is not the user's own."""
-    with pytest.raises(ConfigError, match=r"got 0\.6 and 0\.\d+ \(see profile 'frugal'\)"):
-        Config(profile="frugal", target_usage=0.6)
-
-
-def test_profiles_go_from_the_smallest_requests_to_the_most_verbatim() -> None:
-    """Each has a larger trigger and target than the one before, and background work starts between the two."""
-    made = [Config(profile=name) for name in ("frugal", "lean", "balanced", "verbatim")]
-    for smaller, larger in itertools.pairwise(made):
-        assert smaller.compact_threshold < larger.compact_threshold
-        assert smaller.target_usage < larger.target_usage
-    for config in made:
-        assert config.target_usage < (config.prefetch_threshold or 0) < config.compact_threshold
+    own: dict[str, Any] = {"compact_threshold": 0.95, "keep_recent": 10, "shorten_tool_results": "auto"}
+    assert Config.from_mapping({**own, "profile": name}) == replace(made, **own)
 
 
 @pytest.mark.parametrize(
-    ("key", "nearest"),
+    ("key", "meant"),
     [
         ("keep_recents", "keep_recent"),
         ("compact_treshold", "compact_threshold"),
         ("compaction_threshold", "compact_threshold"),
-        ("summary_modell", "summary_model"),
-        ("Debug", "debug"),
+        ("Cache", "cache"),
     ],
 )
-def test_an_unknown_setting_is_refused_with_the_nearest_one(key: str, nearest: str) -> None:
+def test_a_misspelt_setting_is_refused_with_the_one_that_is_meant(key: str, meant: str) -> None:
     """A typing error is found at mount."""
-    with pytest.raises(ConfigError, match=f"unknown setting '{key}'; did you mean '{nearest}'"):
+    with pytest.raises(ConfigError, match=f"unknown setting '{key}'; did you mean '{meant}'"):
         Config.from_mapping({key: 1})
+    with pytest.raises(ConfigError, match="unknown setting 'xyzzy'; known settings: action_tools, "):
+        Config(xyzzy=1)  # type: ignore[call-arg]
 
 
 OTHERS: dict[Any, Any] = {
     "protected_recent": 0.3,
     "protected_tool_results": 5,
     "target_threshold": 0.5,
+    "target_usage": 0.9,
+    "compaction_strategy": "progressive",
     "max_tokens_fallback": 8_000,
+    "max_tool_result_bytes": 4_000,
+    "truncate_chars": 250,
     "summary_call_mode": "fork",
-    "summary_target_tokens": 500,
+    "summary_trigger": 0.5,
     "separate_summary_provider": "small",
-    "xyzzy": 1,
+    "summarization_model": "small",
+    "debug": True,
     5: 1,
     None: 1,
 }
@@ -274,37 +269,3 @@ def test_a_session_that_swaps_its_context_module_starts_with_the_settings_that_a
     [record] = caplog.records
     assert all(str(key) in record.getMessage() for key in OTHERS)
     assert "docs/migration.md" in record.getMessage()
-
-
-def test_nothing_is_too_little_to_be_freed() -> None:
-    """0 is a share here, and the message says so."""
-    assert Config.from_mapping({"min_fold": 0}).min_fold == 0
-    with pytest.raises(ConfigError, match="from 0 to 1, got -1"):
-        Config.from_mapping({"min_fold": -1})
-
-
-def test_settings_of_our_own_cause_no_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing is said when nothing is odd."""
-    with caplog.at_level(logging.DEBUG):
-        Config.from_mapping(DEFAULTS)
-    assert caplog.records == []
-
-
-def test_a_config_does_not_change() -> None:
-    """It is frozen."""
-    with pytest.raises(FrozenInstanceError):
-        Config().keep_recent = 5  # type: ignore[misc]
-
-
-@pytest.mark.parametrize(
-    "key", ["prefetch_threshold", "cache_ttl_seconds", "max_tokens", "segment_tokens", "elide_tool_results"]
-)
-@pytest.mark.parametrize("word", ["none", "None", None])
-def test_none_may_be_written_as_a_word(key: str, word: str | None) -> None:
-    """In YAML `none` is a text, and what our pages call it."""
-    assert getattr(Config.from_mapping({key: word}), key) is None
-
-
-def test_a_provider_may_be_called_none() -> None:
-    """For a setting that takes a name, the word is a name."""
-    assert Config.from_mapping({"summary_provider": "none"}).summary_provider == "none"

@@ -13,7 +13,7 @@ from amplifier_core.testing import MockCoordinator
 from context_summarize import SummarizingContextManager, TemplateError, mount, on_session_ready
 from context_summarize.testing import ScriptedProvider, tool_session
 
-SETTINGS: dict[str, Any] = {"segment_tokens": 64, "summary_tokens": 32, "keep_recent": 4, "cache": "memory"}
+SETTINGS: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "cache": "memory"}
 
 
 async def mounted(config: Any = None) -> tuple[MockCoordinator, SummarizingContextManager, Any]:

@@ -32,39 +32,23 @@ def request(text: str = "x" * 400) -> ChatRequest:
 
 
 class TestScriptedProvider:
-    async def test_it_answers_in_the_order_of_the_script(self) -> None:
-        """Text is answered, an exception raised, a response returned, a function called."""
+    async def test_it_answers_in_the_order_of_the_script_and_records_what_it_was_asked(self) -> None:
+        """Text is answered, an exception raised, a response returned, a function called; then `then` for ever."""
         response = ChatResponse(content=[TextBlock(text="whole")], finish_reason="length")
-        provider = ScriptedProvider(
-            ["one", RateLimitError("slow"), response, lambda asked: str(asked.messages[0].content), lambda _: response]
-        )
-        assert answer_text(await provider.complete(request())) == "one"
+        script: list[Any] = ["one", RateLimitError("slow"), response, lambda asked: str(asked.messages[0].content)]
+        provider, asked = ScriptedProvider(script, then="more"), [request(), request(), request(), request("echo")]
+        assert answer_text(await provider.complete(asked[0])) == "one"
         with pytest.raises(RateLimitError):
-            await provider.complete(request())
-        assert await provider.complete(request()) is response
-        assert answer_text(await provider.complete(request("echo"))) == "echo"
-        assert await provider.complete(request()) is response
-
-    async def test_when_the_script_is_used_up_then_is_the_answer(self) -> None:
-        """To every further request; by default something that reads like a summary."""
-        provider = ScriptedProvider(["one"], then="more")
-        assert [answer_text(await provider.complete(request())) for _ in range(3)] == ["one", "more", "more"]
+            await provider.complete(asked[1], model="m")
+        assert await provider.complete(asked[2]) is response
+        assert answer_text(await provider.complete(asked[3])) == "echo"
+        assert provider.calls == 4
+        assert provider.requests == asked
+        assert provider.options == [{}, {"model": "m"}, {}, {}]
+        assert [answer_text(await provider.complete(request())) for _ in range(2)] == ["more", "more"]
         assert answer_text(await ScriptedProvider().complete(request())).startswith("Goal:")
-        broken = ScriptedProvider(then=RateLimitError("slow"))
-        for _ in range(2):
-            with pytest.raises(RateLimitError):
-                await broken.complete(request())
-
-    async def test_it_records_requests_and_options(self) -> None:
-        """Failed ones, too."""
-        provider = ScriptedProvider([RateLimitError("slow")])
-        first, second = request(), request()
         with pytest.raises(RateLimitError):
-            await provider.complete(first, model="m")
-        await provider.complete(second)
-        assert provider.calls == 2
-        assert provider.requests == [first, second]
-        assert provider.options == [{"model": "m"}, {}]
+            await ScriptedProvider(then=RateLimitError("slow")).complete(request())
 
     async def test_calls_wait_for_the_gate_and_cancelled_ones_are_counted(self) -> None:
         """So a test decides when a provider answers."""

@@ -6,9 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
+from context_summarize.testing import assistant, call, result, user
 from tests.support.cli import EXAMPLE, NARROW, plain_terminal, recorded, refusal, store  # noqa: F401
 from tests.support.cli import call as run
 
@@ -43,30 +41,6 @@ def test_the_example_is_told_by_roles_largest_rows_and_segments() -> None:
     assert (data["unanswered_calls"], data["orphan_results"]) == ([], 0)
 
 
-def test_it_prints_the_same_for_readers(tmp_path: Path) -> None:
-    """Within the terminal, in tables."""
-    told = run("inspect", recorded(tmp_path), *NARROW)
-
-    assert (told.exit_code, told.stderr) == (0, "")
-    lines = [" ".join(line.split()) for line in told.stdout.splitlines()]
-    data = inspected(tmp_path / "session.jsonl", *NARROW)
-    assert f"session.jsonl: 160 rows, {data['tokens']:,} tokens, 160 messages to summarise." in " ".join(lines)
-    assert f"tool 40 {data['roles'][2]['tokens']:,}" in lines
-    first = data["segments"][0]
-    assert f"1 {first['last']} {first['tokens']:,} {first['key']} no" in lines
-    assert max(map(len, told.stdout.splitlines())) <= 80
-
-
-def test_the_window_decides_how_long_a_segment_is() -> None:
-    """The setting goes before it."""
-    lengths = [
-        inspected(EXAMPLE, *options)["segment_tokens"]
-        for options in ([], ["--window", "200000"], ["--config", "segment_tokens=1000"])
-    ]
-
-    assert lengths == [4_096, 16_384, 1_000]
-
-
 def test_segments_whose_summaries_the_cache_holds_are_marked(tmp_path: Path) -> None:
     """By the key under which a session looks for them; looking changes nothing."""
     session, cache = recorded(tmp_path), tmp_path / "kept.sqlite3"
@@ -99,35 +73,3 @@ def test_broken_pairs_are_counted_and_named(tmp_path: Path) -> None:
     assert inspected(store(tmp_path / "c.jsonl", [host, *rows]))["unanswered_calls"] == broken["unanswered_calls"]
     fine = inspected(store(tmp_path / "b.jsonl", whole))
     assert (fine["unanswered_calls"], fine["orphan_results"]) == ([], 0)
-
-
-def test_it_asks_no_provider_and_does_not_replay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recording that no replay ends on is inspected all the same."""
-
-    async def asked(*args: object, **given: object) -> None:
-        raise AssertionError("a request was made")
-
-    monkeypatch.setattr("context_summarize.SummarizingContextManager.get_messages_for_request", asked)
-    monkeypatch.setattr(ScriptedProvider, "complete", asked)
-
-    assert inspected(store(tmp_path / "a.jsonl", tool_session(30)))["rows"] == 120
-
-
-def test_a_recording_does_not_steer_the_terminal_and_a_bar_shows_on_one_only(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A tool may have any name."""
-    path = store(tmp_path / "a.jsonl", [user("a"), call("1", "look"), result("1", "x", "\x1b]0;t\x07 [bold]")])
-    told = run("inspect", path)
-
-    assert told.exit_code == 0
-    assert all(char.isprintable() or char == "\n" for char in told.output)
-    assert "[bold]" in told.stdout
-    monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "Inspecting" in run("inspect", path).stderr
-
-
-def test_what_cannot_be_used_is_one_line(tmp_path: Path) -> None:
-    """As for `replay`."""
-    assert "keep_recent must be" in refusal("inspect", recorded(tmp_path), "--config", "keep_recent=-1")
-    assert "none.jsonl cannot be read" in refusal("inspect", tmp_path / "none.jsonl")

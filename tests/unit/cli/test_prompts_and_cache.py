@@ -70,23 +70,12 @@ def test_check_warns_of_a_set_that_asks_for_no_quoted_instructions(mine: Path) -
         assert "rules_heading" in told.stderr
 
 
-def test_check_warns_of_a_text_that_does_not_tell_the_length_as_code_reads_it(mine: Path) -> None:
-    """A model understands other words as well, so it is no problem."""
-    merge = mine / "merge.md"
-    merge.write_text(merge.read_text("utf-8").replace("at most $words words", "$words words, no more"), "utf-8")
-
-    told = call("prompts", "check", mine)
-
-    assert (told.exit_code, told.stdout.endswith("no problems\n")) == (0, True)
-    assert re.search(r"^WARNING: .*merge\.md: the text does not say 'at most \$words words'", told.stderr)
-    assert told.stderr.count("\n") == 1
-
-
 def test_a_set_that_is_not_there_or_would_be_overwritten_is_one_line(mine: Path) -> None:
     """What is there stays as it is; a name does not steer the terminal."""
     before = {path.name: path.read_bytes() for path in mine.iterdir()}
 
     assert "exists and is left unchanged" in refusal("prompts", "copy", "brief", mine)
+    assert "cannot be written there (Not a directory)" in refusal("prompts", "copy", "brief", mine / "merge.md" / "x")
     assert "available: brief, coding" in refusal("prompts", "check", "nix")
     assert "available: brief, coding" in refusal("prompts", "copy", "nix", mine.parent / "new")
     assert "\x1b" not in refusal("prompts", "check", "\x1b[31mnix")
@@ -122,16 +111,6 @@ def test_stats_tell_what_the_file_holds(filled: Path) -> None:
     assert data["newest"] >= data["oldest"] > 0
     assert re.search(rf"^Entries +{data['entries']:,}  summaries", told, re.MULTILINE)
     assert re.search(r"^Oldest +20\d\d-\d\d-\d\d \d\d:\d\d  UTC", told, re.MULTILINE)
-
-
-def test_no_file_is_an_empty_store_and_none_is_made(tmp_path: Path) -> None:
-    """Neither by stats nor by clear."""
-    path = tmp_path / "none.sqlite3"
-
-    assert (stats(path)["entries"], stats(path)["oldest"]) == (0, None)
-    assert "none.sqlite3 (there is none yet)" in "".join(call("cache", "stats", "--cache", path).stdout.splitlines())
-    assert "Removed 0 entries." in call("cache", "clear", "--yes", "--cache", path).stdout
-    assert not path.exists()
 
 
 def test_clear_removes_all_once_it_is_confirmed(filled: Path) -> None:

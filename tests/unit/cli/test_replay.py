@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import subprocess
@@ -13,16 +12,15 @@ from pathlib import Path
 import httpx
 import pytest
 import respx
-from click.testing import CliRunner, Result
+from click.testing import Result
 
-from context_summarize.cli import main
-from context_summarize.testing import assistant, tool_session, user
+from context_summarize.testing import assistant, user
 from tests.support.cli import EXAMPLE, NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
 from tests.support.paths import ROOT
 
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
-    *("stable_share", "provider_calls", "failed_calls", "failed_summaries", "provider_input_tokens"),
+    *("stable_share", "provider_calls", "failed_summaries", "provider_input_tokens"),
     *("provider_output_tokens", "seconds", "ok", "compactions", "checks"),
 }
 PROVIDER = """
@@ -31,7 +29,7 @@ from context_summarize.testing import ScriptedProvider
 async def mount(coordinator, config):
     await coordinator.mount("providers", ScriptedProvider(context_window=7_000, max_output_tokens=500), name="fake")
 """
-SERVER = ["--base-url", "http://127.0.0.1:9/v1", "--model", "local-1", "--config", "retry_attempts=1"]
+SERVER = ["--base-url", "http://127.0.0.1:9/v1", "--model", "local-1", "--config", "keep_recent=4"]
 """Nobody listens at port 9: a request that is not mocked fails and goes nowhere."""
 
 
@@ -71,29 +69,6 @@ def test_the_example_passes_all_checks_with_many_compactions() -> None:
     assert "Provider: offline. It is not a model" in told.stdout
 
 
-def test_a_session_without_a_compaction_or_a_request_says_so(tmp_path: Path) -> None:
-    """The window that would show some is left to the reader."""
-    fits = run(store(tmp_path / "short.jsonl", tool_session(2)))
-    silent = run(store(tmp_path / "a.jsonl", [user("x")]), "--show-view")
-
-    assert (fits.exit_code, silent.exit_code) == (0, 0)
-    assert "None. The largest of 4 requests holds " in fits.stdout
-    assert "None. There was no request" in silent.stdout
-    assert "Last request" not in silent.stdout
-
-
-def test_the_last_view_is_printed_whole(session: Path) -> None:
-    """Every row as the model reads it, however long it is."""
-    told = run(session, *NARROW, "--show-view")
-    rows = json.loads(run(session, *NARROW, "--show-view", "--json").stdout)["last_view"]
-
-    assert len(re.findall(r"^── \d+ (system|user|assistant|tool) ──$", told.stdout, re.MULTILINE)) == len(rows)
-    texts = [row["content"] for row in rows if isinstance(row["content"], str)]
-    assert max(map(len, texts)) > 500
-    assert all(text in told.stdout for text in texts)
-    assert 'call lookup({"order": "ORD00039"})' in told.stdout
-
-
 def test_json_is_one_object_with_the_keys_that_the_help_names(session: Path) -> None:
     """Nothing but the object stands on stdout, and a key that is printed is documented."""
     told = run(session, *NARROW, "--json")
@@ -122,22 +97,6 @@ def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path: Path) -> N
     assert json.loads(data)["last_view"][0]["content"] == text
 
 
-def test_a_terminal_that_knows_ascii_only_is_no_reason_to_fail(session: Path) -> None:
-    """What it cannot show becomes a question mark."""
-    told = CliRunner(charset="ascii").invoke(main, ["replay", str(session), *NARROW, "--show-view"])
-
-    assert told.exit_code == 0, told.output
-    assert "?? 1 " in told.stdout
-
-
-def test_a_progress_bar_appears_on_a_terminal_only(session: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It stands on stderr, beside the result."""
-    assert run(session, *NARROW).stderr == ""
-    monkeypatch.setenv("FORCE_COLOR", "1")
-
-    assert "Replaying" in run(session, *NARROW).stderr
-
-
 def test_a_file_that_is_still_being_written_is_read_to_its_last_whole_line(session: Path) -> None:
     """The line that is left out is counted and named."""
     rows = session.read_text("utf-8").splitlines(keepends=True)
@@ -150,76 +109,34 @@ def test_a_file_that_is_still_being_written_is_read_to_its_last_whole_line(sessi
     assert told.stderr.endswith("1 line is left out\n")
 
 
-def test_a_session_may_come_from_amplifiers_folder_and_through_a_pipe(session: Path) -> None:
-    """By the beginning of its id; what is counted is the same."""
-    folder = Path(os.environ["AMPLIFIER_HOME"]) / "projects" / "work" / "sessions" / "0123-abc"
-    folder.mkdir(parents=True)
-    (folder / "transcript.jsonl").write_bytes(session.read_bytes())
-
-    stored = run("0123", *NARROW, "--json")
-    piped = CliRunner().invoke(main, ["replay", "-", *NARROW, "--json"], input=session.read_bytes())
-
-    named = {json.loads(told.stdout)["file"]: json.loads(told.stdout)["messages"] for told in (stored, piped)}
-    assert named == {"0123-abc": 160, "standard input": 160}
-
-
-def test_a_page_is_written_beside_what_is_printed(session: Path, tmp_path: Path) -> None:
-    """The page names the recording."""
-    told = run(session, *NARROW, "--html", tmp_path / "report.html")
-
-    assert (told.exit_code, "Checks" in told.stdout) == (0, True)
-    page = (tmp_path / "report.html").read_text("utf-8")
-    assert page.startswith("<!doctype html>")
-    assert "<h1>session.jsonl</h1>" in page
-
-
 # --- settings and options ---------------------------------------------------------------------------------------------
 
 
 def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
     """One a time, as often as they are needed."""
-    pairs = ["compaction_strategy=truncate", "max_tokens=3000", "prefetch_threshold=none", 'redact=["a=b"]']
+    pairs = ["auto_compact=false", "max_tokens=3000", "prefetch=false", 'redact=["a=b"]']
 
     told = run(session, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
 
     assert told.exit_code == 0, told.output
-    assert line(told, "Provider calls").startswith("0 ")
     assert "3,000 of them for a request" in told.stdout
-
-
-def test_a_prompt_set_of_ones_own_frames_what_the_view_shows(session: Path, tmp_path: Path) -> None:
-    """It is a setting as any other."""
-    assert call("prompts", "copy", "brief", tmp_path / "mine").exit_code == 0
-    frame = tmp_path / "mine" / "frame.md"
-    frame.write_text(frame.read_text("utf-8").replace("[", "[A frame of my own. ", 1), "utf-8")
-
-    told = run(session, *NARROW, "--show-view", "--config", f"prompts={tmp_path / 'mine'}")
-
-    assert "[A frame of my own. " in told.stdout
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
         (["--config", "keep_recnt=3"], "unknown setting 'keep_recnt'; did you mean 'keep_recent'?"),
-        (["--config", "keep_recent=-1"], "keep_recent must be a whole number of 0 or more, got -1"),
-        (["--config", "keep_recent=" + "[" * 50_000], "got '[["),
         (["--config", "keep_recent"], "--config 'keep_recent' has no value; expected KEY=VALUE"),
-        (["--config", "fan_in=4", "--config", "fan_in=5"], "--config gives fan_in twice; keep one of them"),
-        (["--config", "prompts=no-such-set"], "available: brief, coding"),
+        (
+            ["--config", "keep_recent=4", "--config", "keep_recent=5"],
+            "--config gives keep_recent twice; keep one of them",
+        ),
         (["--window", "1e99999999"], "'1e99999999' is not a valid integer range"),
-        (["--window", "9" * 5_000], "is not a valid integer range"),
-        (["--window", "0"], "0 is not in the range"),
-        (["--max-output", "9" * 30], "is not in the range"),
         (["--html", "--json"], "a name is missing before '--json'; a file of that name is ./--json"),
-        (["--html", ""], "a name is missing"),
         (["--html", "no/report.html"], "no/report.html cannot be written: there is no folder"),
         (["--provider", "provider-nix"], "no provider module 'provider-nix'"),
         (["--model", "m"], "needs both --base-url and --model"),
-        (["--provider", "openai-compatible"], "needs both --base-url and --model"),
-        ([*SERVER, "--provider", "provider-x"], "and no other --provider"),
         (["--base-url", "ftp://x/v1", "--model", "m"], "base_url must be an http or https address"),
-        (["--base-url", "http://[::1", "--model", "m"], "base_url must be an http or https address"),
         ([*SERVER, "--key-env", "NO_SUCH_KEY"], "variable NO_SUCH_KEY is not set"),
     ],
 )
@@ -235,15 +152,6 @@ def test_options_that_cannot_be_used_are_told_with_a_remedy(
     assert isinstance(told.exception, SystemExit)
     assert says in " ".join(told.stderr.split())
     assert [path.name for path in session.parent.iterdir()] == ["session.jsonl"]
-
-
-def test_a_missing_file_and_a_page_that_would_replace_a_session_are_one_line_each(session: Path) -> None:
-    """Also a name of two lines; a page is refused before the work."""
-    assert "none.jsonl cannot be read: No such file" in refusal("replay", session.parent / "none.jsonl")
-    assert "two lines cannot be read" in refusal("replay", session.parent / "two\nlines")
-    before = session.read_bytes()
-    assert "is not replaced: it is no HTML page" in refusal("replay", session, "--html", session)
-    assert session.read_bytes() == before
 
 
 # --- providers --------------------------------------------------------------------------------------------------------
@@ -277,7 +185,8 @@ def test_a_server_that_is_down_costs_summaries_and_no_check(session: Path, respx
 
     assert told.exit_code == 3, told.output
     data = json.loads(told.stdout)
-    assert (data["ok"], data["failed_calls"]) == (True, data["provider_calls"])
+    assert data["ok"]
+    assert data["failed_summaries"] > 0
     assert sum(one["fallbacks"] for one in data["compactions"]) > 0
     *before, last = told.stderr.splitlines()
     assert 1 <= len(before) <= 6
@@ -320,14 +229,6 @@ def test_a_check_that_fails_is_named_and_ends_with_1(tmp_path: Path) -> None:
     assert re.fullmatch(
         r"FAILED: Within budget: the request before message 2 holds [\d,]+ tokens, the budget is 500", last
     )
-
-
-def test_the_log_is_left_as_it_was(session: Path) -> None:
-    """A program that calls the command keeps its own handlers."""
-    before = list(logging.getLogger().handlers)
-    run(session)
-
-    assert logging.getLogger().handlers == before
 
 
 def start(*command: object) -> subprocess.Popen[bytes]:
@@ -375,19 +276,3 @@ def test_a_reader_who_stops_listening_is_no_error(session: Path) -> None:
         told, status = process.stderr.read(), process.wait(60)
 
     assert (status, told) == (0, b"")
-
-
-def test_a_disk_that_is_full_is_one_line(session: Path) -> None:
-    """What cannot be written is told on stderr."""
-    with Path("/dev/full").open("w") as full:
-        code = "from context_summarize.cli import main; main()"
-        done = subprocess.run(
-            [sys.executable, "-c", code, "inspect", str(session)],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            cwd=ROOT,
-            check=False,
-        )
-
-    assert done.returncode == 2
-    assert done.stderr == b"Error: the result cannot be written: No space left on device\n"

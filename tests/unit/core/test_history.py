@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
@@ -21,21 +20,10 @@ def count(text: str) -> int:
     return len(text.split())
 
 
-class Counter:
-    """Counts words, and how often it was asked."""
-
-    def __init__(self) -> None:
-        self.asked: list[str] = []
-
-    def __call__(self, text: str) -> int:
-        self.asked.append(text)
-        return count(text)
-
-
-def history_of(rows: list[JsonRow], *, preserve_system: bool = True) -> History:
+def history_of(rows: list[JsonRow]) -> History:
     history = History()
     for raw in rows:
-        history.add(analyse(normalise(raw), preserve_system=preserve_system))
+        history.add(analyse(normalise(raw)))
     return history
 
 
@@ -69,18 +57,13 @@ MIXED: list[JsonRow] = [
 
 
 class TestCounting:
-    def test_rows_are_counted_once(self) -> None:
+    def test_a_row_is_counted_once(self) -> None:
         """Whoever asks again finds the figure."""
-        history, counter = history_of(MIXED), Counter()
+        history = history_of(MIXED)
         assert set(history.tokens) == {-1}
-        for row in range(5):
-            history.count_row(row, counter)
-        asked = len(counter.asked)
-        assert [tokens < 0 for tokens in history.tokens] == [False] * 5 + [True] * 5
-        sizes = [measure(row, count) for row in MIXED]
-        assert [history.count_row(row, counter) for row in range(5)] == sizes[:5]
-        assert len(counter.asked) == asked
-        assert [history.count_row(row, counter) for row in range(len(MIXED))] == sizes
+        assert [history.count_row(at, count) for at in range(5)] == [measure(row, count) for row in MIXED[:5]]
+        assert [history.count_row(at, lambda _: 99) for at in range(5)] == list(history.tokens[:5])
+        assert list(history.tokens[5:]) == [-1] * 5
 
 
 class TestNumbers:
@@ -99,11 +82,7 @@ class TestNumbers:
         ]
         assert [history.rendered_group(at).start for at in range(4)] == [1, 3, 8, 9]
         assert list(history.users) == [0, 3]
-        assert list(history.pins) == [0, 7]
-
-    def test_without_preserve_system_host_system_rows_are_no_pins(self) -> None:
-        """They may be folded too."""
-        assert list(history_of(MIXED, preserve_system=False).pins) == []
+        assert list(history.pins) == [0, 5]
 
     def test_message_range_counts_rendered_rows_from_one(self) -> None:
         """System, developer and hook rows have no number."""
@@ -113,67 +92,14 @@ class TestNumbers:
         assert history.message_range(1, 3) == (2, 4)
         assert history.message_range(0, 4) == (1, 5)
 
-    def test_keep_recent_counts_every_row_and_snaps_outwards_to_groups(self) -> None:
-        """The group [3, 6) is kept whole when its last row is kept; hook rows count too."""
-        history = history_of(MIXED)
-        assert [history.summarisable(keep) for keep in range(11)] == [3, 3, 2, 2, 2, 1, 1, 1, 1, 0, 0]
 
-    def test_the_newest_group_is_never_folded(self) -> None:
-        """keep_recent 0 keeps it all the same."""
-        assert history_of([user("one")]).summarisable(0) == 0
-        assert history_of([]).summarisable(0) == 0
-        assert history_of([user("one"), hook("note")]).summarisable(0) == 0
-
-    def test_while_a_call_is_open_it_is_the_newest_group(self) -> None:
-        """All closed groups may go then."""
-        history = history_of([*MIXED, call("b"), hook("between")])
-        assert history.summarisable(0) == 4
-        assert history.summarisable(2) == 4
-        assert history.summarisable(3) == 3
-        assert [(group.start, group.end) for group in history.open_groups()] == [(10, 12)]
-
-    def test_folding_drops_the_rows_between_as_far_as_keep_recent_allows(self) -> None:
-        """Rows that are not rendered and follow the last folded one go with it."""
-        history = history_of(MIXED)
-        assert history.row_after(0, 99) == 0
-        assert history.row_after(1, 99) == 3
-        assert history.row_after(1, 2) == 2
-        assert history.row_after(2, 99) == 8
-        assert history.row_after(2, 7) == 7
-        assert history.row_after(2, 0) == 6, "never into the folded group"
-        assert history.row_after(4, 99) == 10
-
-
-class TestPortableNames:
-    def test_a_row_is_found_again_after_a_host_has_saved_the_rows(self) -> None:
-        """Rendered group, and rendered row within it: hook and system rows do not move it."""
-        history = history_of(MIXED)
-        other = history_of(saved(MIXED))
-        named = [history.portable(index, 10 + index) for index in (1, 3, 5, 8)]
-        assert [name[:3] for name in named] == [(0, 0, 11), (1, 0, 13), (1, 1, 15), (2, 0, 18)]
-        assert other.from_portable(named) == {0: 11, 1: 13, 2: 15, 3: 18}
-        assert history.from_portable(named) == {1: 11, 3: 13, 5: 15, 8: 18}
-
-    def test_what_is_not_there_is_left_out(self) -> None:
-        """Rows before the first rendered one, beyond the end, or beyond their group."""
-        history = history_of(MIXED)
-        assert history.portable(0, 5) == (-1, 0, 5, "")
-        digest = history.portable(9, 5)[3]
-        assert history.from_portable([(-1, 0, 5, digest), (4, 0, 5, digest), (3, 0, 5, digest)]) == {9: 5}
-
-    def test_another_row_in_its_place_is_left_out(self) -> None:
-        """A fork shares what lies before the frontier, not the rows behind it."""
-        history = history_of(MIXED)
-        other = history_of([*MIXED[:-2], user("something else"), *MIXED[-1:]])
-        named = [history.portable(index, 5) for index in range(len(MIXED)) if history.rows[index].rendered]
-        kept = other.from_portable(named)
-        assert kept
-        assert all(other.rows[index].raw == MIXED[index] for index in kept)
-
-    def test_a_hook_row_inside_a_group_names_no_other_row(self) -> None:
-        """A shortened hook row may not shorten the result of a resumed session."""
-        history = history_of(MIXED)
-        assert history.from_portable([history.portable(4, 5)]) == {}
+def test_rows_are_numbered_as_hosts_save_them() -> None:
+    """Hook and system rows have no number, within groups too, and move none; nor has a row of an open call."""
+    history, other = history_of([*MIXED, call("open", "lookup")]), history_of(saved(MIXED))
+    numbers = [history.number_of(at) for at in range(len(MIXED))]
+    assert [number for number in numbers if number is not None] == [other.number_of(at) for at in range(len(other))]
+    assert [numbers[at] for at in (0, 1, 3, 4, 5)] == [None, 1, 2, None, 3]
+    assert history.number_of(len(MIXED)) is None
 
 
 class TestRunningHashes:
@@ -199,47 +125,29 @@ class TestRunningHashes:
         assert not set(history.running_hashes("a", 4)) & set(history.running_hashes("b", 4))
 
 
-def built(history: History, *sizes: int, first_group: int = 0, first_index: int = 0) -> NodeBuilder:
-    """The history cut into segments of these sizes."""
-    builder = NodeBuilder(history, "s", "m", None)
-    builder.start(*sizes, first_group=first_group, first_index=first_index)
-    cut(builder)
+def cut(rows: list[JsonRow], *sizes: int, first_group: int = 0, first_index: int = 0) -> NodeBuilder:
+    """A history cut into segments of these sizes; none without."""
+    builder = NodeBuilder(history_of(rows), "s", "m", None)
+    if sizes:
+        builder.start(*sizes, first_group=first_group, first_index=first_index)
+        builder.advance()
     return builder
 
 
-def cut(builder: NodeBuilder) -> None:
-    builder.advance()
-
-
-class TestSegments:
+class TestNodes:
     def test_other_sizes_go_on_where_they_are_told_to(self) -> None:
         """Sizes derived anew do not move what is summarised already."""
-        builder = built(history_of(tool_session(12)), 128, 32, first_group=6, first_index=4)
-        assert (builder.segments[0].first_group, builder.segments[0].index) == (6, 4)
+        builder = cut(tool_session(12), 128, 32, first_group=6, first_index=4)
+        assert (builder.leaves[0].first_group, builder.leaves[0].index) == (6, 4)
         assert builder.segment_sizes == (128, 32)
 
-
-class Cut:
-    """A history cut into segments, with its nodes."""
-
-    def __init__(self, rows: list[JsonRow], segment_tokens: int = 128, **changes: Any) -> None:
-        self.history = history_of(rows)
-        given: dict[str, Any] = {"segment_hash": "s", "merge_hash": "m", "redact": None, **changes}
-        self.builder = NodeBuilder(self.history, **given)
-        self.builder.start(segment_tokens, 48, first_group=0, first_index=0)
-        cut(self.builder)
-        self.leaves = self.builder.leaves
-
-
-class TestNodes:
     def test_a_rest_needs_sizes_and_more_than_it_would_write(self) -> None:
         """No summary where it would not be smaller."""
-        cut = Cut([*tool_session(4), user("short"), assistant("too")])
-        groups = len(cut.history.rendered)
-        assert cut.builder.rest(groups - 2, groups) is None
-        assert cut.builder.rest(2, 2) is None
-        unknown = NodeBuilder(history_of(tool_session(4)), "s", "m", None)
-        assert unknown.rest(0, 4) is None
-        node = cut.builder.rest(0, 6)
+        builder = cut([*tool_session(4), user("short"), assistant("too")], 128, 48)
+        groups = len(builder.history.rendered)
+        assert builder.rest(groups - 2, groups) is None
+        assert builder.rest(2, 2) is None
+        assert cut(tool_session(4)).rest(0, 4) is None
+        node = builder.rest(0, 6)
         assert node is not None
         assert (node.is_rest, node.level, node.first_group, node.end_group, node.children) == (True, 0, 0, 6, ())

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any, ClassVar
-
 import pytest
 
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
-from context_summarize.core.large_rows import evenly_cut, head_and_tail
-from context_summarize.core.rendering import render_group
+from context_summarize.core.rendering import cut, render_group
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, Row
-from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.redaction import build_redactor
-from context_summarize.testing import assistant, user
+from context_summarize.testing import user
 
 SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
@@ -33,61 +28,42 @@ class Id(str):
     __hash__ = str.__hash__
 
 
-class TestGroups:
-    def test_results_find_their_calls_without_a_search(self) -> None:
-        """Ten thousand parallel calls are no hundred million comparisons."""
-        many = 1_000
-        ids = [Id(f"call {at}") for at in range(many)]
-        grouper = Grouper()
-        named = tuple(Call(call_id, "look", {}) for call_id in ids)
-        asked = Row({}, "assistant", True, False, False, False, named, ())
-        closed = grouper.feed(0, asked)
-        Id.compared = 0
-        for at, call_id in enumerate(ids, 1):
-            closed += grouper.feed(at, Row({}, "tool", True, False, False, False, (), (Id(call_id),)))
-        assert [len(group.answers) for group in closed] == [many]
-        assert Id.compared <= 4 * many
+def test_results_find_their_calls_without_a_search() -> None:
+    """Ten thousand parallel calls are no hundred million comparisons."""
+    many = 1_000
+    ids = [Id(f"call {at}") for at in range(many)]
+    grouper = Grouper()
+    named = tuple(Call(call_id, "look", {}) for call_id in ids)
+    asked = Row({}, "assistant", True, False, False, False, named, ())
+    closed = grouper.feed(0, asked)
+    Id.compared = 0
+    for at, call_id in enumerate(ids, 1):
+        closed += grouper.feed(at, Row({}, "tool", True, False, False, False, (), (Id(call_id),)))
+    assert [len(group.answers) for group in closed] == [many]
+    assert Id.compared <= 4 * many
 
 
-class TestRendering:
-    def test_a_row_of_ten_segments_is_whole_and_a_longer_one_is_not(self) -> None:
-        """Nine pieces of a segment, and notes whose sizes add up to the row."""
-        for size, is_whole in ((40_960, True), (40_961, False), (400_000, False)):
-            history = History()
-            text = ("word " * 100_000)[:size]
-            history.add(analyse(user(text)))
-            [row] = render_group(history.rows, history.groups[0], number=1, segment_tokens=1_024)
-            assert (row.text == text) is is_whole
-            if not is_whole:
-                assert row.left_out is not None
-                assert row.left_out[1] == size
-                assert row.left_out[0] == size - 9 * 4_096
-                assert row.text.count("characters left out …]") == (8 if size > 41_000 else row.text.count("[…"))
-                assert len(row.text) < 40_960
-
-    @pytest.mark.parametrize("shift", [0, 15, 40])
-    def test_no_half_of_a_secret_is_left_at_a_cut(self, shift: int) -> None:
-        """What stands around a piece is redacted with it."""
-        text = "x" * shift + f" {SECRET}" * 5_000
-        redact = build_redactor(True)
-        for sample in (evenly_cut(text, 512, redact), head_and_tail(text, 4_096, redact)):
-            assert "a1B2" not in sample.text
-            assert "[redacted: GitHub token]" in sample.text
+def test_a_row_of_ten_segments_is_whole_and_a_longer_one_is_not() -> None:
+    """Head and tail of ten segments, and between them a note of what was left out."""
+    for size, is_whole in ((40_960, True), (40_961, False), (400_000, False)):
+        history = History()
+        text = ("word " * 100_000)[:size]
+        history.add(analyse(user(text)))
+        [row] = render_group(history.rows, history.groups[0], number=1, segment_tokens=1_024)
+        assert (row.text == text) is is_whole
+        if not is_whole:
+            head, _, tail = row.text.split("\n")
+            assert (len(head), len(tail)) == (40_960 * 2 // 3, 40_960 // 3)
+            assert row.left_out == (size - len(head) - len(tail), size)
 
 
-class TestArguments:
-    """Arguments of megabytes, in every shape."""
-
-    CONTENT = 'a line with "quotes", ünïcode and null\n' * 75_000
-    GIVEN: ClassVar[dict[str, Any]] = {"path": "logs/all.txt", "content": CONTENT}
-
-    def test_such_a_text_stays_an_object_when_it_is_shortened(self) -> None:
-        """Providers take nothing else."""
-        entry = {"id": "c", "type": "function", "function": {"name": "write", "arguments": json.dumps(self.GIVEN)}}
-        for short in (
-            shortened_to({**assistant(""), "tool_calls": [entry]}, 0.001, ""),
-            cut_to_note({**assistant(""), "tool_calls": [entry]}),
-        ):
-            told = short["tool_calls"][0]["function"]["arguments"]
-            assert isinstance(json.loads(told), dict)
-            assert len(told) < 10_000
+@pytest.mark.parametrize("shift", [0, 15, 40])
+def test_no_half_of_a_secret_is_left_at_a_cut(shift: int) -> None:
+    """What stands around a piece is redacted with it."""
+    text = "x" * shift + f" {SECRET}" * 5_000
+    redact = build_redactor(True)
+    for limit in (4_096, 20_480):
+        left, left_out = cut(text, limit, redact)
+        assert left_out > 0
+        assert "a1B2" not in left
+        assert "[redacted: GitHub token]" in left

@@ -1,4 +1,4 @@
-"""The planner alone, without an event loop: what is folded, merged, shortened, and how far it goes to fit."""
+"""The planner alone, without an event loop: what is summarised, merged, shortened, and how far it goes to fit."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from context_summarize.core.draft import Scene as Planned
 from context_summarize.core.frames import show_node, show_one_line
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.notes_log import NotesAsk, NotesLog
-from context_summarize.core.plan import Ask, Plan, Prefetched, Reason, is_worthwhile, make_plan, next_compaction
+from context_summarize.core.plan import CompactionRequest, Plan, Reason, next_plan, plan
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
+from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
@@ -83,388 +83,382 @@ class Scene:
 
     def limits(self, **changes: Any) -> Limits:
         given = {**self.given, **changes}
-        return Limits(**{"view_room": given["own_budget"] - self.system_tokens, **given})
+        room = given.pop("own_budget") - self.system_tokens
+        return Limits(**{"system_tokens": self.system_tokens, "view_room": room, "base": room, **given})
 
     def plan(
         self,
         reason: Reason = "threshold",
         focus: str | None = None,
-        prefetched: Prefetched = None,
+        *,
+        easy: bool = False,
         **changes: Any,
     ) -> Plan:
-        return make_plan(self.planned(**changes), Ask(reason, focus, prefetched))
+        request = CompactionRequest(reason, focus, known_only=reason == "cold_cache", easy=easy)
+        return plan(self.planned(**changes), request)
 
-    def planned(self, **changes: Any) -> Planned:
-        return Planned(
-            history=self.history,
+    def planned(self, **changes: Any) -> PlanInput:
+        return PlanInput(
             builder=self.builder,
             groups=self.groups,
             view=self.state,
             limits=self.limits(**changes),
             pins=self.pins,
             size_of=lambda node: self.known[node].tokens if node in self.known else None,
-            count=count,
         )
 
     def show(self, node: Node) -> ShownNode:
         text = words(SUMMARY_WORDS, f"sum{node.level}")
-        return show_node(self.history, node, Summary(node.key, node.level, text, 0, 0), frame, "system", count)
+        return show_node(self.history, node, Summary(node.key, node.level, text, 0, 0), frame, count)
 
     def settled(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
-        """Plan until nothing is missing, as a boundary does."""
+        """Plan until nothing is missing, as a compaction does."""
         while (plan := self.plan(reason, focus, **changes)).missing:
             self.known.update((node, self.show(node)) for node in plan.missing)
         return plan
 
     def cross(self, reason: Reason = "threshold", focus: str | None = None, **changes: Any) -> Plan:
-        """Make the boundary."""
+        """Make the compaction."""
         plan = self.settled(reason, focus, **changes)
         self.state = self.after(plan)
         return plan
 
     def after(self, plan: Plan) -> ViewState:
-        shown = [self.known[node] for node in plan.nodes]
-        lines = [show_one_line(self.history, item, count) for item in shown[: plan.lines]]
-        return ViewState(
-            nodes=(*lines, *shown[plan.lines :]),
-            frontier=plan.frontier,
-            frontier_row=plan.frontier_row,
-            shortened=plan.shortened,
-            newest_user=plan.newest_user,
-            notes=self.notes(plan, shown),
-            pinned=plan.pinned,
-            rows_at_compaction=len(self.history),
-            compactions=self.state.compactions + 1,
-        )
+        shown = [self.known[node] for node in plan.view.nodes]
+        lines = [show_one_line(self.history, item, count) for item in shown[: plan.view.lines]]
+        return replace(plan.view, shown=(*lines, *shown[plan.view.lines :]), notes=self.notes(plan, shown))
 
     def notes(self, plan: Plan, shown: list[ShownNode]) -> ShownNotes | None:
         """As a compaction does."""
         kept, room = self.state.notes, self.given.get("notes_room", 0)
         if not plan.notes_room:
             return None
-        if kept is not None and self.state.keeps_notes(plan.nodes, room):
+        if kept is not None and self.state.keeps_notes(plan.view.nodes, room):
             return replace(kept, age=kept.age + 1)
-        return self.log.write(shown, NotesAsk(plan.frontier, plan.frontier_row, plan.notes_room, "system", 4_000))
+        return self.log.write(shown, NotesAsk(plan.view.frontier, plan.view.frontier_row, plan.notes_room, 4_000))
 
     def view(self, state: ViewState | None = None) -> View:
-        return View(self.history, state or self.state, self.groups, count)
+        return View(state or self.state, self.groups)
 
     def ends(self) -> list[int]:
-        return [segment.end_group for segment in self.builder.segments]
+        return [leaf.end_group for leaf in self.builder.leaves]
 
 
-class TestFolding:
-    def test_oldest_segments_are_folded_until_the_target_is_reached(self) -> None:
-        """Not one more than that takes."""
-        scene = Scene(talk(20))
-        plan = scene.settled(share=1.0)
-        assert plan.tokens_after <= 1_200 < plan.tokens_before
-        assert plan.frontier in scene.ends()
-        folded = scene.ends().index(plan.frontier)
-        assert plan.segments == folded + 1 == len(plan.nodes)
-        one_less = scene.settled(share=1.0, target=(plan.tokens_after + 1) / 4_000)
-        assert one_less.frontier == plan.frontier
-        assert scene.settled(share=1.0, target=0.5).frontier < plan.frontier
-        assert (plan.rung, plan.lines, plan.shortened, plan.fits) == (1, 0, {}, True)
-
-    def test_the_system_prompt_counts_against_the_target(self) -> None:
-        """The target is a share of the whole request."""
-        scene = Scene(talk(20))
-        without = scene.settled(share=1.0, target=0.35).frontier
-        scene.system_tokens = 400
-        plan = scene.settled(share=1.0, target=0.35)
-        assert plan.frontier > without
-        assert plan.tokens_after + 400 <= 0.35 * 4_000
-
-    @pytest.mark.parametrize("keep", [0, 1, 7, 20, 33, 40])
-    def test_never_into_the_newest_rows(self, keep: int) -> None:
-        """keep_recent rows stand verbatim, whatever the target."""
-        scene = Scene(talk(20), keep_recent=keep, target=0.01, own_budget=6_000)
-        plan = scene.settled()
-        assert plan.frontier_row <= 40 - max(keep, 1)
-        assert plan.frontier == max([end for end in scene.ends() if end <= 40 - max(keep, 1)], default=0)
-
-    def test_a_tool_group_at_the_edge_of_keep_recent_stays_whole(self) -> None:
-        """Snapped outwards to groups."""
-        scene = Scene([*talk(6), *looked_up("a", 300), user(words(20))], keep_recent=2)
-        assert scene.settled("manual").frontier_row <= 12
-
-    def test_hook_rows_after_the_last_folded_row_go_with_it(self) -> None:
-        """Folding drops them, as far as keep_recent allows."""
-        rows = talk(6)
-        scene = Scene([*rows[:-2], hook("n1"), hook("n2"), *rows[-2:]], keep_recent=2)
-        assert scene.settled("manual").frontier_row == 12
-        assert scene.settled("manual", keep_recent=3).frontier_row == 11
-
-    def test_an_empty_history_gives_an_empty_plan(self) -> None:
-        """compact() may be called at any time."""
-        plan = Scene([]).settled("manual")
-        assert (plan.nodes, plan.frontier, plan.frontier_row, plan.newest_user) == ((), 0, 0, None)
-
-    def test_the_estimate_of_an_unknown_summary_is_more_than_it_takes(self) -> None:
-        """The first plan is careful, the last exact."""
-        scene = Scene(talk(20))
-        first = scene.plan(share=1.0)
-        assert first.missing
-        assert set(first.missing) <= set(first.nodes)
-        assert scene.settled(share=1.0).tokens_after < first.tokens_after
-
-    def test_the_newest_user_message_is_chosen_anew(self) -> None:
-        """It is pinned when it lies before the frontier."""
-        scene = Scene([*talk(3), *(row for at in range(9) for row in looked_up(f"c{at}", 200))])
-        plan = scene.settled()
-        assert plan.newest_user == 4
-        assert plan.frontier > 4
+# --- summarising ----------------------------------------------------------------------------------------------------
 
 
-class TestRest:
-    def test_compact_folds_down_to_keep_recent_with_a_rest(self) -> None:
-        """The run after the last closed segment becomes a rest node."""
-        scene = Scene(talk(10), keep_recent=2)
-        plan = scene.settled("manual", share=1.0)
-        assert plan.frontier == 18
-        *regular, rest = plan.nodes
-        assert (rest.is_rest, rest.children) == (True, ())
-        assert (rest.first_group, rest.end_group) == (regular[-1].end_group, 18)
-        assert all(not node.is_rest for node in regular)
-        assert (plan.rung, plan.segments) == (2, len(plan.nodes))
-
-    def test_a_rest_stays_until_regular_segments_cover_it_wholly(self) -> None:
-        """The frontier never moves back."""
-        scene = Scene(talk(3), keep_recent=1, share=1.0)
-        first = scene.cross("manual")
-        rest = first.nodes[-1]
-        assert rest.is_rest
-        assert rest.first_group == 4, "one segment is closed, and cannot reach the end of the rest"
-        frontiers = [first.frontier]
-        seen = []
-        for _ in range(8):
-            scene.add(*talk(1))
-            plan = scene.cross("threshold", target=0.01)
-            frontiers.append(plan.frontier)
-            seen.append(rest in plan.nodes)
-            covered = [node for node in plan.nodes if node.first_group >= 4 and node != rest]
-            assert (rest in plan.nodes) == (not covered)
-            edges = [0, *(node.end_group for node in plan.nodes)]
-            assert [node.first_group for node in plan.nodes] == edges[:-1]
-        assert frontiers == sorted(frontiers)
-        assert seen[0]
-        assert not seen[-1]
-
-    def test_a_second_compact_lets_the_rest_grow(self) -> None:
-        """From where regular segments end."""
-        scene = Scene(talk(3), keep_recent=1, share=1.0)
-        first = scene.cross("manual").nodes[-1]
-        scene.add(*talk(1, 50))
-        second = scene.cross("manual").nodes[-1]
-        assert (second.is_rest, second.first_group) == (True, first.first_group)
-        assert second.end_group == first.end_group + 2
+def test_the_oldest_segments_are_summarised_until_the_target_is_reached() -> None:
+    """Not one more than that takes."""
+    scene = Scene(talk(20))
+    plan = scene.settled(share=1.0)
+    assert plan.tokens_after <= 1_200 < plan.tokens_before
+    assert plan.segments == scene.ends().index(plan.view.frontier) + 1 == len(plan.view.nodes)
+    one_less = scene.settled(share=1.0, target=(plan.tokens_after + 1) / 4_000)
+    assert one_less.view.frontier == plan.view.frontier
+    assert scene.settled(share=1.0, target=0.5).view.frontier < plan.view.frontier
+    assert (plan.level, plan.view.lines, plan.view.shortened, plan.fits) == (1, 0, {}, True)
 
 
-class TestEliding:
-    def rows(self) -> list[JsonRow]:
-        return [user(words(20)), *looked_up("a", 600), *looked_up("b", 90), *looked_up("c", 600), *talk(2, 20)]
-
-    def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit(self) -> None:
-        """Short ones are not, nor is anything but a tool result."""
-        scene = Scene([user(words(700)), *self.rows()], shorten_above=200, keep_recent=4)
-        plan = scene.settled()
-        assert plan.shortened == {3: 50, 7: 50}
-        assert plan.nodes == ()
-
-    @pytest.mark.parametrize("mark", [{"critical": True}, {"metadata": {"critical": True}}])
-    def test_critical_results_are_never_cut_to_save_room(self, mark: JsonRow) -> None:
-        """Rows marked critical are verbatim pins."""
-        rows = self.rows()
-        rows[2] = {**rows[2], **mark}
-        assert set(Scene(rows, shorten_above=200).settled().shortened) == {6}
-
-    def test_eliding_comes_before_folding(self) -> None:
-        """The cheapest tokens to save: when that is enough, nothing is folded."""
-        scene = Scene([*talk(4), *looked_up("a", 2_500), *talk(3, 20)], shorten_above=200)
-        plan = scene.settled()
-        assert (set(plan.shortened), plan.nodes) == ({9}, ())
-        assert plan.freed > 2_000
-
-    def test_where_folding_does_not_bring_it_under_the_threshold_the_limit_is_a_quarter(self) -> None:
-        """Elide harder."""
-        rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
-        scene = Scene([*rows, *talk(2, 20)], segment_tokens=16_000, shorten_above=1_600, keep_recent=2)
-        plan = scene.settled()
-        assert len(plan.shortened) == 0, "under the limit, and folding is not possible"
-        plan = scene.settled(shorten_above=1_200)
-        assert set(plan.shortened.values()) == {75}
-        assert len(plan.shortened) == 8
-
-    def test_what_is_cut_is_not_cut_again(self) -> None:
-        """The prefix may not change at the next boundary for nothing."""
-        scene = Scene(self.rows(), shorten_above=200)
-        first = scene.cross()
-        again = scene.settled()
-        assert (again.shortened, again.freed) == (first.shortened, 0)
+@pytest.mark.parametrize("keep", [0, 1, 7, 33, 40])
+def test_the_newest_rows_are_never_summarised(keep: int) -> None:
+    """`keep_recent` rows stand verbatim, whatever the target."""
+    scene = Scene(talk(20), keep_recent=keep, target=0.01, own_budget=6_000)
+    plan = scene.settled()
+    assert plan.view.frontier_row <= 40 - max(keep, 1)
+    assert plan.view.frontier == max([end for end in scene.ends() if end <= 40 - max(keep, 1)], default=0)
 
 
-class TestMerging:
-    def levels(self, plan: Plan) -> list[tuple[int, int]]:
-        return [(node.level, node.index) for node in plan.nodes]
+def test_a_tool_group_at_the_edge_of_keep_recent_stays_whole() -> None:
+    scene = Scene([*talk(6), *looked_up("a", 300), user(words(20))], keep_recent=2)
+    assert scene.settled("manual").view.frontier_row <= 12
 
-    def test_the_oldest_complete_aligned_run_of_the_lowest_level_is_merged(self) -> None:
-        """Three neighbours whose first index is a multiple of fan_in."""
-        scene = Scene(talk(40), target=0.01, own_budget=2_000)
-        # A node is 53 tokens; the share has room for 500, nine tenths of that is 450: eight nodes.
-        plan = scene.settled()
-        assert plan.merged > 0
-        levels = self.levels(plan)
-        assert levels == sorted(levels, key=lambda at: -at[0]), "old above new"
-        for node in plan.nodes:
-            if node.children and not node.is_rest:
-                assert len(node.children) == 3
-                assert [child.index for child in node.children] == [node.index * 3 + at for at in range(3)]
-                assert {child.level for child in node.children} == {node.level - 1}
 
-    def test_merging_goes_on_until_a_tenth_of_the_share_is_free(self) -> None:
-        """And no further: one merge less would not do."""
-        scene = Scene(talk(40), target=0.01, fan_in=2, own_budget=2_000)
-        plan = scene.settled()
-        size = sum(scene.known[node].tokens for node in plan.nodes)
-        assert size <= 0.9 * 500
+def test_rows_of_hooks_after_the_last_summarised_row_go_with_it() -> None:
+    """As far as keep_recent allows."""
+    rows = talk(6)
+    scene = Scene([*rows[:-2], hook("n1"), hook("n2"), *rows[-2:]], keep_recent=2)
+    assert scene.settled("manual").view.frontier_row == 12
+    assert scene.settled("manual", keep_recent=3).view.frontier_row == 11
 
-    def test_where_no_run_is_complete_the_oldest_incomplete_one_becomes_a_rest(self) -> None:
-        """Neighbours of one level and one parent."""
-        scene = Scene(talk(9), target=0.01, fan_in=6, share=0.03)
-        plan = scene.settled()
-        assert len(scene.builder.segments) == 4
-        [node] = plan.nodes[:1]
-        assert (node.is_rest, node.level, len(node.children), len(plan.nodes)) == (True, 1, 3, 1)
 
-    def test_the_lowest_level_is_joined_before_older_and_higher_ones(self) -> None:
-        """Merged summaries are pressed into one last of all: each merge may lose what the one before it kept."""
-        scene = Scene(talk(24), target=0.01, fan_in=4, own_budget=2_000, share=0.28)
-        plan = scene.plan()
-        levels = [(node.level, node.is_rest) for node in plan.nodes]
-        assert levels == [(1, False), (1, False), (1, True)]
+def test_an_empty_history_gives_an_empty_plan() -> None:
+    """compact() may be called at any time."""
+    view = Scene([]).settled("manual").view
+    assert (view.nodes, view.frontier, view.frontier_row, view.newest_user) == ((), 0, 0, None)
 
-    def test_a_rest_over_nodes_gives_way_to_the_complete_run_that_covers_it(self) -> None:
-        """A merge of the rest's own children and their neighbours, not of the rest."""
-        scene = Scene(talk(7), target=0.01, fan_in=6, share=0.03)
+
+def test_the_estimate_of_an_unknown_summary_is_more_than_it_takes() -> None:
+    """The first plan is careful, the last exact."""
+    scene = Scene(talk(20))
+    first = scene.plan(share=1.0)
+    assert first.missing
+    assert set(first.missing) <= set(first.view.nodes)
+    assert scene.settled(share=1.0).tokens_after < first.tokens_after
+
+
+def test_the_newest_user_message_is_chosen_anew() -> None:
+    """It is pinned when it lies before the frontier."""
+    view = Scene([*talk(3), *(row for at in range(9) for row in looked_up(f"c{at}", 200))]).settled().view
+    assert view.newest_user == 4 < view.frontier
+
+
+def test_compact_summarises_down_to_keep_recent_with_a_rest() -> None:
+    """The run after the last closed segment becomes a rest node."""
+    plan = Scene(talk(10), keep_recent=2, share=1.0).settled("manual")
+    *regular, rest = plan.view.nodes
+    assert plan.view.frontier == rest.end_group == 18
+    assert (rest.is_rest, rest.children, rest.first_group) == (True, (), regular[-1].end_group)
+    assert all(not node.is_rest for node in regular)
+    assert (plan.level, plan.segments) == (2, len(plan.view.nodes))
+
+
+def test_a_second_compact_lets_the_rest_grow() -> None:
+    """From where regular segments end."""
+    scene = Scene(talk(3), keep_recent=1, share=1.0)
+    first = scene.cross("manual").view.nodes[-1]
+    scene.add(*talk(1, 50))
+    second = scene.cross("manual").view.nodes[-1]
+    assert (second.is_rest, second.first_group, second.end_group) == (True, first.first_group, first.end_group + 2)
+
+
+def test_a_rest_stays_until_regular_segments_cover_it_wholly() -> None:
+    """The frontier never moves back."""
+    scene = Scene(talk(3), keep_recent=1, share=1.0)
+    first = scene.cross("manual").view
+    rest, frontiers, seen = first.nodes[-1], [first.frontier], list[bool]()
+    assert rest.is_rest
+    assert rest.first_group == 4, "one segment is closed, and cannot reach the end of the rest"
+    for _ in range(8):
+        scene.add(*talk(1))
+        view = scene.cross("threshold", target=0.01).view
+        frontiers.append(view.frontier)
+        seen.append(rest in view.nodes)
+        covered = [node for node in view.nodes if node.first_group >= 4 and node != rest]
+        assert (rest in view.nodes) == (not covered)
+        edges = [0, *(node.end_group for node in view.nodes)]
+        assert [node.first_group for node in view.nodes] == edges[:-1]
+    assert frontiers == sorted(frontiers)
+    assert (seen[0], seen[-1]) == (True, False)
+
+
+# --- merging --------------------------------------------------------------------------------------------------------
+
+
+def test_the_oldest_complete_run_of_the_lowest_level_is_merged() -> None:
+    """Three neighbours whose first index is a multiple of fan_in, until a tenth of the share of 500 is free."""
+    scene = Scene(talk(40), target=0.01, own_budget=2_000)
+    plan = scene.settled()
+    assert plan.merged > 0
+    levels = [node.level for node in plan.view.nodes]
+    assert levels == sorted(levels, reverse=True), "old above new"
+    assert sum(scene.known[node].tokens for node in plan.view.nodes) <= 0.9 * 500
+    for node in plan.view.nodes:
+        if node.children and not node.is_rest:
+            assert [child.index for child in node.children] == [node.index * 3 + at for at in range(3)]
+            assert {child.level for child in node.children} == {node.level - 1}
+
+
+def test_where_no_run_is_complete_the_oldest_incomplete_one_becomes_a_rest() -> None:
+    """Neighbours of one level and one parent."""
+    scene = Scene(talk(9), target=0.01, fan_in=6, share=0.03)
+    [node] = scene.settled().view.nodes
+    assert len(scene.builder.leaves) == 4
+    assert (node.is_rest, node.level, len(node.children)) == (True, 1, 3)
+
+
+def test_the_lowest_level_is_joined_before_older_and_higher_ones() -> None:
+    """Each merge may lose what the one before it kept."""
+    scene = Scene(talk(24), target=0.01, fan_in=4, own_budget=2_000, share=0.28)
+    levels = [(node.level, node.is_rest) for node in scene.plan().view.nodes]
+    assert levels == [(1, False), (1, False), (1, True)]
+
+
+def test_a_rest_over_nodes_gives_way_to_the_complete_run_that_covers_it() -> None:
+    """A merge of the rest's own children and their neighbours, not of the rest."""
+    scene = Scene(talk(7), target=0.01, fan_in=6, share=0.03)
+    plan = scene.cross()
+    assert [node.is_rest for node in plan.view.nodes if node.children] == [True]
+    for _ in range(14):
+        scene.add(*talk(1))
         plan = scene.cross()
-        assert [node.is_rest for node in plan.nodes if node.children] == [True]
-        for _ in range(14):
-            scene.add(*talk(1))
-            plan = scene.cross()
-        regular = [node for node in plan.nodes if node.level == 1 and not node.is_rest]
-        assert regular[0].index == 0
-        assert [child.index for child in regular[0].children] == list(range(6))
-        assert all(not child.children for child in regular[0].children)
-
-    def test_the_share_yields_never_the_budget(self) -> None:
-        """When nothing can be merged any more, the summaries may take more than their share."""
-        scene = Scene(talk(12), target=0.01, share=0.001)
-        plan = scene.settled()
-        assert len(plan.nodes) >= 1
-        assert plan.fits
+    regular = [node for node in plan.view.nodes if node.level == 1 and not node.is_rest]
+    assert regular[0].index == 0
+    assert [(child.index, child.children) for child in regular[0].children] == [(at, ()) for at in range(6)]
 
 
-class TestMustFit:
-    """The ladder, one rung after the other, as the budget shrinks."""
+def test_the_share_yields_never_the_budget() -> None:
+    """When nothing can be merged any more, the summaries may take more than their share."""
+    plan = Scene(talk(12), target=0.01, share=0.001).settled()
+    assert plan.view.nodes
+    assert plan.fits
 
-    def test_folding_regular_segments_is_the_first_rung(self) -> None:
-        """Level 1, down to the target."""
-        plan = Scene(talk(20)).settled("must_fit")
-        assert (plan.rung, plan.fits) == (1, True)
 
-    def test_then_the_remainder_becomes_a_rest(self) -> None:
-        """Level 2: a segment so long that none is closed."""
-        scene = Scene(talk(20), segment_tokens=16_000, own_budget=2_000)
-        plan = scene.settled("must_fit")
-        assert (plan.rung, plan.fits, plan.lines, plan.shortened) == (
-            2,
-            True,
-            0,
-            {0: 200} if 0 in plan.shortened else {},
-        )
-        assert [node.is_rest for node in plan.nodes] == [True]
-        assert plan.frontier == 36
+def test_summaries_are_merged_where_there_is_nothing_to_summarise() -> None:
+    """Their share has become smaller; the row of notes comes out of it."""
+    scene = Scene(talk(20), share=1.0)
+    scene.cross()
+    plan = scene.settled(share=0.05, target=1.0, keep_recent=40)
+    assert (plan.segments, plan.merged, len(plan.view.nodes)) == (0, 1, 1)
+    assert scene.settled(share=0.3, target=1.0, keep_recent=40).merged == 0
+    assert scene.settled(share=0.3, target=1.0, keep_recent=40, notes_room=1_000).merged > 0
 
-    def test_then_keep_recent_is_halved(self) -> None:
-        """Level 3, and no more often than it takes."""
-        scene = Scene(talk(20), keep_recent=20, own_budget=1_400)
-        plan = scene.settled("must_fit")
-        assert (plan.rung, plan.fits, plan.lines) == (3, True, 0)
-        assert 30 <= plan.frontier <= 35
-        assert all(keep >= 24 for keep in plan.shortened.values())
 
-    def test_down_to_the_newest_group(self) -> None:
-        """keep_recent 0 keeps that."""
-        scene = Scene([*talk(10), *looked_up("a", 100)], keep_recent=8, own_budget=420)
-        plan = scene.settled("must_fit")
-        assert (plan.rung, plan.fits) == (3, True)
-        assert plan.frontier_row == 20
+def test_only_merges_that_no_view_has_shown_are_counted() -> None:
+    scene = Scene(talk(40), own_budget=2_000, fan_in=3)
+    first = scene.cross()
+    merges = sum(1 for node in first.view.nodes if node.children)
+    assert len(first.view.nodes) > first.merged == merges > 1
+    assert scene.settled().merged == 0
 
-    def test_then_rows_are_shortened_longest_first(self) -> None:
-        """Level 4: all rows above one level are cut to it; shorter ones stay."""
-        rows = [user(words(20)), *talk(8), call("a", text=words(60)), result("a", words(3_000))]
-        scene = Scene(rows, keep_recent=4, own_budget=600)
-        plan = scene.settled("must_fit")
-        assert (plan.rung, plan.fits, plan.lines) == (4, True, 0)
-        assert set(plan.shortened) == {18}, "the one long row is enough"
-        assert plan.tokens_after <= 600
 
-    def test_a_cut_to_fit_leaves_room_for_the_next_row(self) -> None:
-        """A tenth of the budget, so that the next row still fits."""
-        scene = Scene([*talk(8), call("a"), result("a", words(3_000))], own_budget=800)
-        assert scene.settled("must_fit").tokens_after <= 0.9 * 800 + 24
+# --- shortening -----------------------------------------------------------------------------------------------------
 
-    def test_last_the_oldest_summaries_become_one_line(self) -> None:
-        """Level 5: range and counts."""
-        scene = Scene([*talk(20), user(words(40))], keep_recent=4, own_budget=200, share=10.0, fan_in=20)
-        plan = scene.settled("must_fit")
-        assert plan.rung == 5
-        assert 0 < plan.lines <= len(plan.nodes)
 
-    def test_what_cannot_fit_says_so(self) -> None:
-        """As small as the rules allow: everything shortened."""
-        scene = Scene([*talk(10), user(words(90))], own_budget=20)
-        plan = scene.settled("must_fit")
-        assert (plan.fits, plan.rung, plan.lines) == (False, 5, len(plan.nodes))
+def results() -> list[JsonRow]:
+    return [user(words(20)), *looked_up("a", 600), *looked_up("b", 90), *looked_up("c", 600), *talk(2, 20)]
 
-    @pytest.mark.parametrize("role", ["system", "developer"])
-    def test_the_hosts_system_rows_are_never_shortened(self, role: str) -> None:
-        """Half an instruction is worse than none."""
-        scene = Scene([{"role": role, "content": words(900)}, *talk(8), user(words(500))], own_budget=500)
-        plan = scene.settled("must_fit")
-        assert 0 not in plan.shortened
-        assert not plan.fits
-        assert any(row["content"] == words(900) for row in scene.view(scene.after(plan)).rows(None))
 
-    def test_critical_rows_are_shortened_only_here(self) -> None:
-        """Elide any row, where nothing else is left."""
-        rows = [*talk(6), {**user(words(2_000)), "critical": True}, *talk(2)]
-        scene = Scene(rows, shorten_above=100, own_budget=6_000)
-        assert 12 not in scene.settled("threshold", target=0.1, threshold=0.2).shortened
-        assert 12 in scene.settled("must_fit", own_budget=700).shortened
+def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit() -> None:
+    """Short ones are not, nor anything but a tool result; what is cut is not cut again."""
+    scene = Scene([user(words(700)), *results()], shorten_above=200, keep_recent=4)
+    [size] = {entry.tokens for entry in scene.groups.results(0, 10) if entry.tokens > 200}
+    assert not {3, 7} & set(scene.settled(shorten_above=size).view.shortened), "at the limit they are not"
+    first = scene.cross()
+    assert (first.view.shortened, first.view.nodes) == ({3: 50, 7: 50}, ())
+    again = scene.settled()
+    assert (again.view.shortened, again.freed) == (first.view.shortened, 0)
 
-    def test_open_calls_are_never_folded(self) -> None:
-        """They stand at the end, shortened where they must be."""
-        scene = Scene([*talk(10), call("a", text=words(400))], keep_recent=0, own_budget=300)
-        plan = scene.settled("must_fit")
-        assert plan.frontier == 20
-        assert plan.frontier_row == 20
-        assert plan.fits
 
-    def test_a_long_first_user_message_is_pinned_at_a_tenth(self) -> None:
-        """Once it is folded; while it stands verbatim it is whole."""
-        scene = Scene([user(words(1_000)), *talk(20)], own_budget=4_000)
-        plan = scene.settled()
-        assert plan.shortened == {0: 400}
-        assert Scene([user(words(1_000)), *talk(4)], keep_recent=99).settled().shortened == {}
+@pytest.mark.parametrize("mark", [{"critical": True}, {"metadata": {"critical": True}}])
+def test_critical_results_are_never_cut_to_save_room(mark: JsonRow) -> None:
+    rows = results()
+    rows[2] = {**rows[2], **mark}
+    assert set(Scene(rows, shorten_above=200).settled().view.shortened) == {6}
 
-    def test_a_long_first_user_message_stays_at_a_tenth_where_other_rows_are_shortened(self) -> None:
-        """A first user message larger than a tenth of the budget is pinned as head and tail."""
-        scene = Scene([user(words(3_000)), *talk(4, 20), user(words(2_000))], own_budget=1_000, keep_recent=0)
-        plan = scene.settled("must_fit")
-        assert plan.frontier > 0
-        assert plan.shortened[0] <= 100
+
+def test_results_are_shortened_before_anything_is_summarised() -> None:
+    """The cheapest tokens to save: when that is enough, nothing is summarised."""
+    plan = Scene([*talk(4), *looked_up("a", 2_500), *talk(3, 20)], shorten_above=200).settled()
+    assert (set(plan.view.shortened), plan.view.nodes) == ({9}, ())
+    assert plan.freed > 2_000
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_the_newest_results_are_shortened_above_the_threshold_and_not_at_it(more: int) -> None:
+    """Those above the limit, all but that of the last group: the model has not seen it yet."""
+    rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
+    scene = Scene(rows, segment_tokens=16_000, shorten_above=300, keep_recent=20)
+    threshold = (scene.view().tokens() - more + 0.5) / 4_000
+    assert [*scene.settled(threshold=threshold).view.shortened] == ([*range(2, 16, 2)] if more else [])
+
+
+def test_no_result_below_the_limit_is_shortened_where_a_view_fits() -> None:
+    rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
+    scene = Scene(rows, segment_tokens=16_000, shorten_above=400, keep_recent=2)
+    assert scene.settled(threshold=0.1).view.shortened == {}
+    assert scene.settled("must_fit", own_budget=300).view.shortened
+
+
+def test_a_long_first_user_message_is_pinned_at_a_tenth() -> None:
+    """Once it is summarised; while it stands verbatim it is whole. Where other rows are shortened, it stays so."""
+    assert Scene([user(words(1_000)), *talk(20)], own_budget=4_000).settled().view.shortened == {0: 400}
+    assert Scene([user(words(1_000)), *talk(4)], keep_recent=99).settled().view.shortened == {}
+    assert Scene([user(words(397)), *talk(20)]).settled().view.shortened == {}, "a tenth is not long"
+    scene = Scene([user(words(1_000)), *talk(20)])
+    scene.cross()
+    smaller = scene.settled(own_budget=2_500, keep_recent=40, threshold=1.0, target=1.0)
+    assert smaller.view.shortened == {0: 250}, "in a smaller window it is cut again, though nothing is summarised"
+    rows = [user(words(3_000)), *talk(4, 20), user(words(2_000))]
+    view = Scene(rows, own_budget=1_000, keep_recent=0).settled("must_fit").view
+    assert view.frontier > 0
+    assert view.shortened[0] <= 100
+
+
+# --- what must fit: one level after the other, as the budget shrinks ------------------------------------------------
+
+
+def test_the_first_level_is_to_summarise_segments() -> None:
+    plan = Scene(talk(20)).settled("must_fit")
+    assert (plan.level, plan.fits) == (1, True)
+
+
+def test_the_second_level_is_to_summarise_the_remainder_as_a_rest() -> None:
+    """Here a segment is so long that none is closed."""
+    plan = Scene(talk(20), segment_tokens=16_000, own_budget=2_000).settled("must_fit")
+    assert (plan.level, plan.fits, plan.view.lines, plan.view.frontier) == (2, True, 0, 36)
+    assert [node.is_rest for node in plan.view.nodes] == [True]
+
+
+def test_the_third_level_is_to_halve_keep_recent_down_to_the_newest_group() -> None:
+    """No more often than it takes."""
+    plan = Scene(talk(20), keep_recent=20, own_budget=1_400).settled("must_fit")
+    assert (plan.level, plan.fits, plan.view.lines, plan.view.frontier_row) == (3, True, 0, 30)
+    edges = [(node.level, node.is_rest, node.end_group) for node in plan.view.nodes]
+    assert edges == [(2, True, 24), (0, False, 28), (0, True, 30)], "segments first, then the remainder, merged"
+    plan = Scene([*talk(10), *looked_up("a", 100)], keep_recent=8, own_budget=420).settled("must_fit")
+    assert (plan.level, plan.fits, plan.view.frontier_row) == (3, True, 20)
+
+
+def test_the_fourth_level_is_to_shorten_the_longest_rows() -> None:
+    """All rows above one length are cut to it; shorter ones stay, and a tenth is left for the next row."""
+    rows = [user(words(20)), *talk(8), call("a", text=words(60)), result("a", words(3_000))]
+    plan = Scene(rows, keep_recent=4, own_budget=600).settled("must_fit")
+    assert (plan.level, plan.fits, plan.view.lines) == (4, True, 0)
+    assert set(plan.view.shortened) == {18}, "the one long row is enough"
+    assert plan.tokens_after <= 0.9 * 600 + 24
+    rows = [*talk(8), call("a", text=words(3_000)), result("a", "ok")]
+    view = Scene(rows, own_budget=600).settled("must_fit").view
+    assert (view.frontier_row, 16 in view.shortened) == (16, True)
+
+
+@pytest.mark.parametrize(("budget", "lines"), [(300, 8), (350, 7), (400, 5)])
+def test_the_last_level_is_one_line_for_the_oldest_summaries(budget: int, lines: int) -> None:
+    """For no more of them than it takes."""
+    scene = Scene([*talk(20), user(words(40))], keep_recent=4, own_budget=budget, share=10.0, fan_in=20)
+    plan = scene.settled("must_fit")
+    assert (plan.level, plan.fits, plan.view.lines) == (5, True, lines)
+
+
+def test_what_cannot_fit_says_so() -> None:
+    """It is as small as the rules allow."""
+    plan = Scene([*talk(10), user(words(90))], own_budget=20).settled("must_fit")
+    assert (plan.fits, plan.level, plan.view.lines) == (False, 5, len(plan.view.nodes))
+
+
+@pytest.mark.parametrize("role", ["system", "developer"])
+def test_the_hosts_system_rows_are_never_shortened(role: str) -> None:
+    """Half an instruction is worse than none."""
+    scene = Scene([{"role": role, "content": words(900)}, *talk(8), user(words(500))], own_budget=500)
+    plan = scene.settled("must_fit")
+    assert 0 not in plan.view.shortened
+    assert not plan.fits
+    assert any(row["content"] == words(900) for row in scene.view(scene.after(plan)).rows(None))
+
+
+def test_what_the_user_pins_is_shown_whole_again() -> None:
+    scene = Scene([*talk(4), *looked_up("a", 600), *talk(3, 20)], shorten_above=200)
+    assert scene.cross().view.shortened == {9: 50}
+    scene.pins = (8,)
+    assert scene.settled().view.shortened == {}
+    scene = Scene([user("hi"), *looked_up("a", 600), *looked_up("b", 600), *talk(2, 20)], shorten_above=200)
+    scene.pins = (1,)
+    assert scene.settled().view.shortened == {4: 50}
+
+
+def test_critical_rows_are_shortened_only_to_fit() -> None:
+    rows = [*talk(6), {**user(words(2_000)), "critical": True}, *talk(2)]
+    scene = Scene(rows, shorten_above=100, own_budget=6_000)
+    assert 12 not in scene.settled("threshold", target=0.1, threshold=0.2).view.shortened
+    assert 12 in scene.settled("must_fit", own_budget=700).view.shortened
+
+
+def test_open_calls_are_never_summarised() -> None:
+    """They stand at the end, shortened where they must be."""
+    plan = Scene([*talk(10), call("a", text=words(400))], keep_recent=0, own_budget=300).settled("must_fit")
+    assert (plan.view.frontier, plan.view.frontier_row, plan.fits) == (20, 20, True)
+
+
+# --- sizes ----------------------------------------------------------------------------------------------------------
 
 
 def scenes() -> list[Any]:
@@ -475,7 +469,7 @@ def scenes() -> list[Any]:
         ("threshold", Scene(talk(20)), "threshold"),
         ("merging", Scene(talk(40), target=0.01, own_budget=2_000), "threshold"),
         ("manual", Scene(talk(10), keep_recent=2), "manual"),
-        ("elided", Scene(shortened, shorten_above=200), "threshold"),
+        ("shortened results", Scene(shortened, shorten_above=200), "threshold"),
         ("system", Scene([{"role": "system", "content": "be kind"}, hook("x y z"), *talk(20)]), "threshold"),
         ("system twice", Scene([{"role": "system", "content": "be kind"}, *talk(9)] * 2), "threshold"),
         ("hidden", Scene([{"role": "system", "content": words(400)}, *talk(20)], factory=True), "threshold"),
@@ -494,26 +488,16 @@ def scenes() -> list[Any]:
     return [pytest.param(scene, reason, id=name) for name, scene, reason in made]
 
 
-class TestExactness:
-    @pytest.mark.parametrize(("scene", "reason"), scenes())
-    def test_a_plan_is_as_large_as_the_view_that_is_built_from_it(self, scene: Scene, reason: Reason) -> None:
-        """`tokens_after` is exact once nothing is missing: budgets are kept by it, and events tell it."""
-        plan = scene.settled(reason)
-        assert plan.frontier > 0
-        assert plan.tokens_after == scene.view(scene.after(plan)).tokens()
-
-    @pytest.mark.parametrize("turns", [4, 12])
-    def test_the_size_before_the_first_boundary_is_that_of_the_view(self, turns: int) -> None:
-        """`tokens_before` is told in events, and what a boundary frees is weighed by it."""
-        scene = Scene(talk(turns))
-        assert scene.plan().tokens_before == scene.view().tokens()
-
-    def test_the_size_before_a_later_boundary_is_that_of_the_view(self) -> None:
-        """With the newest user message of the last boundary pinned."""
-        scene = Scene([*talk(3), *(row for at in range(12) for row in looked_up(f"c{at}", 200))])
-        scene.cross()
-        scene.add(*looked_up("more", 300), *talk(2))
-        assert scene.plan().tokens_before == scene.view().tokens()
+@pytest.mark.parametrize(("scene", "reason"), scenes())
+def test_a_plan_is_as_large_as_the_view_that_is_built_from_it(scene: Scene, reason: Reason) -> None:
+    """`tokens_after` is exact once nothing is missing, and so is `tokens_before`: budgets are kept by them."""
+    assert scene.plan(reason).tokens_before == scene.view().tokens()
+    plan = scene.cross(reason)
+    assert plan.view.frontier > 0
+    assert plan.view.compactions == 1
+    assert plan.tokens_after == scene.view().tokens()
+    scene.add(*looked_up("more", 300), *talk(2))
+    assert scene.plan(reason).tokens_before == scene.view().tokens()
 
 
 # --- made of what is ready ------------------------------------------------------------------------------------------
@@ -530,101 +514,48 @@ def test_a_compaction_for_a_cold_cache_is_made_of_what_is_ready() -> None:
     """As far as it goes; nothing is asked for."""
     scene = ready_scene(2)
     plan = scene.plan("cold_cache")
-    assert (plan.reason, len(plan.nodes), plan.missing) == ("cold_cache", 2, ())
+    assert (plan.reason, len(plan.view.nodes), plan.missing) == ("cold_cache", 2, ())
     assert 0 < plan.freed < scene.plan().freed
 
 
-@pytest.mark.parametrize(("ready", "waits"), [(2, True), (4, True), (5, False)])
-def test_with_room_left_a_compaction_waits_unless_most_of_it_is_ready(ready: int, waits: bool) -> None:
-    """Three quarters of what it would free."""
-    plan = ready_scene(ready).plan(prefetched="room")
-    assert bool(plan.missing) is waits
-
-
-@pytest.mark.parametrize("more", [0.0, 0.001])
-def test_without_room_what_is_ready_is_enough_if_it_frees_enough(more: float) -> None:
-    """It frees `min_fold` of the budget, exactly or more."""
-    scene = ready_scene(2)
-    share = scene.plan("cold_cache").freed / scene.given["own_budget"]
-    plan = scene.plan(prefetched="no room", min_fold=share + more)
-    assert bool(plan.missing) is (more > 0)
-
-
-@pytest.mark.parametrize("more", [0, 1])
-def test_without_room_what_is_ready_is_enough_if_it_leads_below_the_threshold(more: int) -> None:
-    """A view at the threshold would be compacted again at once."""
-    scene = ready_scene(2)
-    left = scene.plan("cold_cache").tokens_after
-    plan = scene.plan(prefetched="no room", threshold=(left + more + 0.5) / scene.given["own_budget"])
-    assert bool(plan.missing) is (more == 0)
-
-
-def test_with_room_left_a_compaction_asks_for_no_more_than_one_at_the_threshold() -> None:
-    """Its summaries are under way already; without room it goes down to the target."""
+def test_an_easy_plan_is_one_that_the_very_threshold_would_have_asked_for() -> None:
+    """Its summaries are under way already; the whole goes down to the target."""
     scene = ready_scene(0, share=1.0, threshold=0.6, keep_recent=1)
-    whole = scene.plan()
-    assert scene.plan(prefetched="no room") == whole
-    waits = scene.plan(prefetched="room")
-    assert waits.nodes == whole.nodes[: len(waits.nodes)] != whole.nodes
-    assert waits.reached
-    assert waits.tokens_after > scene.limits().target_room
-
-
-def test_what_is_ready_stands_for_the_whole_from_three_quarters_of_it_on() -> None:
-    """With summaries of short segments, so that the share grows in small steps."""
-    taken, left = list[float](), list[float]()
-    for ready in range(14):
-        scene = ready_scene(ready, segment_tokens=190, share=1.0, threshold=0.79)
-        whole, known = scene.plan(), scene.plan("cold_cache")
-        plan = scene.plan(prefetched="room")
-        assert plan.nodes in (whole.nodes, known.nodes)
-        (left if plan.missing else taken).append(known.freed / whole.freed)
-    assert max(left) < 0.75 <= min(taken) < 0.9
+    whole, easy = scene.plan(), scene.plan(easy=True)
+    assert plan(scene.planned(), CompactionRequest()) == whole
+    assert easy.view.nodes == whole.view.nodes[: len(easy.view.nodes)] != whole.view.nodes
+    assert easy.reached
+    assert easy.tokens_after > scene.limits().target_room
 
 
 def test_a_compaction_of_what_is_ready_goes_no_further_though_it_does_not_fit() -> None:
     """What must fit waits for summaries instead."""
     scene = ready_scene(2, own_budget=2_400, share=1.0)
     plan = scene.plan("cold_cache")
-    assert (plan.fits, plan.missing, plan.rung, len(plan.nodes)) == (False, (), 1, 2)
+    assert (plan.fits, plan.missing, plan.level, len(plan.view.nodes)) == (False, (), 1, 2)
     assert plan.tokens_after > 2_400
     assert scene.settled("must_fit").fits
 
 
 def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -> None:
     scene = Scene(talk(13), share=1.0)
-    ahead = next_compaction(scene.planned()).missing
+    ahead = next_plan(scene.planned()).missing
     assert scene.plan().tokens_before < scene.limits().threshold_room
     scene.add(*talk(1))
     assert scene.plan().tokens_before >= scene.limits().threshold_room
     assert ahead
-    assert scene.plan().nodes == ahead
+    assert scene.plan().view.nodes == ahead
+    assert next_plan(scene.planned(keep_recent=99)).missing == ahead, "rows that are still too new count"
+    scene = Scene([*talk(4), *looked_up("a", 2_500), *talk(3, 20)], shorten_above=200)
+    assert next_plan(scene.planned()).view.shortened == {9: 50}
 
 
 # --- edges ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_compaction_is_worthwhile_if_it_frees_enough_or_is_needed() -> None:
-    scene = Scene(talk(20))
-    limits, plan = scene.limits(), scene.settled()
-    enough = int(limits.min_fold * limits.own_budget)
-
-    def worthwhile(reason: Reason, freed: int, *, fits: bool = True, may_fire: bool = False) -> bool:
-        made = replace(plan, reason=reason, fits=fits, tokens_after=plan.tokens_before - freed)
-        return is_worthwhile(made, limits, may_fire=may_fire)
-
-    for reason in ("threshold", "cold_cache"):
-        assert [worthwhile(reason, freed) for freed in (0, 1, enough - 1, enough)] == [False, False, False, True]
-    assert [worthwhile("manual", freed) for freed in (-1, 0, 1)] == [False, False, True]
-    assert [worthwhile("must_fit", freed, may_fire=True) for freed in (0, 1)] == [False, True]
-    assert worthwhile("must_fit", 1)
-    assert not worthwhile("must_fit", enough, fits=False)
-    assert worthwhile("must_fit", 1, fits=False, may_fire=True)
-
-
 def test_a_plan_of_exactly_what_it_aims_at_has_reached_it() -> None:
     scene = Scene(talk(20))
-    plan = scene.settled(share=1.0)
+    plan = scene.settled(share=1.0, target=0.5)
     exact = scene.settled(share=1.0, target=(plan.tokens_after + 0.5) / 4_000)
     assert (exact.tokens_after, exact.reached) == (plan.tokens_after, True)
     assert not scene.settled(share=1.0, keep_recent=40, target=0.9).reached
@@ -633,45 +564,19 @@ def test_a_plan_of_exactly_what_it_aims_at_has_reached_it() -> None:
 def test_a_view_of_exactly_its_budget_fits_and_keeps_everything() -> None:
     scene = Scene(talk(20), keep_recent=40, own_budget=4_000)
     plan = scene.settled()
-    assert (plan.tokens_after, plan.fits, plan.rung) == (4_000, True, 1)
-    assert scene.settled(own_budget=3_999, threshold=1.0).nodes
-
-
-@pytest.mark.parametrize("more", [0, 1])
-def test_results_are_shortened_harder_above_the_threshold_and_not_at_it(more: int) -> None:
-    rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390)), *talk(2, 20)]
-    scene = Scene(rows, segment_tokens=16_000, shorten_above=1_200, keep_recent=2)
-    threshold = (scene.view().tokens() - more + 0.5) / 4_000
-    assert bool(scene.settled(threshold=threshold).shortened) is bool(more)
-
-
-def test_no_result_of_256_tokens_or_fewer_is_shortened_harder() -> None:
-    for tokens in range(245, 260):
-        scene = Scene(
-            [user("hi"), *looked_up("a", tokens), *talk(2, 20)], segment_tokens=16_000, shorten_above=400, keep_recent=2
-        )
-        [(_, measured)] = scene.groups.results(0, len(scene.history))
-        assert bool(scene.settled(threshold=0.01).shortened) is (measured > 256)
-
-
-def test_only_merges_that_no_view_has_shown_are_counted() -> None:
-    scene = Scene(talk(40), own_budget=2_000, fan_in=3)
-    first = scene.cross()
-    merges = sum(1 for node in first.nodes if node.children)
-    assert first.merged == merges > 1
-    assert len(first.nodes) > merges
-    assert scene.settled().merged == 0
+    assert (plan.tokens_after, plan.fits, plan.level) == (4_000, True, 1)
+    assert scene.settled(own_budget=3_999, threshold=1.0).view.nodes
 
 
 def test_what_the_user_pins_is_named_where_it_lies_before_the_frontier() -> None:
     scene = Scene(talk(20))
-    frontier = scene.settled().frontier
+    frontier = scene.settled().view.frontier
     scene.pins = (frontier - 1, frontier, frontier + 1)
     plan = scene.settled()
-    assert plan.pinned == tuple(at for at in scene.pins if at < plan.frontier)
-    scene.pins = (plan.frontier,)
-    assert scene.settled().frontier == plan.frontier
-    assert scene.settled().pinned == ()
+    assert plan.view.pinned == tuple(at for at in scene.pins if at < plan.view.frontier)
+    scene.pins = (plan.view.frontier,)
+    assert scene.settled().view.frontier == plan.view.frontier
+    assert scene.settled().view.pinned == ()
 
 
 # --- the row of notes -----------------------------------------------------------------------------------------------
@@ -697,7 +602,7 @@ def test_a_plan_reserves_all_that_the_row_of_notes_may_take() -> None:
     assert "src/file_0.py" in scene.state.notes.text
     assert 0 < scene.state.notes.tokens <= 200
     assert plan.tokens_after - scene.view().tokens() == 200 - scene.state.notes.tokens
-    assert plan.frontier == Scene(written(20), notes_room=0, share=1.0).settled().frontier
+    assert plan.view.frontier == Scene(written(20), notes_room=0, share=1.0).settled().view.frontier
 
 
 def test_the_row_of_notes_stays_while_summaries_are_appended_and_at_most_twice() -> None:
@@ -711,11 +616,16 @@ def test_the_row_of_notes_stays_while_summaries_are_appended_and_at_most_twice()
         before = scene.state
         scene.add(*written(12))
         plan = scene.cross()
-        assert plan.frontier > before.frontier
+        assert plan.view.frontier > before.frontier
         assert (plan.merged, scene.state.nodes[: len(before.nodes)]) == (0, before.nodes)
         assert scene.state.notes is not None
         rows.append(scene.state.notes.row)
     assert rows[0] == rows[1] == rows[2] != rows[3]
+
+
+def test_the_row_of_notes_takes_at_most_half_of_what_is_freed() -> None:
+    plan = Scene(written(20), notes_room=2_000, share=1.0).settled()
+    assert plan.notes_room == (plan.freed + plan.notes_room) // 2 > 1_000
 
 
 @pytest.mark.parametrize("less", [0, 1])
@@ -726,4 +636,4 @@ def test_the_row_of_notes_goes_first_where_the_view_does_not_fit(less: int) -> N
     assert plan.notes_room
     again = scene.settled("manual", view_room=plan.tokens_after - less)
     assert (again.notes_room == 0) is bool(less)
-    assert (again.nodes, again.fits) == (plan.nodes, True)
+    assert (again.view.nodes, again.fits) == (plan.view.nodes, True)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.history import History
-from context_summarize.core.keys import segment_key
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, merge_key, merge_node
-from context_summarize.core.segments import Segment, Segmenter, derive_segment_tokens, derive_summary_tokens
+from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens, next_cut
+from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
@@ -114,14 +111,12 @@ class TestGrouper:
         assert [group.user for group in closed] == [True, False, False, False, False]
 
     def test_an_open_group_may_still_be_answered(self) -> None:
-        """At the end of the history, calls without results are open, not abandoned."""
-        grouper = Grouper()
-        assert grouper.open_groups() == []
-        rows = analysed([user("x"), calls(("a", "bash", {}), SECOND), result("a")])
-        for index, row in enumerate(rows):
+        """At the end of the history, calls without results are open, not abandoned; looking closes nothing."""
+        grouper, opened = Grouper(), Group(1, 3, True, False, ((2, "a"),), open=True)
+        for index, row in enumerate(analysed([user("x"), calls(("a", "bash", {}), SECOND), result("a")])):
+            assert grouper.open_groups() in ([], [Group(1, 2, True, False, open=True)])
             grouper.feed(index, row)
-        assert grouper.open_groups() == [Group(1, 3, True, False, ((2, "a"),), open=True)]
-        assert grouper.open_groups() == grouper.open_groups(), "looking closes nothing"
+        assert grouper.open_groups() == grouper.open_groups() == [opened]
         assert grouper.feed(3, analyse(result("b"))) == [Group(1, 4, True, False, ((2, "a"), (3, "b")))]
         assert grouper.open_start is None
 
@@ -134,27 +129,15 @@ class TestGrouper:
         assert still_open == []
 
 
-class TestCutMiddle:
-    def test_a_short_text_is_unchanged(self) -> None:
-        """At the limit nothing is cut; bytes count, not characters."""
-        assert cut_middle("x" * 90, 90) == "x" * 90
-        assert cut_middle("é" * 45, 90) == "é" * 45
-        assert cut_middle("é" * 46, 90) != "é" * 46
-
-    def test_two_thirds_head_and_one_third_tail_stay_with_a_count_of_the_rest(self) -> None:
-        """What was left out is named with its size."""
-        text = "h" * 600 + "m" * 10_000 + "t" * 300
-        cut = cut_middle(text, 900)
-        head, note, tail = cut.split("\n")
-        assert (head, tail) == ("h" * 600, "t" * 300)
-        assert note == "[… 10,000 of 10,900 characters left out …]"
-
-    def test_characters_of_several_bytes_are_not_broken(self) -> None:
-        """Half a character is left out and counted, as is a lone surrogate."""
-        head, note, tail = cut_middle("é€😀" * 500, 1_000).split("\n")
-        assert set(head + tail) == set("é€😀")
-        assert f"{1_500 - len(head) - len(tail):,} of 1,500" in note
-        assert "1,000 of" in cut_middle("\ud800" * 1_000, 90)
+def test_of_a_text_that_is_cut_two_thirds_head_and_one_third_tail_stay() -> None:
+    """Bytes count, not characters; what was left out is named with its size, half a character too."""
+    assert cut_middle("é" * 45, 90) == "é" * 45
+    head, note, tail = cut_middle("h" * 600 + "m" * 10_000 + "t" * 300, 900).split("\n")
+    assert (head, tail, note) == ("h" * 600, "t" * 300, "[… 10,000 of 10,900 characters left out …]")
+    head, note, tail = cut_middle("é€😀" * 500, 1_000).split("\n")
+    assert set(head + tail) == set("é€😀")
+    assert f"{1_500 - len(head) - len(tail):,} of 1,500" in note
+    assert "1,000 of" in cut_middle("\ud800" * 1_000, 90)
 
 
 class TestRendering:
@@ -182,27 +165,20 @@ class TestRendering:
         assert rendered([{**bare, "name": " "}])[0].name is None
         assert rendered([{**bare, "name": 5}])[0].name is None
 
-    def test_a_long_result_is_cut_and_nothing_else_is(self) -> None:
-        """Longer than half a segment: two thirds head, one third tail; user words stay whole."""
+    def test_long_results_are_cut_and_nothing_else_is(self) -> None:
+        """Longer than half a segment, each by itself, in a user row too."""
         long = "h" * 10_000 + "t" * 10_000
         rows = rendered([user(long), call("a", text=long), result("a", long), assistant(long)], size=1_024)
-        head, note, tail = rows[2].text.split("\n")
+        head, _, tail = rows[2].text.split("\n")
         assert (len(head), len(tail)) == (1_024 * 2 * 2 // 3, 1_024 * 2 // 3)
-        assert f"{20_000 - len(head) - len(tail):,} of 20,000 characters" in note
         assert [long in row.text for row in rows] == [True, True, False, True]
         assert rendered([call("a"), result("a", "x" * 2_048)], size=1_024)[1].text == "x" * 2_048
         assert rendered([call("a"), result("a", long)])[1].text == long
-
-    def test_results_in_a_user_row_are_cut_one_by_one(self) -> None:
-        """Words beside them stay whole."""
         blocks = [{"type": "tool_result", "tool_use_id": i, "content": i * 9_000} for i in ("a", "b")]
-        row = rendered(
-            [calls(("a", "ls", {}), ("b", "cat", {})), user([*blocks, {"type": "text", "text": "w" * 9_000}])], size=512
-        )[1]
-        assert row.text.count("left out") == 2
-        assert "result of ls: aaa" in row.text
-        assert "result of cat: bbb" in row.text
-        assert "w" * 9_000 in row.text
+        both = calls(("a", "ls", {}), ("b", "cat", {}))
+        text = rendered([both, user([*blocks, {"type": "text", "text": "w" * 9_000}])], size=512)[1].text
+        assert text.count("left out") == 2
+        assert all(part in text for part in ("result of ls: aaa", "result of cat: bbb", "w" * 9_000))
 
     def test_an_abandoned_call_and_an_orphan_are_said_to_be_such(self) -> None:
         """DESIGN: "no result recorded"; results without a call are rendered as text."""
@@ -221,10 +197,6 @@ class TestRendering:
         assert rendered([call("a", "ls"), twice])[1].text == "result of ls: 1\n[result without a call] 2"
 
 
-def hush(text: str) -> str:
-    return text.replace("secret", "[redacted]")
-
-
 class TestSizes:
     def test_a_segment_is_the_power_of_two_nearest_to_an_eighth_of_the_budget(self) -> None:
         """Against the plain definition, within 512 and 16,384; `min` takes the first, so ties go down."""
@@ -241,19 +213,18 @@ class TestSizes:
 
 def cuts(lengths: str, size: int = 4) -> list[tuple[int, int]]:
     """The segments of groups written as 'u' or a digit: a user turn of one token, or a group of that many tokens."""
-    segmenter = Segmenter(size, 100)
-    out: list[Segment] = []
-    for sign in lengths:
-        out += segmenter.feed(4 if sign == "u" else int(sign) * 4, sign == "u")
-    assert [segment.index for segment in out] == list(range(len(out)))
-    assert segmenter.next_group == len(lengths)
-    assert segmenter.start == (out[-1].end_group if out else 0)
-    return [(segment.first_group, segment.end_group) for segment in out]
+    left = [(4 if sign == "u" else int(sign) * 4, sign == "u") for sign in lengths]
+    out: list[tuple[int, int]] = []
+    while (count := next_cut(left, size)) is not None:
+        first = out[-1][1] if out else 0
+        out.append((first, first + count))
+        left = left[count:]
+    return out
 
 
 class TestSegmenter:
     def test_a_segment_closes_at_its_size_or_the_next_user_turn(self) -> None:
-        """The first boundary at or past the size, or the first user turn within the next quarter (1 of 4)."""
+        """The first compaction at or past the size, or the first user turn within the next quarter (1 of 4)."""
         assert cuts("") == cuts("3") == []
         assert cuts("4") == cuts("40") == [], "full, but neither turn nor quarter stands behind it"
         assert cuts("41") == [(0, 1)], "the whole quarter has come"
@@ -273,15 +244,6 @@ class TestSegmenter:
         """With 16 tokens, a turn after three more still counts, one after four does not."""
         assert cuts("88111u", 16) == [(0, 5)]
         assert cuts("881111u", 16) == [(0, 2)]
-
-    def test_segments_are_neighbours_and_carry_their_sizes(self) -> None:
-        """No group is in two segments or in none."""
-        segmenter = Segmenter(4, 7, first_group=10, first_index=3)
-        out = [segment for _ in range(12) for segment in segmenter.feed(8, False)]
-        assert out[0] == Segment(3, 10, 12, 4, 7)
-        assert all(before.end_group == after.first_group for before, after in pairwise(out))
-        assert segmenter.start == out[-1].end_group
-        assert segmenter.next_group == 22
 
 
 class TestKeys:
@@ -348,7 +310,16 @@ class TestKeys:
         assert merge_node(leaves * 3, template_hash="t", summary_tokens=100, index=0).summary_tokens == 600
         assert merge_node(leaves * 9, template_hash="t", summary_tokens=100, index=0).summary_tokens == 600
         assert node.children == leaves
-        assert node.key == merge_key(leaves, "t", 200)
+        keys = {
+            merge_node(children, template_hash=template, summary_tokens=tokens, index=0).key
+            for children, template, tokens in (
+                (leaves, "t", 100),
+                (leaves, "u", 100),
+                (leaves, "t", 300),
+                (leaves[::-1], "t", 100),
+            )
+        }
+        assert len(keys | {node.key}) == 4
         assert not node.is_rest
         rest = merge_node((node, leaves[1]), template_hash="t", summary_tokens=100, index=-1)
         assert (rest.level, rest.is_rest) == (2, True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import fcntl
 import os
 import resource
 import stat
@@ -104,16 +103,6 @@ def test_any_rows_survive_the_way_to_the_disk_and_back(rows):
     assert repr(found) == repr(rows), "1, 1.0 and True are equal to Python, not to us"
 
 
-@pytest.mark.parametrize(
-    "text", ["\ud83d\ude00", "\ud83d", "ab\ude00\ud83d", "\N{GRINNING FACE}", "\x00", "a\u2028b\x85"]
-)
-async def test_surrogates_and_line_ends_stay_what_they_were(path, text):
-    """A high surrogate before a low one stays two characters; a row is one line."""
-    await written(path, [user(text, **{text: text})])
-    assert await read(path) == [user(text, **{text: text})]
-    assert path.read_bytes().count(b"\n") == 2
-
-
 async def test_the_history_is_readable_by_its_owner_alone(path):
     """The file, its lock, its archive, and the folder that was made for them."""
     path, before = path.parent / "made" / "h.jsonl", os.umask(0)
@@ -127,22 +116,6 @@ async def test_the_history_is_readable_by_its_owner_alone(path):
     assert len(files) == 3
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-
-
-async def test_home_links_and_relative_paths_lead_to_the_same_file_all_the_time(tmp_path, monkeypatch):
-    """A link stays a link when its file is replaced; a later working directory moves nothing."""
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "link").symlink_to("target")
-    for given_path in ("~/link", "link"):
-        async with Session(given_path) as session:
-            monkeypatch.chdir(tmp_path / "elsewhere")
-            await session.file.replace(rows_of(2))
-        monkeypatch.chdir(tmp_path)
-        assert (tmp_path / "link").is_symlink()
-        assert await read(tmp_path / "target") == rows_of(2)
-    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 # --- cut, damaged, foreign ------------------------------------------------------------------------------------------
@@ -161,15 +134,6 @@ async def test_a_file_that_is_cut_anywhere_gives_back_a_prefix_and_goes_on(path,
         assert await read(path) == [*left, user("next")], cut
         assert len(warnings()) - before == (cut not in ends), cut
     assert others(path) == []
-
-
-async def test_an_empty_file_is_a_new_one(path, warnings):
-    """A power cut may leave one behind."""
-    path.touch()
-    async with Session(path) as session:
-        await session.put("a")
-    assert path.read_bytes().startswith(HEADER)
-    assert warnings() == []
 
 
 @pytest.mark.parametrize(
@@ -201,27 +165,6 @@ async def test_a_file_that_cannot_be_read_is_refused_by_name_and_left_as_it_is(p
     assert str(path) in warning
     assert "in memory" in warning
     assert warning.endswith(("move it away", "move the file away")), "no other remedy"
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [Path.mkdir, lambda path: path.symlink_to(path), lambda path: path.symlink_to("/dev/full"), os.mkfifo],
-)
-async def test_what_cannot_be_a_file_means_memory_and_one_warning(path, warnings, spoil, no_hang):
-    """A folder, a loop of links, a device, a pipe."""
-    spoil(path)
-    await written(path, rows_of(1))
-    (warning,) = warnings()
-    assert "in memory" in warning
-    assert warning.endswith(("; correct persistence.path", "; move it away"))
-
-
-@pytest.mark.parametrize("name", ["a\0b", "a\ud800b", "x" * 300, "", "/", "."])
-async def test_a_path_that_no_file_can_have_means_memory(tmp_path, monkeypatch, warnings, name):
-    """Whatever stands in the settings."""
-    monkeypatch.chdir(tmp_path)
-    await written(name, rows_of(1))
-    assert len(warnings()) == 1
 
 
 # --- a new file in place of the old ---------------------------------------------------------------------------------
@@ -318,20 +261,6 @@ def test_whenever_the_disk_is_full_there_is_never_a_gap(tmp_path_factory, plan):
         asyncio.run(session())
 
 
-async def test_a_file_that_was_moved_is_missed_and_written_anew(path, warnings):
-    """One warning, and the next request has every row on the disk again; what was moved is left alone."""
-    async with Session(path) as session:
-        await session.put("a")
-        path.rename(path.with_name("moved"))
-        await session.put("b")
-        assert len(warnings()) == 1
-        await session.file.sync()
-        await session.put("c")
-    assert texts(path) == ["a", "b", "c"]
-    assert texts(path.with_name("moved")) == ["a"]
-    assert len(warnings()) == 1
-
-
 # --- other sessions -------------------------------------------------------------------------------------------------
 
 
@@ -353,10 +282,3 @@ async def test_a_second_session_keeps_to_memory(path, warnings):
     assert "persistence.path" in warning
     assert await read(path) == rows_of(1)
     assert not temporary.exists(), "a killed session has left it"
-
-
-async def test_on_a_disk_without_locks_the_history_is_kept_all_the_same(path, monkeypatch):
-    """As on some network disks."""
-    monkeypatch.setattr(fcntl, "flock", lambda *_: fail(errno.ENOLCK))
-    await written(path, rows_of(1))
-    assert await read(path) == rows_of(1)

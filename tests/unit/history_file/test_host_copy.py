@@ -96,9 +96,14 @@ def test_what_a_host_saves_of_a_history_is_that_history():
 def test_a_host_may_drop_thinking_blocks_but_no_others():
     """Private reasoning is the provider's; text and calls are the history."""
     thinking, text, call = saved(TURN)[1]["content"]
-    assert same_after_filtering(TURN, changed(1, content=[text, call]))
-    assert not same_after_filtering(TURN, changed(1, content=[thinking, call]))
-    assert not same_after_filtering(TURN, changed(1, content=[thinking, text]))
+
+    def changed(*content: Any) -> list[JsonRow]:
+        rows = saved(TURN)
+        return [rows[0], {**rows[1], "content": list(content)}, *rows[2:]]
+
+    assert same_after_filtering(TURN, changed(text, call))
+    assert not same_after_filtering(TURN, changed(thinking, call))
+    assert not same_after_filtering(TURN, changed(thinking, text))
 
 
 @EXAMPLES
@@ -109,52 +114,6 @@ def test_any_history_is_recognised_after_the_host_has_saved_it(rows):
     assert same_after_filtering(rows, rows)
     assert same_after_filtering(rows, saved(rows))
     assert same_after_filtering(json.loads(json.dumps(rows)), rows)
-
-
-@pytest.mark.parametrize("gone", [0, 1, 5, 6, 7])
-def test_each_row_that_hosts_do_not_save_may_be_there_or_not(gone):
-    """System, developer, hook and ephemeral rows, each by itself."""
-    assert same_after_filtering(TURN, TURN[:gone] + TURN[gone + 1 :])
-    assert same_after_filtering(TURN, [row for at, row in enumerate(TURN) if at == gone or at in (2, 3, 4, 8)])
-
-
-def test_ephemeral_rows_do_not_count_on_either_side():
-    """Our file has none, and the host's may have them."""
-    note = user("gone soon", ephemeral=True)
-    assert same_after_filtering([user("a"), user("b")], [note, user("a"), note, user("b"), note])
-    assert same_after_filtering([note, user("a")], [user("a")])
-
-
-def changed(at: int, **more: Any) -> list[JsonRow]:
-    return [row | more if index == at else row for index, row in enumerate(saved(TURN))]
-
-
-@pytest.mark.parametrize(
-    "theirs",
-    [
-        changed(0, content="Weather?"),
-        changed(0, role="function"),
-        changed(0, metadata={"critical": True}),
-        changed(1, tool_calls=[{"id": "c1", "tool": "weather", "arguments": {"city": "Oslo", "flags": {"1": 1}}}]),
-        changed(1, tool_calls=[{"id": "c1", "tool": "weather", "arguments": {"city": "Bergen", "flags": {"1": True}}}]),
-        changed(1, tool_calls=[]),
-        changed(1, content="Let me look."),
-        changed(1, metadata={"openai:response_id": "resp_2"}),
-        changed(2, tool_call_id="c2"),
-        changed(2, content="22"),
-        changed(2, content=21),
-        changed(3, content="from a hooK"),
-        [{"role": "system", "content": "Be long."}, *saved(TURN)],
-        [*saved(TURN), {"role": "system", "content": "Be brief."}],
-        [*saved(TURN), user("more")],
-        [saved(TURN)[1], saved(TURN)[0], *saved(TURN)[2:]],
-        [*saved(TURN)[:2], saved(TURN)[1], *saved(TURN)[2:]],
-        [],
-    ],
-)
-def test_a_copy_that_differs_is_a_repair(theirs):
-    """In text, role, arguments, ids, metadata or order; by a row more or less; also in a row that may be missing."""
-    assert not same_after_filtering(TURN, theirs)
 
 
 @EXAMPLES

@@ -57,26 +57,6 @@ class TestAnalyse:
         assert (found[1].name, found[1].arguments) == ("", {})
         assert found[2].arguments == "[" * 100_000
 
-    def test_numeric_ids_are_text_everywhere(self) -> None:
-        """Hand-written transcripts use numbers: 7 and "7" are one id."""
-        raw = {
-            "role": "assistant",
-            "content": [{"type": "tool_call", "id": 7, "name": "f", "input": {}}],
-            "tool_calls": [{"id": "7", "tool": "f", "arguments": {}}],
-        }
-        assert [c.id for c in row(raw).calls] == ["7"]
-        assert row({"role": "tool", "tool_call_id": 7, "content": "x"}).result_ids == ("7",)
-
-    def test_entries_and_blocks_without_a_usable_id_are_no_calls(self) -> None:
-        """Without an id no result could ever answer."""
-        raw = {
-            "role": "assistant",
-            "content": [{"type": "tool_call", "name": "f", "input": {}}, {"type": 5}],
-            "tool_calls": ["x", {"tool": "f"}, {"id": None}, {"id": False}],
-        }
-        assert row(raw).calls == ()
-        assert row({"role": "assistant", "content": "", "tool_calls": "x"}).calls == ()
-
     def test_calls_and_results_of_rows_that_are_not_rendered_do_not_count(self) -> None:
         """A hook's row opens no group and answers no call."""
         assert row({**call("a"), "metadata": {"source": "hook"}}).calls == ()

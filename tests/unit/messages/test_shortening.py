@@ -64,9 +64,3 @@ def test_ids_names_and_signed_blocks_stay_whole(shorten: Any) -> None:
     rest = short["content"][1:]
     assert len(str(rest)) < 2_000
     assert PNG not in str(rest)
-
-
-def test_a_short_text_is_left_as_it_is() -> None:
-    """A note would be longer."""
-    row = {"role": "user", "content": "x" * 120}
-    assert shortened_to(row, 0.1, "") == row

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import content_text, render_parts
 from context_summarize.testing import assistant, result
-from tests.unit.messages.shapes import ANTHROPIC_CALL, ANTHROPIC_RESULTS, LOOP_CALL, OPENAI_CALL, SIGNED, row
+from tests.unit.messages.shapes import ANTHROPIC_RESULTS, LOOP_CALL, SIGNED, row
 
 
 class TestText:
@@ -39,11 +36,6 @@ class TestRenderParts:
             (False, "Let me look."),
             (False, 'call weather({"city": "Oslo"})'),
         ]
-
-    @pytest.mark.parametrize("raw", [OPENAI_CALL, ANTHROPIC_CALL])
-    def test_a_call_reads_the_same_in_every_shape(self, raw: JsonRow) -> None:
-        """The summariser, and with it the key, does not see how a host stored the call."""
-        assert render_parts(row(raw), {}, ()) == [(False, 'call weather({"city": "Oslo"})')]
 
     def test_results_are_marked_as_such_and_orphans_say_so(self) -> None:
         """Only results are shortened later, so they are told apart."""

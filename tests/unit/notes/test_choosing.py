@@ -52,12 +52,6 @@ def test_what_a_summary_told_comes_back_once_the_summary_is_gone() -> None:
     assert "K-9001" not in row(candidates, shown="The agent found K-9001.")
 
 
-def test_values_of_one_object_stand_under_it() -> None:
-    text = row(read([("tool", '{"user_id": "mia_li_1", "certificate": "C-7788", "balance": 250}')]), room=400)
-
-    assert "user mia_li_1: certificate: C-7788; balance: 250" in text
-
-
 def test_a_later_value_of_the_same_object_replaces_the_earlier_one() -> None:
     text = row(
         read([("tool", '{"card_id": "c-1", "balance": 250}'), ("tool", '{"card_id": "c-1", "balance": 180}')]), 400
@@ -87,13 +81,6 @@ def test_both_values_stand_where_more_of_the_object_differs() -> None:
     assert " was " not in text
 
 
-def test_distinct_requests_stay_distinct() -> None:
-    text = row(read([("user", f"Look at ticket T-{number}") for number in range(13, 18)]), 400)
-
-    assert all(f"T-{number}" in text for number in range(13, 18))
-    assert "(was" not in text
-
-
 def test_a_figure_is_told_with_words_of_its_sentence() -> None:
     rows = [
         ("user", f"Pump {name} was checked this morning and it needed {size}ms.")
@@ -104,12 +91,6 @@ def test_a_figure_is_told_with_words_of_its_sentence() -> None:
     assert all(0 <= text.find(size) - text.find(name) < 60 for name, size in (("alpha", "4478"), ("beta", "4441")))
 
 
-def test_who_speaks_is_no_label() -> None:
-    rows = [("user", f"Ann: {word}") for word in ("hello there", "that is nice", "so it goes")] * 4
-
-    assert "ann:" not in row(read(rows), 400)
-
-
 def test_room_is_kept_and_candidates_are_bounded() -> None:
     rows = [("tool", " ".join(f"ID-{number:06d}" for number in range(at, at + 500))) for at in range(0, 30_000, 500)]
     candidates = read(rows)
@@ -117,7 +98,3 @@ def test_room_is_kept_and_candidates_are_bounded() -> None:
     assert len(candidates.values) <= MOST * 5 // 4
     for room in (0, 30, 300):
         assert sum(entry.tokens for entry in chosen(ranked(candidates, ""), candidates.rows, room, "")) <= room
-
-
-def test_an_agents_calls_are_read_too() -> None:
-    assert "src/deep/plan.py" in row(read([("assistant", 'call read({"path": "src/deep/plan.py"})'), *SKUS]))

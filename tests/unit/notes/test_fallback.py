@@ -48,13 +48,6 @@ def test_it_tells_what_was_asked_and_what_was_concluded() -> None:
     assert fallback_text(said, 100, COUNT).split("\n") == [FALLBACK_LINE, *told]
 
 
-def test_where_room_is_short_all_is_told_in_fewer_words_before_any_is_left_out() -> None:
-    text = fallback_text(turns(6), 320, COUNT)
-
-    assert [f"What about place {at}?" in text for at in range(6)] == [True] * 6
-    assert [f"Place {at} is open" in text for at in range(6)] == [True] * 6
-
-
 def test_where_room_is_shorter_the_beginning_and_the_end_are_told() -> None:
     text = fallback_text(turns(40), 200, COUNT)
 
@@ -70,12 +63,6 @@ def test_a_shortened_line_keeps_an_exact_value() -> None:
     assert "invoice is INV-48213\n" in fallback_text(said, 80, COUNT)
 
 
-def test_what_is_said_again_in_the_same_words_is_told_once() -> None:
-    said = rows(*(("user", "go on") if at % 2 else ("assistant", f"Done with {at}.") for at in range(1, 9)))
-
-    assert fallback_text(said, 200, COUNT).count("go on") == 1
-
-
 def test_a_merge_holds_the_ends_of_each_part() -> None:
     parts = [fallback_text(turns(40)[first : first + 40], 300, COUNT) for first in (0, 40, 80, 120)]
     text = join_fallbacks(parts, 400, COUNT)
@@ -83,13 +70,6 @@ def test_a_merge_holds_the_ends_of_each_part() -> None:
     assert [f"What about place {at}?" in text for at in (0, 10, 20, 30)] == [True] * 4
     assert [f"Place {at} is open" in text for at in (9, 19, 29, 39)] == [True] * 4
     assert text.count(FALLBACK_LINE) == 1
-
-
-def test_a_merge_with_room_changes_no_line() -> None:
-    parts = [fallback_text(turns(40), 200, COUNT), fallback_text(turns(30), 200, COUNT)]
-    lines = [line for part in parts for line in part.split("\n") if line not in (FALLBACK_LINE, "[…]")]
-
-    assert join_fallbacks(parts, 1_000, COUNT).split("\n")[1:] == lines
 
 
 texts = st.lists(st.text(max_size=300), max_size=8)

@@ -74,18 +74,6 @@ def test_what_the_user_did_not_write_is_dropped() -> None:
     )
 
 
-def test_a_line_with_several_quotations_brings_each_sentence_once() -> None:
-    """Joined by other words or signs; in the order in which the user said them."""
-    rows = [(1, "Never rebase shared branches. Always sign your commits."), (4, "Sign with the new key, please.")]
-
-    found = verified(["always sign your commits; sign with the new key, never rebase shared branches"] * 2, rows)
-    assert [one.text for one in found] == [
-        "Never rebase shared branches.",
-        "Always sign your commits.",
-        "Sign with the new key, please.",
-    ]
-
-
 @pytest.mark.parametrize(
     "summary",
     [
@@ -119,51 +107,12 @@ def written(notes: Notes, most: int = 1_000) -> list[str]:
     return [line.removeprefix("- ") for line in lines if line.startswith("- ")]
 
 
-def test_instructions_only_accumulate_and_stand_in_the_order_of_the_conversation() -> None:
-    """Nothing that is said later takes one away; what a record kept is there again."""
-    rows = [
-        RenderedRow(1, "user", None, "Never skip the build."),
-        RenderedRow(2, "user", None, "The build is ok now. You can use emojis again."),
-        RenderedRow(3, "user", None, "Reports are best kept under one page."),
-    ]
-    signs = load_prompts("default").rule_signs
-    notes = Notes(len, {}, signs)
-    notes.verify(["Reports are best kept under one page"], [(3, rows[2].text)])
-    for row in rows:
-        notes.read([row])
-    assert written(notes) == ["Never skip the build.", "Reports are best kept under one page."]
-
-    again = Notes(len, {}, ())
-    again.restore(notes.places)
-    assert again.places == notes.places
-    again.read(rows)
-    assert written(again) == written(notes)
-
-
 def test_the_newest_and_the_oldest_stand_where_room_is_short() -> None:
     """What is told fits the room."""
     notes = Notes(len, {}, ("never",))
     notes.read([RenderedRow(at, "user", None, f"Never touch part {at}.") for at in range(1, 10)])
 
     assert written(notes, 75) == ["Never touch part 1.", "Never touch part 8.", "Never touch part 9."]
-
-
-async def test_what_a_summary_quotes_outlives_its_merge_and_the_heading_is_the_sets_own() -> None:
-    """Summaries that are merged at once stand in no view; the merge drops what they quote."""
-    rule = "Reports are best kept under one page for Mia."
-    heading = load_prompts("small").rules_heading
-
-    def answer(text: str) -> str:
-        return f"Asked: parts.\n{heading}: {rule.lower()}\nDone: read." if rule in text else "Asked: parts. Done: read."
-
-    provider = ScriptedProvider(then=lambda request: answer(str(request.messages[-1].content)))
-    manager = SummarizingContextManager(prompts="small", summary_share=0.1, fan_in=2)
-    for turn in range(150):
-        await manager.add_message(user(f"{rule} Go on." if turn == 3 else f"Part {turn} is next."))
-        await manager.add_message(assistant(f"Part {turn} was read. " + "It says little of note. " * 20))
-    view = await manager.get_messages_for_request(8_000, provider=provider)
-    assert str(view).count(f"- {rule}") == 1
-    await manager.close()
 
 
 @pytest.mark.parametrize(("budget", "most"), [(8_000, 400), (40_000, 800)])

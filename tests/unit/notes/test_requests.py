@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from context_summarize.notes.requests import Requests
-from context_summarize.transcript.calls import call_line
-from context_summarize.transcript.rows import RenderedRow
+from context_summarize.transcript.rows import RenderedRow, call_line
 
 CALL = call_line("bash", '{"command": "make"}')
 DONE = "Fixed. The login works again, and all tests pass."
@@ -106,23 +105,6 @@ def test_a_row_that_is_no_users_is_no_request_and_no_going_on() -> None:
     requests.read(RenderedRow(2, "assistant", None, DONE))
     requests.read(RenderedRow(3, "user", None, "The build of the branch has ended.", own=""))
     assert next(requests.lines(goes_on=False))[1] == ["Fix the login bug. (#1)"]
-
-
-def test_the_newest_request_is_answered_once_the_user_goes_on_behind_what_was_read() -> None:
-    requests = Requests()
-    requests.read(RenderedRow(1, "user", None, "Fix the login bug."))
-    requests.read(RenderedRow(2, "assistant", None, DONE))
-
-    assert next(requests.lines(goes_on=False))[1] == ["Fix the login bug. (#1)"]
-    assert next(requests.lines(goes_on=True))[1] == []
-
-
-@pytest.mark.parametrize("offer", ["Is there anything else I can help you with?", "If you want, I can add tests too."])
-def test_a_polite_offer_asks_for_nothing(offer: str) -> None:
-    assert told("U: Fix the login bug.", f"The bug is fixed. {offer}", "U: Now write the changelog.") == [
-        "Not answered yet: Now write the changelog. (#3)",
-        "Answered (the user went on): Fix the login bug. (#1)",
-    ]
 
 
 def test_a_new_request_is_no_reply_to_one_that_was_answered() -> None:

@@ -1,47 +1,12 @@
-"""Calls that are counted, and installed providers that are mounted outside any session."""
+"""Installed providers that are mounted outside any session."""
 
 from __future__ import annotations
 
-import asyncio
-
 import pytest
-from amplifier_core.llm_errors import AuthenticationError
-from amplifier_core.message_models import ChatResponse, TextBlock
 
 from context_summarize.errors import ProviderUnavailable
-from context_summarize.providers.counted import CountedProvider
 from context_summarize.providers.installed import mounted_provider
-from context_summarize.testing import ScriptedProvider, text_response
 from tests.support.cli import install
-
-
-async def test_a_counted_provider_counts_and_is_the_one_it_wraps_in_all_else():
-    silent = ChatResponse(content=[TextBlock(text="x")])
-    provider = ScriptedProvider([text_response("four"), silent, AuthenticationError("no")], name="mine")
-    counted = CountedProvider(provider)
-
-    await counted.complete(None)
-    await counted.complete(None, model="m")
-    with pytest.raises(AuthenticationError):
-        await counted.complete(None)
-
-    assert (counted.calls, counted.failed, counted.output_tokens) == (3, 1, 1)
-    assert provider.options == [{}, {"model": "m"}, {}]
-    assert counted.name == "mine"
-    assert counted.get_info().defaults["context_window"] == 40_000
-
-
-async def test_a_call_that_is_cancelled_counts_as_failed():
-    gate = asyncio.Event()
-    counted = CountedProvider(ScriptedProvider(gate=gate))
-    asked = asyncio.create_task(counted.complete(None))
-    await asyncio.sleep(0)
-
-    asked.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asked
-
-    assert counted.failed == 1
 
 
 async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeypatch):
@@ -79,15 +44,4 @@ async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeyp
 async def test_a_provider_that_does_not_mount_says_why(tmp_path, monkeypatch, name, source, says):
     with pytest.raises(ProviderUnavailable, match=says):
         async with mounted_provider(install(tmp_path, monkeypatch, name, source)):
-            pass
-
-
-async def test_an_unknown_provider_is_answered_with_the_installed_ones(tmp_path, monkeypatch):
-    with pytest.raises(ProviderUnavailable, match="'nix' in this Python environment; installed: none"):
-        async with mounted_provider("nix"):
-            pass
-
-    install(tmp_path, monkeypatch, "listed", "")
-    with pytest.raises(ProviderUnavailable, match="installed: provider-listed"):
-        async with mounted_provider("nix"):
             pass

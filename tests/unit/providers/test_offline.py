@@ -11,14 +11,12 @@ from context_summarize.config import Config
 from context_summarize.core.groups import Grouper
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
-from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.session.host import Window, provider_window
 from context_summarize.summaries.answer import answer_text
 from context_summarize.summaries.call import Summarizer
-from context_summarize.summaries.jobs import Job, Target
+from context_summarize.summaries.request import Job, Target
 from context_summarize.testing import tool_session
-from context_summarize.transcript.fences import numbered
+from context_summarize.transcript.escaping import numbered
 from context_summarize.transcript.rows import render_rows
 from tests.support.rendered import render_groups
 from tests.support.services import services
@@ -52,13 +50,6 @@ async def summary_of(text: str, *, level: int = 0, tokens: int = 200) -> tuple[s
     return made.text, answers[-1]
 
 
-async def test_it_says_that_no_model_was_asked() -> None:
-    """A demo must not look like a model's work."""
-    text, _ = await summary_of(transcript(12))
-    assert text.startswith(SAYS_SO)
-    assert FALLBACK_LINE not in text
-
-
 async def test_the_answer_holds_what_code_can_say() -> None:
     """What the user asked and what the agent concluded."""
     text, _ = await summary_of(transcript(12))
@@ -81,11 +72,6 @@ async def test_summaries_are_joined_and_it_says_so_once() -> None:
     assert text.count(SAYS_SO) == 1
     assert [f"Goal {n}" in text for n in range(3)] == [True] * 3
     assert "## Summary" not in text
-
-
-async def test_the_same_request_has_the_same_answer() -> None:
-    """A replay is repeatable."""
-    assert (await summary_of(transcript(5)))[0] == (await summary_of(transcript(5)))[0]
 
 
 async def test_usage_is_reported_by_the_given_counter() -> None:
@@ -116,21 +102,3 @@ async def test_anything_else_is_answered_with_what_it_is(rows: list[tuple[Any, s
     request = ChatRequest(messages=[Message(role=role, content=text) for role, text in rows])
     response = await OfflineProvider(count).complete(request)
     assert answer_text(response).startswith("This is the offline provider")
-
-
-async def test_without_words_in_the_instructions_a_length_is_assumed() -> None:
-    """Prompt sets of users may say it otherwise."""
-    fence = "=== transcript 0123456789abcdef0123 ==="
-    rows = [
-        Message(role="system", content="Shorten."),
-        Message(role="user", content=f"{fence}\n{transcript(99)}\n{fence}"),
-    ]
-    response = await OfflineProvider(count).complete(ChatRequest(messages=rows))
-    assert 200 < count(answer_text(response)) <= 400
-
-
-async def test_hosts_find_what_they_ask_a_provider_for() -> None:
-    """Name and window."""
-    provider = OfflineProvider(count, context_window=9_000, max_output_tokens=500)
-    assert await provider_window(provider) == Window(9_000, 500)
-    assert provider.get_info().id == provider.name == "offline"

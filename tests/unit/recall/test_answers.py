@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from context_summarize.core.frames import frame_hint, row_number
+from context_summarize.core.frames import frame_hint
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node
@@ -22,8 +22,8 @@ from context_summarize.errors import RecallError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.recall import MIN_TOKENS, RecallAnswer, RecallQuery, RecallService, limit_tokens
-from context_summarize.testing import assistant, calls, hook, result, tool_session, user
+from context_summarize.recall import MIN_TOKENS, RecallAnswer, RecallQuery, RecallService
+from context_summarize.testing import assistant, calls, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.strategies import histories
 from tests.support.rendered import render_groups
@@ -105,25 +105,9 @@ class TestByRange:
             ]
         )
 
-    async def test_a_range_may_be_written_in_many_ways(self):
-        for text in ("13-14", "13 — 14", "13 to 14", "#13..#14", "Messages 13-14"):
-            assert (await ask(SESSION, messages=text)).messages == (13, 14)
-        assert (await ask(SESSION, messages="5")).messages == (5,)
-        assert (await ask(SESSION, messages="39-1000")).messages == (39, 40)
-
     @pytest.mark.parametrize("text", ["", "1-2-3", "9" * 5_000])
     async def test_what_is_no_range_is_refused_with_an_example(self, text):
         assert 'one such as "13-58"' in await refusal(SESSION, messages=text)
-
-    @pytest.mark.parametrize("text", ["0", "41-50", "9-3"])
-    async def test_a_range_that_holds_nothing_is_refused_with_the_numbers_there_are(self, text):
-        assert f"has no messages {text}; it has 40, numbered from 1" in await refusal(SESSION, messages=text)
-
-    async def test_rows_that_are_not_rendered_have_no_number(self):
-        """Frames count what hosts save, and so does recall."""
-        rows = [{"role": "system", "content": "be kind"}, user("one"), hook("noise"), assistant("two")]
-
-        assert body(await ask(rows, messages="1-9")) == "#1 user\none\n\n#2 assistant\ntwo"
 
     async def test_a_result_without_its_call_above_it_names_the_call(self):
         rows = [calls(("a", "ls", {"path": "src"}), ("b", "pwd", {})), result("a", "x", "ls"), result("b", "y", "pwd")]
@@ -148,18 +132,6 @@ class TestByRange:
 
 
 class TestBounds:
-    async def test_a_row_that_is_too_large_for_any_answer_is_cut_and_goes_on_where_it_was_cut(self):
-        text = "\n".join(f"line {at} of a long listing" for at in range(1_000))
-        history = history_of([user("list"), assistant(text)])
-
-        first, *others = await all_answers(history, 1_000, "2")
-
-        assert "[… cut here: " in first.text
-        assert "characters of this message follow …]" in first.text
-        assert re.fullmatch(r"2\+\d+-2", first.rest or "")
-        pieces = [NOTE.sub("", HEADER.sub("", body(answer))).strip("\n") for answer in [first, *others]]
-        assert "\n".join(pieces) == text, "cut at ends of lines, nothing lost, nothing twice"
-
     @untimed
     @given(histories(), st.integers(MIN_TOKENS, 3_000), st.integers(1, 30), st.integers(0, 60))
     def test_every_answer_keeps_to_its_limit_and_all_of_them_hold_every_row_once(self, rows, limit, first, more):
@@ -181,25 +153,6 @@ class TestBounds:
         assert headers == sorted(headers)
 
     @untimed
-    @given(
-        histories(),
-        st.integers(MIN_TOKENS, 1_600),
-        st.integers(0, 60),
-        st.sampled_from(
-            ["order", "Where does app/main.py ship always?", '"do not" A1B', "日本語 UNÏ", "#12 user ===", '" \\']
-        ),
-    )
-    def test_answers_to_words_keep_to_their_limit_and_quote_each_row_once(self, rows, limit, summarised, words):
-        history = history_of(rows)
-        answer = asyncio.run(ask(history, limit, summarised=min(summarised, len(history.rendered)), words=words))
-
-        assert answer.tokens <= limit
-        headers = [int(number) for number in HEADER.findall(answer.text)]
-        assert headers == list(answer.messages)
-        assert len(set(headers)) == len(headers)
-        assert len(re.findall("(?m)^=== transcript", answer.text)) == (2 if answer.messages else 0)
-
-    @untimed
     @given(st.text(max_size=30) | st.from_regex(r"\d{1,3}\+\d{1,3}-\d{1,3}", fullmatch=True))
     def test_no_range_breaks_anything(self, text):
         try:
@@ -207,20 +160,6 @@ class TestBounds:
         except RecallError:
             return
         assert answer.tokens <= 4_000
-
-    async def test_twenty_messages_are_read_in_few_calls_in_a_small_window(self):
-        """An answer of a twentieth of 16,000 tokens holds two or three of them, and each call is a turn."""
-        history = history_of([*(user(f"{at}: {'so it was told. ' * 70}") for at in range(20)), user("and now?")])
-
-        answers = await all_answers(history, limit_tokens(13_000, 8_000), "1-20")
-
-        assert len(answers) <= 5
-
-    async def test_an_answer_leaves_half_of_what_is_free(self):
-        assert [limit_tokens(budget, 100_000) for budget in (4_000, 8_000, 13_000, 40_000, 200_000)] == [
-            500, 1_000, 1_600, 2_000, 4_000,
-        ]  # fmt: skip
-        assert limit_tokens(200_000, 1_000) == 500
 
     async def test_a_nearly_full_request_gets_no_answer(self):
         assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, messages="1")
@@ -271,36 +210,6 @@ class TestByWords:
         assert len(answer.text) < 2_000
         assert answer.text.endswith('[A message whole, with those around it: recall(messages="1-3")]')
 
-    async def test_the_row_with_most_of_the_words_is_first_whatever_their_endings(self):
-        rows = [*FILLER, user("The deadline for deploying the tracker is March 15."), *FILLER, user("A tracker.")]
-
-        assert (await ask(rows, words="When is the tracker's deployment deadline?")).messages[0] == 31
-
-    async def test_a_long_row_that_holds_a_word_by_chance_comes_later(self):
-        rows = [*FILLER, user("word " * 2_000 + "budget. " + "word " * 2_000), *FILLER, user("The budget it is.")]
-
-        found = (await ask(rows, words="budget")).messages
-        assert found[0] == 62
-        assert 31 in found
-
-    async def test_words_that_stand_together_as_in_the_question_come_first(self):
-        rows = [
-            user("state of error"),
-            *FILLER,
-            user("the error state"),
-            *FILLER,
-            user("error"),
-            *FILLER,
-            user("state"),
-        ]
-
-        assert (await ask(rows, words='"error state"')).messages[0] == 32
-
-    async def test_a_short_row_beside_one_that_matches_is_found_too(self):
-        rows = [*FILLER, user("Which car do you drive?"), user("A Prius."), *FILLER]
-
-        assert set((await ask(rows, words="Which car does Evan drive?")).messages[:2]) == {31, 32}
-
     @pytest.mark.parametrize(
         ("text", "words"),
         [
@@ -318,37 +227,8 @@ class TestByWords:
     async def test_ids_paths_other_scripts_and_other_forms_are_found(self, text, words):
         assert (await ask([*FILLER, user(text)], words=words)).messages[0] == 31
 
-    async def test_more_matches_than_fit_are_named_by_their_numbers(self):
-        answer = await ask(tool_session(60), 500, words="order")
-
-        [told] = re.findall(r"\[(\d+) more match less: messages ([\d, ]+)\]$", answer.text)
-        assert int(told[0]) > 100
-        assert not set(map(int, told[1].split(", "))) & set(answer.messages)
-
-    async def test_nothing_found_is_an_answer_and_says_so(self):
-        for words in ("zeppelin", '"', "* - ("):
-            answer = await ask(SESSION, words=words)
-            assert (answer.text, answer.messages) == ("[No message of 40 of this conversation matches]", ())
-
-    @pytest.mark.parametrize("words", ["a\0b \ud800", "NEAR(x OR y)", "x" * 400, "port:8080 - ^ {"])
-    async def test_no_question_is_an_error(self, words):
-        await ask([user("The port:8080 is * open"), user("a lone \ud800 \0")], words=words)
-
-    async def test_a_question_that_is_too_long_is_refused(self):
-        assert "words may have 400 characters, got 401" in await refusal(SESSION, words="x" * 401)
-
 
 class TestTheIndex:
-    async def test_it_follows_rows_that_come(self):
-        history, service = history_of([user("The port is 8080.")]), RecallService(COUNT)
-        assert (await ask(history, service=service, words="port")).messages == (1,)
-
-        add(history, [assistant("Noted."), user("Now the ports are 9090 and 9091.")])
-
-        assert set((await ask(history, service=service, words="port")).messages) >= {1, 3}
-        assert (await ask([user("Another history.")], service=service, words="port")).messages == ()
-        await service.close()
-
     async def test_answers_of_the_tool_itself_are_not_found_again(self):
         rows = [
             user("The port is 8080."),
@@ -399,14 +279,3 @@ def _without_fts5(*arguments: Any, **options: Any) -> Any:
             raise sqlite3.OperationalError("no such module: fts5")
 
     return Connection()
-
-
-@untimed
-@given(histories())
-def test_the_number_of_a_row_is_the_one_that_gives_it_back(rows):
-    history = history_of(rows)
-    numbers = [row_number(history, at) for at in range(len(history))]
-    rendered = [number for number in numbers if number is not None]
-
-    assert rendered == list(range(1, len(rendered) + 1))
-    assert [number is not None for number in numbers] == [row.rendered for row in history.rows]

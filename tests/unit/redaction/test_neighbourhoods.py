@@ -18,84 +18,49 @@ import pytest
 from tests.support.effort import full
 from tests.support.secrets import TEMPLATES, Template, key_block, known, make
 
-
-def _dict_key(text: str) -> str:
-    return json.dumps({text: 1, "b": [2]})
-
-
 NEIGHBOURHOODS: dict[str, Callable[[str], str]] = {
     "alone": lambda s: s,
     "colour": lambda s: f"\x1b[32m{s}\x1b[0m",
-    "bold colour": lambda s: f"token:\x1b[1;38;5;202m{s}\x1b[22;39m done",
     "colour in JSON": lambda s: json.dumps({"out": f"\x1b[32m{s}\x1b[0m"}),
-    "colour as source": lambda s: f"printf '\\033[31m{s}\\033[0m\\n'",
     "colour without escape": lambda s: f"[36m{s}[0m",
     "colour after a letter": lambda s: f"x\x1b[32m{s}\x1b[0mx",
     "hyperlink": lambda s: f"\x1b]8;;https://x.example/?k={s}\x1b\\link\x1b]8;;\x1b\\",
     "percent quotes": lambda s: f"q=%22{s}%22&x=1",
-    "percent space": lambda s: f"q=a%20{s}%20b",
-    "percent equals": lambda s: f"https://x.example/?next=%2Fcb%3Ftoken%3D{s}%26b%3D1",
     "percent twice": lambda s: f"q=%2522{s}%2522",
     "percent escaped": lambda s: f"https://x.example/?v={urllib.parse.quote(s, safe='')}&x=1",
     "read_file": lambda s: f"     1\t# settings\n     2\t{s}\n     3\tend",
     "cat -n": lambda s: f"    12  {s}\n    13  end",
     "grep -n": lambda s: f"config/app.env:17:{s}\nconfig/app.env-18-end",
-    "grep -n context": lambda s: f"app.env-17-{s}\napp.env:18:end",
-    "bat": lambda s: f"  12   │ {s}",
     "diff added": lambda s: f"--- a\n+++ b\n@@ -1 +1 @@\n+{s}\n end",
-    "diff removed": lambda s: f"--- a\n+++ b\n@@ -1 +1 @@\n-{s}\n end",
-    "diff in JSON": lambda s: json.dumps({"diff": f"@@ -1 +1 @@\n-{s}\n+x"}),
-    "comment": lambda s: f"#{s}\n//{s}\n;{s}",
-    "block comment": lambda s: f"/* {s} */ <!-- {s} -->",
     "log": lambda s: f"2026-01-02T03:04:05.678Z INFO  [main] app - {s}",
     "JSON": lambda s: json.dumps({"value": s, "n": 1}),
     "JSON in JSON": lambda s: json.dumps({"body": json.dumps({"a": f"x\n{s}\ny"})}),
-    "JSON thrice": lambda s: json.dumps({"b": json.dumps({"b": json.dumps({"a": s})})}),
     "JSON escaped": lambda s: '{"a": "\\u0022' + s + '\\u0022\\u003d"}',
     "YAML": lambda s: f"env:\n  - name: X\n    value: {s}\n",
-    "YAML block": lambda s: f"data: |-\n  {s}\nother: 1",
-    "TOML": lambda s: f"[a]\nvalue = \"{s}\"  # x\nb = '{s}'",
     "dotenv": lambda s: f"A=1\nX_VALUE={s}\nB=2",
     "shell": lambda s: f"export X='{s}'; echo \"{s}\" && run --key={s} --x",
-    "shell substitution": lambda s: f"X=$(echo {s}) `echo {s}`",
-    "PowerShell": lambda s: f'$env:X="{s}";',
     "XML attribute": lambda s: f'<add key="x" value="{s}"/>',
-    "XML element": lambda s: f"<value>{s}</value>",
     "XML entities": lambda s: f"&quot;{s}&quot; &lt;{s}&gt; &#34;{s}&#x22;",
-    "Markdown table": lambda s: f"| a | b |\n|---|---|\n|{s}|x|",
     "Markdown code": lambda s: f"Use `{s}` or **{s}** or _{s}_.",
     "Markdown fence": lambda s: f"```sh\n{s}\n```",
-    "Markdown link": lambda s: f"[x](https://x.example/?k={s})",
     "URL query": lambda s: f"https://x.example/a?k={s}&b=1#c",
-    "URL path": lambda s: f"https://x.example/{s}/b",
-    "URL fragment": lambda s: f"https://x.example/a#k={s}",
     "sentence": lambda s: f"The value is {s}. Is it {s}? No, {s}! Or {s}; {s}: {s}, {s}",
     "dashes": lambda s: f"{s} - and {s}-- or –{s}– …{s}…",
-    "before dot": lambda s: f"it is {s}.",
-    "before dash": lambda s: f"{s}-\n",
     "brackets": lambda s: f"({s}) [{s}] {{{s}}} <{s}> «{s}» “{s}”",
-    "dict key": _dict_key,
     "call arguments": lambda s: f'call bash({{"command": "echo {s}", "n": 1}})',
-    "call keyword": lambda s: f"Client(key={s!r}, x=1)",
-    "tuple": lambda s: f"('{s}', b'{s}', f\"{s}\")",
     "Windows line ends": lambda s: f"a\r\n{s}\r\nb",
-    "tabs": lambda s: f"a\t{s}\tb",
     "zero width": lambda s: f"\u200b{s}\u200b",
     "byte order mark": lambda s: f"\ufeff{s}",
     "quoted-printable": lambda s: f"value=3D{s}\n",
-    "CSV": lambda s: f'1,{s},"{s}",x',
-    "HTTP header": lambda s: f"GET / HTTP/1.1\r\nX-Value: {s}\r\n\r\n",
-    "traceback": lambda s: f"ValueError: bad value {s!r} at 0x7f00",
 }
 """What stands around a token; a block of several lines has its own below."""
 
 
 def test_every_format_is_found_in_every_neighbourhood():
-    """Tokens are drawn anew for each neighbourhood, by its name; outside of CI each meets a quarter of the formats."""
-    step = full(1, 4)
-    for at, (name, put) in enumerate(NEIGHBOURHOODS.items()):
+    """Tokens are drawn anew for each neighbourhood, by its name."""
+    for name, put in NEIGHBOURHOODS.items():
         drawn = random.Random(name)
-        for made in (make(template, drawn) for template in TEMPLATES[at % step :: step]):
+        for made in (make(template, drawn) for template in TEMPLATES):
             text = put(made.value)
             clean = known(text)
             assert not any(piece in clean for piece in (made.value[-12:], made.value[:16])), (name, made, clean)
@@ -114,34 +79,21 @@ BLOCKS: dict[str, Callable[[list[str]], str]] = {
     "alone": "\n".join,
     "Windows line ends": "\r\n".join,
     "read_file": _numbered("{n:>6}\t{line}"),
-    "read_file arrow": _numbered("{n:>6}→{line}"),
     "cat -n": _numbered("    {n}  {line}"),
     "cat -A": _numbered("{line}$"),
     "grep -n": _numbered("keys/id_rsa:{n}:{line}"),
-    "grep -n context": _numbered("keys/id_rsa-{n}-{line}"),
-    "bat": _numbered(" {n:>3} │ {line}"),
     "diff added": _numbered("+{line}"),
-    "diff removed": _numbered("-{line}"),
     "git blame": _numbered("^1a2b3c4d (A. Author 2026-01-02 03:04:05 +0100 {n}) {line}"),
-    "comment": _numbered("# {line}"),
-    "slashes": _numbered("//{line}"),
-    "stars": _numbered(" * {line}"),
-    "quoted": _numbered("> {line}"),
     "log": _numbered("2026-01-02T03:04:{n:02}.678Z INFO [main] {line}"),
-    "compose log": _numbered("web-1  | {line}"),
-    "table": _numbered("| {n} | {line} |"),
     "YAML": lambda lines: "key: |\n" + "\n".join("    " + line for line in lines) + "\nother: 1",
     "Python": lambda lines: "KEY = (\n" + "\n".join(f'    "{line}\\n"' for line in lines) + "\n)",
-    "JavaScript": lambda lines: "const k = " + " +\n".join(f"'{line}\\n'" for line in lines) + ";",
     "JSON": lambda lines: json.dumps({"private_key": "\n".join(lines), "n": 1}),
     "JSON in JSON": lambda lines: json.dumps({"body": json.dumps({"k": "\n".join(lines)})}),
     "numbers in JSON": lambda lines: json.dumps({"out": _numbered("{n:>6}\t{line}")(lines)}),
-    "diff in JSON": lambda lines: json.dumps({"out": _numbered("+{line}")(lines)}),
     "dotenv": lambda lines: 'KEY="' + "\\n".join(lines) + '"',
     "XML entities": lambda lines: "<k>" + "&#10;".join(lines) + "</k>",
     "percent": lambda lines: "k=" + urllib.parse.quote("\n".join(lines), safe=""),
     "colour": _numbered("\x1b[32m{n}\x1b[0m:{line}"),
-    "coloured lines": _numbered("\x1b[31m{line}\x1b[0m"),
     "one line": lambda lines: " ".join(lines),
     "base64": lambda lines: "client-key-data: " + base64.b64encode("\n".join(lines).encode()).decode(),
     "base64 lines": lambda lines: base64.encodebytes("\n".join(lines).encode()).decode(),
@@ -196,30 +148,6 @@ def test_a_token_that_is_split_over_lines_is_found_whole(form):
             assert clean.endswith("\nafter")
 
 
-@pytest.mark.parametrize(("between", "part"), [("\n", 0.34), ("\r\n", 0.5), ("\n\n", 0.66), ("\\n", 0.5)])
-def test_a_token_whose_prefix_stands_before_the_break_is_found(between, part):
-    """As where a stream, a terminal or a host has split a text into two lines or two content blocks."""
-    drawn = random.Random(f"{between}{part}")
-    for template in TEMPLATES:
-        value = make(template, drawn).value
-        if ":" in value[:14] or "%" in value or "!" in value or template.kind == "password hash":
-            continue
-        at = max(int(len(value) * part), 14 if value.startswith(("xapp", "xox")) else 6)
-        clean = known(f"the key is {value[:at]}{between}{value[at:]} and more")
-        assert value[:at] not in clean or value[at:][-10:] not in clean, (value, clean)
-        assert known(clean) == clean
-
-
-def test_lines_from_the_middle_of_a_private_key_are_found():
-    """Without the first and the last lines: as `sed -n 5,9p` or a page of a file viewer shows them."""
-    for name in ("alone", "read_file", "grep -n", "diff added", "cat -n", "YAML", "JSON", "dotenv"):
-        lines = key_block(random.Random(name), 5)[1:-2]
-        clean = known(f"before\n{BLOCKS[name](lines)}\nafter")
-        assert "[redacted: " in clean, (name, clean)
-        assert [line for line in lines if line in clean] == []
-        assert clean.endswith("after")
-
-
 def test_the_lines_of_a_certificate_and_of_hashes_stay():
     drawn = random.Random(3)
     lines = key_block(drawn, 8)[1:-1]
@@ -255,11 +183,6 @@ def test_a_value_whose_place_tells_is_found():
             clean = known(form.format(value))
             assert value not in clean, clean
             assert known(clean) == clean
-
-
-def test_a_login_of_a_registry_is_found():
-    login = base64.b64encode(b"me:Fak3N0tR3al").decode()
-    assert login not in known(json.dumps({"auths": {"https://index.docker.io/v1/": {"auth": login}}}))
 
 
 # --- what is none ---------------------------------------------------------------------------------------------------

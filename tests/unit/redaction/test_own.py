@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 
 import pytest
 
@@ -29,32 +28,6 @@ def test_a_text_that_takes_too_long_is_withheld(caplog):
     [line] = [record.getMessage() for record in caplog.records]
     assert "redact: '(x+x+)+y' fails for a text of 5000 characters" in line
     assert "change the pattern" in line
-
-
-@pytest.mark.usefixtures("no_hang")
-def test_the_same_text_is_withheld_again_without_another_search():
-    """A row is rendered more than once, and is shown alike each time, so that its key stays."""
-    redact = build_redactor([ENDLESS, "second"])
-    assert redact is not None
-    assert redact(LONG) == WITHHELD
-
-    assert [redact(LONG) for _ in range(1_000)] == [WITHHELD] * 1_000
-    assert redact("xxy") == "[redacted: own pattern]"
-
-
-@pytest.mark.usefixtures("no_hang")
-def test_other_threads_go_on_while_a_slow_pattern_is_searched():
-    """The interpreter's lock is free meanwhile."""
-    redact = build_redactor([ENDLESS, "third"])
-    assert redact is not None
-    count = 0
-    search = threading.Thread(target=redact, args=(LONG,))
-    search.start()
-    while search.is_alive():
-        count += 1
-
-    assert count > 10_000
-    assert redact(LONG) == WITHHELD
 
 
 @pytest.mark.parametrize(

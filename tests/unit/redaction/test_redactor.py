@@ -12,7 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from amplifier_core.llm_errors import LLMError
+from amplifier_core.llm_errors import AuthenticationError
 
 from context_summarize.config import Config
 from context_summarize.errors import ConfigError
@@ -117,6 +117,38 @@ def test_what_is_no_secret_stays():
         assert known(text) == text
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        "os.environ['{w}'] = '{}'", "config['{w}']='{}'", 'config["{w}"]="{}"', "config[:{w}] = '{}'", "**{w}**: `{}`",
+        "__{w}__: {}", "**`{w}`** = {}", "| {w} | {} |", "|{w}|{}|", "| **{w}** | `{}` |", "| a | {w} (x) | {} | b |",
+        "\u2502 {w} \u2502 {} \u2502", "{w} (prod): {}", "{w} (prod, eu-1) = {}", "{w} -> {}", "{w} \u2192 {}",
+        "{w}\uff1a{}", "{w}: str = '{}'", 'let {w}: &str = "{}";', 'char {w}[] = "{}";', 'char {w}[32] = "{}";',
+    ],
+)  # fmt: skip
+def test_an_assigned_secret_is_found_whatever_stands_before_the_sign_of_assignment(form):
+    words = [(word, "hunter2" * 2) for word in ("password", "DB_PASSWORD")]
+    words += [(word, "Zx81kQp0vT3m" + "N7aLr92w") for word in ("API_TOKEN", "api_key", "openai_key", "Secret key")]
+    for word, value in words:
+        text = form.format(value, w=word)
+        for given in (text, json.dumps(text, ensure_ascii=False)):
+            clean = known(given)
+            assert value not in clean, given
+            assert "[redacted: " in clean
+            assert known(clean) == clean
+
+
+def test_what_only_looks_like_an_assigned_secret_stays():
+    """Prose in a table, pipes, types, calls, and marks of what is gone."""
+    for text in [
+        "| password | The new password, at least 12 characters |", "| token | a count, see max_tokens_2024_01_limit |",
+        "echo $PASSWORD | sha256sum", "cat x | grep password | sha256sum | cat", "(?:token|password|sha256sum1)",
+        "[redacted: password]: hunter2hunter2", "def f(password):\n    sha256sum1 = 2", "def password(self) -> str: x",
+        "cache_key=Zx81kQp0vT3mN7aLr92w", "ptr->token->abc12345678901234567", "sort_key: order-2024-01-02-eu-west-1",
+    ]:  # fmt: skip
+        assert known(text) == text
+
+
 def test_at_most_one_row_in_a_hundred_of_a_recording_is_touched():
     """Real conversations without a secret: every touched row is a false hit."""
     rows = [row for path in RECORDINGS for row in path.read_text("utf-8").splitlines()[:: full(1, 3)]]
@@ -137,7 +169,8 @@ def _texts(value: Any) -> Iterator[str]:
 UNITS = [
     "a", "\\", '"', "eyJ.", "://a:", "token='", "--token ", "-----BEGIN PRIVATE KEY-----\nProc-Type: ", "glpat-",
     "\x1b[31m", "%25", "&amp;", "A" * 39 + "1\n", "\u200b", "LS0tLS1CRUdJTiBQUklWQVRFIEtFWS0tLS0t",
-    "A" * 64 + "\n-----END PRIVATE KEY-----", "password:x&",
+    "A" * 64 + "\n-----END PRIVATE KEY-----", "password:x&", "secret=",
+    "password", "password (", "password (a", "| password ", "['password'] ",
 ]  # fmt: skip
 
 
@@ -151,10 +184,6 @@ def test_a_huge_text_is_no_hang(unit):
 # --- the setting ----------------------------------------------------------------------------------------------------
 
 
-def test_false_takes_nothing_out():
-    assert build_redactor(False) is None
-
-
 def test_own_patterns_come_on_top_of_the_known_formats():
     redact = build_redactor([r"CASE-\d{4}", "(?i)project nightjar"])
     assert redact is not None
@@ -164,17 +193,6 @@ def test_own_patterns_come_on_top_of_the_known_formats():
     assert clean.startswith("case [redacted: own pattern] of [redacted: own pattern]; ")
     assert f"[redacted: {SECRETS[0].kind}]" in clean
     assert redact(clean) == clean
-
-
-@pytest.mark.parametrize("pattern", [r"\w+", "redacted", r"[a-z]+ ?$", "."])
-def test_an_own_pattern_leaves_marks_alone(pattern):
-    """So that it may be applied twice."""
-    redact = build_redactor([pattern])
-    assert redact is not None
-    for text in ("some words here", "a [redacted: JWT] b", "own pattern [redacted: own pattern]", ""):
-        once = redact(text)
-        assert redact(once) == once
-        assert once.count("[redacted: JWT]") == text.count("[redacted: JWT]")
 
 
 @pytest.mark.parametrize(
@@ -260,7 +278,7 @@ async def _session(provider: ScriptedProvider, rows: list[JsonRow], focus: str |
     log.addHandler(lines)
     log.setLevel(logging.DEBUG)
     tap, store = Tap(provider), KeptStore()
-    given = {"keep_recent": 1, "segment_tokens": 256, "summary_tokens": 100, "prefetch_threshold": None, "debug": True}
+    given = {"keep_recent": 1, "segment_tokens": 256, "prefetch": False}
 
     async def no_sleep(seconds: float) -> None:
         await asyncio.sleep(0)
@@ -280,7 +298,7 @@ async def _session(provider: ScriptedProvider, rows: list[JsonRow], focus: str |
         log.removeHandler(lines)
         log.setLevel(level)
     nodes = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
-    kept = [asdict(s) for s in store.summaries] + [asdict(r) for r in store.records]
+    kept = [*map(asdict, store.summaries), store.records]
     return Session(
         sent="\n".join(str(message.content) for request in provider.requests for message in request.messages),
         stored=_dumped(kept),
@@ -316,11 +334,10 @@ def test_no_secret_is_sent_kept_shown_said_or_logged():
 
 
 def test_a_fallback_summary_holds_no_secret():
-    seen = session(ScriptedProvider(), compaction_strategy="truncate")
+    seen = session(ScriptedProvider(then=AuthenticationError("no key")))
 
+    assert "Fallback summary by code" in seen.shown
     assert leaks(seen.everywhere()) == []
-    assert seen.calls == 0
-    assert "[redacted: " in seen.shown
 
 
 def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept():
@@ -332,33 +349,6 @@ def test_a_summary_that_holds_secrets_is_redacted_before_it_is_kept():
     assert seen.calls >= len(threes)
     assert leaks(seen.everywhere()) == []
     assert seen.shown.count("Goal: the user has settings read.") == len(threes)
-
-
-def test_merges_hold_no_secret():
-    """Texts of the model that are sent to it again."""
-    told = iter(range(10_000))
-    provider = ScriptedProvider(
-        then=lambda request: f"Goal: read.\nArtifacts: {SECRETS[next(told) % len(SECRETS)].text}", context_window=2_400
-    )
-    seen = session(provider, summary_share=0.01, fan_in=2, segment_tokens=512, summary_tokens=200)
-
-    assert re.search(r"(?m)^## Summary 2 of \d+$", seen.sent)
-    assert leaks(seen.everywhere()) == []
-
-
-@pytest.mark.parametrize(("make", "before"), [(LLMError, 0), (ValueError, 450)])
-def test_an_error_that_holds_secrets_is_told_without_them(make, before):
-    """Also where its text is cut to 500 characters in the middle of one."""
-    errors = [make("x" * before + " " + secret.text) for secret in SECRETS]
-    provider = ScriptedProvider(errors, then=errors[0])
-    seen = session(provider, retry_attempts=1)
-    failures = [data for name, data in seen.events if name == "context-summarize:failure"]
-
-    assert failures
-    assert "no summary for key" in seen.logged
-    assert leaks(seen.everywhere()) == []
-    heads = [secret.value[:12] for secret in SECRETS if " " not in secret.value[:12]]
-    assert [head for head in heads if any(head in data["error"] for data in failures)] == []
 
 
 def test_own_patterns_hold_everywhere():

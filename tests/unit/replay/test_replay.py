@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -10,13 +9,13 @@ from typing import Any
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
 
-from context_summarize import Config, SummarizingContextManager, TemplateError
+from context_summarize import Config, SummarizingContextManager
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay import ReplayResult, replay, row_text
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 
-LATE: dict[str, Any] = {"compact_threshold": 0.7, "target_usage": 0.3, "prefetch_threshold": 0.5}
+LATE: dict[str, Any] = {"compact_threshold": 0.7}
 """Compactions that are so rare that the last one has summaries of its own."""
 
 
@@ -61,47 +60,6 @@ async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction() ->
     assert seen == list(range(1, len(rows) + 1))
 
 
-async def test_every_request_is_told_with_its_size_and_that_of_the_history() -> None:
-    """What is requested before the first compaction is the history so far."""
-    told = await replay(tool_session(60, size=800), scripted())
-
-    sizes = [request.history_tokens for request in told.requests]
-    assert sizes == sorted(sizes)
-    assert sizes[-1] < told.history_tokens
-    first = told.compactions[0].row
-    assert all(one.tokens == one.history_tokens for one in told.requests if one.row < first)
-
-
-async def test_a_token_budget_takes_the_place_of_the_window() -> None:
-    """The window is then not known."""
-    told = await replay(tool_session(3), scripted(), token_budget=5_000)
-
-    assert (told.window, told.budget, told.threshold) == (None, 5_000, 2_250)
-
-
-async def test_the_settings_reach_the_manager() -> None:
-    """A replay asks no provider for a truncation, and a wrong prompt set is an error before the first row."""
-    rows = tool_session(60, size=800)
-
-    told = await replay(rows, scripted(), config=Config(**LATE, compaction_strategy="truncate"))
-
-    assert told.provider_calls == 0
-    assert told.compactions[-1].fallbacks > 0
-    with pytest.raises(TemplateError):
-        await replay(rows, scripted(), config=Config(prompts="no-such-set"))
-
-
-async def test_a_summary_provider_is_found_under_its_name_and_another_name_is_told(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    """As in a session."""
-    await replay(tool_session(1), scripted(), name="mine", config=Config(summary_provider="mine"))
-    assert caplog.messages == []
-
-    await replay(tool_session(1), scripted(), name="mine", config=Config(summary_provider="other"))
-    assert "'other' is not mounted (mounted: mine)" in caplog.text
-
-
 async def test_a_broken_provider_does_not_end_the_session_and_is_told() -> None:
     """Fallbacks stand in; that no summary could be made is said before all else."""
     provider = scripted(then=AuthenticationError("no key"))
@@ -109,7 +67,7 @@ async def test_a_broken_provider_does_not_end_the_session_and_is_told() -> None:
     told = await replay(tool_session(60, size=800), provider, name="mine", config=Config(**LATE))
 
     assert told.failed is None
-    assert told.failed_calls == told.provider_calls == provider.calls > 0
+    assert told.provider_calls == provider.calls > 0
     assert told.compactions[-1].fallbacks > 0
     assert "NO SUMMARIES: mine was called 1 time and wrote none." in (told.problem or "")
     assert provider.calls == 1
@@ -127,15 +85,6 @@ async def test_the_same_session_gives_the_same_replay() -> None:
     first = await told()
     assert first[0]
     assert first == await told()
-
-
-async def test_what_it_tells_is_json() -> None:
-    """No row is among it."""
-    told = (await replay(tool_session(60, size=800), scripted())).as_data()
-
-    assert json.loads(json.dumps(told)) == told
-    assert (told["messages"], told["requests"], told["ok"]) == (240, 120, True)
-    assert "made_rows" not in told["compactions"][0]
 
 
 # --- checks -----------------------------------------------------------------------------------------------------------
@@ -156,19 +105,6 @@ async def told_of(
     monkeypatch.setattr(SummarizingContextManager, "get_messages_for_request", served)
     monkeypatch.setattr(SummarizingContextManager, "get_messages", held)
     return await replay(fed, scripted(), token_budget=1_000)
-
-
-async def test_the_checks_say_what_they_looked_at() -> None:
-    """Each promise is counted in rows or in views."""
-    told = await replay(tool_session(3), scripted())
-
-    assert [(check.name, check.checked, check.unit) for check in told.checks] == [
-        ("History intact", 12, "rows"),
-        ("Pairs intact", 6, "views"),
-        ("User first", 6, "views"),
-        ("Valid rows", 1 + 3 + 5 + 7 + 9 + 11, "rows"),
-        ("Within budget", 6, "views"),
-    ]
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from context_summarize.config import Config
-from context_summarize.session.host import DEFAULT_BUDGET, Providers, Window, Windows, provider_window, request_budget
+from context_summarize.config import DEFAULT_BUDGET, Config
+from context_summarize.session.host import (
+    Providers,
+    Window,
+    Windows,
+    find_provider,
+    provider_window,
+    request_budget,
+)
+from context_summarize.summaries.request import Target
 
 
 class Info:
@@ -25,79 +32,56 @@ class Info:
         return SimpleNamespace(defaults=self.defaults)
 
 
-class Sync(Info):
-    """A provider whose `get_model_info()` is an ordinary method."""
+def model(answer: Any, defaults: Any = None, *, is_async: bool = False) -> Any:
+    """A provider with `get_model_info()`; an exception is raised."""
 
-    def __init__(self, model: Any, defaults: Any = None) -> None:
-        super().__init__(defaults)
-        self.model = model
+    def get_model_info() -> Any:
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-    def get_model_info(self) -> Any:
-        if isinstance(self.model, Exception):
-            raise self.model
-        return self.model
+    async def later() -> Any:
+        return get_model_info()
 
-
-class Async(Sync):
-    """The same, to be awaited."""
-
-    async def get_model_info(self) -> Any:
-        return super().get_model_info()
-
-
-class Lazy:
-    """A provider whose info raises when it is read."""
-
-    def get_info(self) -> Any:
-        return self
-
-    @property
-    def defaults(self) -> Any:
-        raise RuntimeError("not configured")
+    made: Any = Info(defaults)
+    made.get_model_info = later if is_async else get_model_info
+    return made
 
 
 SIZES = {"context_window": 100_000, "max_output_tokens": 8_000}
 MODEL = SimpleNamespace(**SIZES)
-
-
 WINDOWS: list[tuple[Any, Window | None]] = [
     (Info(SIZES), Window(100_000, 8_000)),
     (Info({"context_window": 50_000}), Window(50_000, 0)),
-    (Sync(MODEL), Window(100_000, 8_000)),
-    (Async(SIZES, {"context_window": 5}), Window(100_000, 8_000)),
-    (Sync(SimpleNamespace(context_window=None), SIZES), Window(100_000, 8_000)),
-    (Async(None, SIZES), Window(100_000, 8_000)),
+    (model(MODEL), Window(100_000, 8_000)),
+    (model(SIZES, {"context_window": 5}, is_async=True), Window(100_000, 8_000)),
+    (model(SimpleNamespace(context_window=None), SIZES), Window(100_000, 8_000)),
+    (model(RuntimeError("no model"), SIZES), Window(100_000, 8_000)),
+    (model(RuntimeError("no model"), SIZES, is_async=True), Window(100_000, 8_000)),
     (Info(None), None),
     (Info({"context_window": -5}), None),
     (Info({"context_window": "100000"}), None),
     (Info({"context_window": 9, "max_output_tokens": -1}), Window(9, 0)),
     (SimpleNamespace(get_model_info=5, get_info=None), None),
-    (Lazy(), None),
+    (model(ValueError("not configured")), None),
     (None, None),
 ]
 
 
 class TestWindow:
     async def test_the_window_is_read_from_wherever_the_provider_says_it(self) -> None:
-        """get_model_info(), sync or async, then get_info().defaults; some offer neither."""
+        """get_model_info(), sync or async, then get_info().defaults; some offer neither, and some raise."""
         for provider, window in WINDOWS:
             assert await provider_window(provider) == window
 
-    @pytest.mark.parametrize("kind", [Sync, Async])
-    async def test_a_provider_that_raises_is_asked_the_other_way(
-        self, kind: type[Sync], caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """One that raises everywhere has no window; a request is not lost for it."""
-        with caplog.at_level(logging.WARNING):
-            assert await provider_window(kind(RuntimeError("no model"), SIZES)) == Window(100_000, 8_000)
-        assert "get_model_info" in caplog.records[0].getMessage()
-
     def test_the_budget_is_what_output_and_margin_leave(self) -> None:
-        """Half the window where that is nothing, and never less than a smaller window gives."""
+        """Of a model that can write more, a quarter; half the window where nothing is left."""
         assert Window(100_000, 8_000).budget(1_000) == 91_000
         assert Window(100_000, 0).budget(0) == 100_000
-        assert Window(10_000, 9_000).budget(1_000) == 5_000
-        assert Window(6_000, 4_000).budget(1_000) == 2_500
+        assert Window(200_000, 128_000).budget(1_000) == 149_000
+        assert Window(200_000, 128_000, 4_096).budget(1_000) == 194_904
+        assert Window(10_000, 8_000, 9_000).budget(1_000) == 5_000
+        assert Window(2_000, 500).budget(1_000) == 750
         assert Window(1, 1).budget(1_000) == 1
 
 
@@ -127,7 +111,7 @@ def coordinator(**providers: Any) -> Any:
 
 
 class TestProviders:
-    def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_first_mounted(self) -> None:
+    async def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_first_mounted(self) -> None:
         """In this order."""
         one, two, other = Info({}), Info({}), Info({})
         providers = Providers(coordinator(one=one, two=two), Config())
@@ -135,26 +119,52 @@ class TestProviders:
         assert providers.seen(other) is other
         assert providers.seen(None) is other
         assert providers.seen(two) is two
-        assert providers.summary_provider() is two
+        assert await providers.summariser() == Target(two, "two")
 
-    def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
+    async def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
         """Before the session is ready a name cannot be wrong; when it is ready, it can."""
         own = Info({})
         providers = Providers(coordinator(), Config(summary_provider="three"))
         providers.seen(own)
-        assert providers.summary_provider() is own
+        assert await providers.summariser() == Target(own, "info")
         assert caplog.records == []
         providers.check()
         assert "mounted: none" in caplog.records[0].getMessage()
 
-    def test_a_provider_is_called_what_it_is_mounted_as(self) -> None:
-        """Else by its own name, else by its type."""
-        one, two = Info({}), Info({})
-        providers = Providers(coordinator(one=one, two=two), Config())
-        assert providers.name_of(two) == "two"
-        assert providers.name_of(Info({}, "mine")) == "mine"
-        assert providers.name_of(Info({}, 5)) == "Info"
-        assert providers.name_of(object()) == "object"
+    @pytest.mark.parametrize(
+        ("provider", "name"), [(Info({}, "mine"), "mine"), (Info({}, 5), "Info"), (object(), "object")]
+    )
+    async def test_a_provider_that_is_not_mounted_is_called_by_its_own_name_or_its_type(
+        self, provider: Any, name: str
+    ) -> None:
+        """One that is mounted is called as it is mounted."""
+        providers = Providers(coordinator(one=Info({})), Config(summary_model="small"))
+        assert providers.seen(provider) is provider
+        assert await providers.summariser() == Target(provider, name, "small")
+
+
+class Azure:
+    """A provider of the module `provider-azure-openai`, which mounts itself under a name of its own."""
+
+
+Azure.__module__ = "amplifier_module_provider_azure_openai.provider"
+
+
+def test_a_provider_is_meant_by_mount_name_instance_id_module_id_or_its_own_name() -> None:
+    """All are what users write; what is not mounted is not found."""
+    openai, work, azure, small = Info({}, "openai"), Info({}, "openai"), Azure(), Info({}, "small")
+    mounted = {"small": small, "openai-work": work, "openai": openai, "azure": azure}
+    meant = {
+        "openai": openai,
+        "openai-work": work,
+        "provider-small": small,
+        "provider-azure-openai": azure,
+        "azure": azure,
+        "provider-vllm": None,
+        "": None,
+    }
+    assert {name: find_provider(name, mounted) for name in meant} == meant
+    assert find_provider("provider-openai", {"small": small, "openai-work": work}) is work
 
 
 class Hanging:
@@ -183,18 +193,37 @@ class TestHangs:
     @pytest.fixture(autouse=True)
     def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("context_summarize.session.host._INFO_SECONDS", 0.01)
-        monkeypatch.setattr("context_summarize.summaries.foreign.GRACE", 0.001)
+        monkeypatch.setattr("context_summarize.session.host._PAUSE", 0)
+        monkeypatch.setattr("context_summarize.background.GRACE", 0.001)
+
+    async def test_a_provider_that_hangs_at_one_question_is_asked_the_other(self) -> None:
+        class Half(Hanging):
+            def get_info(self) -> Any:
+                return SimpleNamespace(defaults={"context_window": 12_000})
+
+        window = await Windows(Config()).of(Half(answers=0))
+        assert window is not None
+        assert window.context == 12_000
 
     @pytest.mark.parametrize("deaf", [False, True])
     async def test_the_last_known_window_counts_while_a_provider_hangs(self, deaf: bool) -> None:
         """It is asked once, not for every request, and no further question is left behind."""
-        provider, windows = Hanging(1, deaf=deaf), Windows()
+        provider, windows = Hanging(1, deaf=deaf), Windows(Config())
         for _ in range(5):
             assert await windows.of(provider) == Window(100_000, 8_000)
         assert provider.asked == 2
         assert len(asyncio.all_tasks()) == 1 + deaf
         provider.released.set()
         await asyncio.sleep(0)
+
+    async def test_a_margin_above_the_window_is_told_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Which window it is comes to light at the first request."""
+        windows = Windows(Config(safety_margin=5_000))
+        provider = Info({"context_window": 4_096})
+        await windows.of(Info(SIZES))
+        assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2
+        [record] = caplog.records
+        assert "safety_margin 5000 is above the window of 'Info', 4096 tokens" in record.getMessage()
 
     async def test_a_provider_that_always_hangs_has_no_window(self) -> None:
         """And a request is served all the same."""
@@ -222,7 +251,7 @@ class TestHangs:
                 released.wait(20)
                 return MODEL
 
-        provider, windows = Blocking(), Windows()
+        provider, windows = Blocking(), Windows(Config())
         try:
             for _ in range(3):
                 assert await windows.of(provider) is None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_summarize.core.nodes import CompactionRecord, Summary
+from context_summarize.core.nodes import Summary
 from context_summarize.stores import LayeredStore, MemoryStore
 from tests.contracts.factories import record, summary
 from tests.support.recorder import Clock
@@ -54,17 +53,13 @@ class Shaky:
         await self._called("put", summary.key)
         await self.kept.put(summary)
 
-    async def find_records(self, hashes: Sequence[str]) -> list[CompactionRecord]:
-        await self._called("find", *hashes)
-        return await self.kept.find_records(hashes)
+    async def get_records(self, hashes: Sequence[str]) -> dict[str, Any]:
+        await self._called("get records", *hashes)
+        return await self.kept.get_records(hashes)
 
-    async def put_record(self, record: CompactionRecord) -> None:
-        await self._called("put record", record.hash)
-        await self.kept.put_record(record)
-
-    async def is_empty(self) -> bool:
-        await self._called("is empty")
-        return await self.kept.is_empty()
+    async def put_record(self, hash_: str, record: Any) -> None:
+        await self._called("put record", hash_)
+        await self.kept.put_record(hash_, record)
 
     async def close(self) -> None:
         await self._called("close")
@@ -79,35 +74,19 @@ def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line.levelname for line in caplog.records if line.name.startswith("context_summarize.stores")]
 
 
-@pytest.fixture(autouse=True)
-def all_levels(caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level(logging.INFO, "context_summarize.stores")
-
-
 class TestBothLayers:
     async def test_what_is_put_is_in_both_and_read_from_memory(self) -> None:
         """The persistent store hears of what is missing only, and only once."""
         store, shaky, _ = make()
         await store.put(summary("a"))
-        await store.put_record(record("d"))
+        await store.put_record("d", record())
         assert await shaky.kept.get(["a"]) == {"a": summary("a")}
-        assert await shaky.kept.find_records(["d"]) == [record("d")]
+        assert await shaky.kept.get_records(["d"]) == {"d": record()}
         await shaky.kept.put(summary("b"))
         shaky.calls.clear()
         for _ in range(2):
             assert await store.get(["a", "b"]) == {"a": summary("a"), "b": summary("b")}
-        assert not await store.is_empty()
         assert shaky.calls == ["get b"]
-
-    async def test_only_longer_histories_than_memory_knows_are_asked_for(self) -> None:
-        """The first record is the one that is adopted; memory's wins over an older one of the same hash."""
-        store, shaky, _ = make()
-        await store.put_record(record("d2", 7))
-        for hash_ in ("d1", "d2"):
-            await shaky.kept.put_record(record(hash_))
-        shaky.calls.clear()
-        assert await store.find_records(["d0", "d1", "d2", "d3"]) == [record("d1"), record("d2", 7)]
-        assert shaky.calls == ["find d0 d1"]
 
 
 class TestTrouble:
@@ -119,8 +98,7 @@ class TestTrouble:
         shaky.calls.clear()
         for _ in range(2):
             assert await store.get(["a", "b"]) == {"a": summary("a")}
-            assert await store.find_records(["d"]) == []
-            assert await store.is_empty()
+            assert await store.get_records(["d"]) == {}
             clock.time += 29.9 / 2
         assert shaky.calls == ["get b"]
         clock.time += 0.2
@@ -129,15 +107,6 @@ class TestTrouble:
         [warning] = caplog.messages
         assert warning.startswith("the shaky store: OSError; summaries are kept in memory")
         assert "hunter2" not in warning
-
-    async def test_a_store_that_cannot_be_written_is_read_all_the_same(self) -> None:
-        """A full or read-only disk: what it holds is not paid for again."""
-        store, shaky, _ = make()
-        await shaky.kept.put(summary("a"))
-        shaky.refuses = {"b"}
-        await store.put(summary("b"))
-        assert await store.get(["a", "b"]) == {"a": summary("a"), "b": summary("b")}
-        assert shaky.calls == ["put b", "get a"]
 
     async def test_a_store_that_hangs_costs_one_timeout(self, caplog: pytest.LogCaptureFixture, no_hang: None) -> None:
         """Twenty requests at once wait together, and the calls that follow do not wait at all."""
@@ -148,40 +117,10 @@ class TestTrouble:
             assert await store.get([f"no {key}"]) == {}
             await store.put(summary(key))
             assert await store.get([key]) == {key: summary(key)}
-            assert await store.find_records(["d"]) == []
+            assert await store.get_records(["d"]) == {}
 
         await asyncio.gather(*(request(str(at)) for at in range(20)))
         assert len(shaky.calls) == 20
-        assert levels(caplog) == ["WARNING"]
-
-    @pytest.mark.parametrize("first", ["put", "get"])
-    async def test_what_was_put_while_it_was_away_is_written_when_it_is_back(
-        self, caplog: pytest.LogCaptureFixture, first: str
-    ) -> None:
-        """By the first call that succeeds, the newest text of each key; a second outage has a warning of its own."""
-        store, shaky, clock = make()
-        for text in ("one", "two"):
-            shaky.fails()
-            await store.put(summary("a", "old"))
-            await store.put(summary("a", text))
-            await store.put_record(record("d"))
-            shaky.works()
-            clock.time += 31
-            await (store.put(summary("b")) if first == "put" else store.get(["x"]))
-            for _ in range(20):
-                await asyncio.sleep(0)
-            assert (await shaky.kept.get(["a"]))["a"].text == text
-            assert await shaky.kept.find_records(["d"]) == [record("d")]
-        assert levels(caplog) == ["WARNING", "INFO"] * 2
-
-    async def test_a_store_that_can_only_be_read_warns_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        """A full disk: that reading works is no news while an entry waits to be written."""
-        store, shaky, clock = make()
-        for at in range(20):
-            shaky.refuses.add(f"k{at}")
-            await store.put(summary(f"k{at}"))
-            await store.get(["x"])
-            clock.time += 31
         assert levels(caplog) == ["WARNING"]
 
     async def test_one_entry_that_is_refused_holds_up_no_other(self) -> None:
@@ -211,16 +150,6 @@ class TestTrouble:
 
 
 class TestClose:
-    async def test_close_tries_once_more_to_write_what_could_not_be(self) -> None:
-        """It is the last chance, so the pause does not count; then the store is closed."""
-        store, shaky, _ = make()
-        shaky.fails()
-        await store.put(summary("a"))
-        shaky.works()
-        await store.close()
-        assert await shaky.kept.get(["a"]) == {"a": summary("a")}
-        assert shaky.calls[-1] == "close"
-
     @pytest.mark.parametrize("trouble", ["hangs", "fails"])
     async def test_trouble_does_not_hold_up_the_end(self, trouble: str, no_hang: None) -> None:
         """With an entry that cannot be written; no task is left."""

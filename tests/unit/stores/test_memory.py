@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from context_summarize.stores import MemoryStore
-from tests.contracts.factories import record, summary
+from tests.contracts.factories import summary
 
 
 async def test_the_least_recently_used_summary_goes_first() -> None:
@@ -16,13 +16,3 @@ async def test_the_least_recently_used_summary_goes_first() -> None:
     assert (await store.get(list("abcd"))).keys() == {"a", "c", "d"}
     await store.put(summary("e", "x" * 150_000))
     assert (await store.get(list("abcde"))).keys() == {"e"}
-
-
-async def test_what_is_longer_than_the_whole_store_is_not_kept() -> None:
-    """It is no error, and pushes nothing out."""
-    store = MemoryStore(max_bytes=80_000)
-    await store.put(summary("a"))
-    await store.put_record(record("a"))
-    await store.put(summary("b", "x" * 100_000))
-    assert (await store.get(["a", "b"])).keys() == {"a"}
-    assert await store.find_records(["a"]) == [record("a")]

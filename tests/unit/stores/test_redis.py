@@ -15,7 +15,6 @@ from context_summarize.stores import LayeredStore, MemoryStore, SharedStore, Sum
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.contracts import test_stores as contract
 from tests.contracts.factories import record, summary
-from tests.contracts.servers import RecordsOnAServer, SummariesOnAServer
 from tests.support.recorder import Clock
 from tests.support.redis_server import RedisServer, free_port, redis_server
 
@@ -46,17 +45,11 @@ def levels(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [line.levelname for line in caplog.records if line.name == "context_summarize.stores.layered"]
 
 
-async def held(server: RedisServer) -> set[str]:
-    """The keys of the summaries that another machine finds."""
-    async with Redis.from_url(server.address, decode_responses=True) as client:
-        return {str(key).rpartition("::")[2] for key in await client.keys("context_summarize_summary::*")}
-
-
-class TestSummariesInRedis(SummariesOnAServer):
+class TestSummariesInRedis(contract.TestSummaries):
     pass
 
 
-class TestRecordsInRedis(RecordsOnAServer):
+class TestRecordsInRedis(contract.TestRecords):
     pass
 
 
@@ -69,9 +62,9 @@ async def test_entries_are_seen_by_others_and_go_after_ninety_days(server: Redis
     first, second = SharedStore(server.address), SharedStore(server.address.replace("redis://", "Valkey://"))
     assert await second.get(["a"]) == {}
     await first.put(summary("a"))
-    await first.put_record(record("d"))
+    await first.put_record("d", record())
     assert await second.get(["a"]) == {"a": summary("a")}
-    assert await second.find_records(["d"]) == [record("d")]
+    assert await second.get_records(["d"]) == {"d": record()}
     async with Redis.from_url(server.address) as client:
         lives = [await client.ttl(key) for key in await client.keys("*")]
     assert [90 * 86_400 - life < 3_600 for life in lives] == [True, True]
@@ -88,46 +81,12 @@ async def test_a_password_with_special_characters_is_understood(tmp_path: Path, 
         await store.close()
 
 
-async def test_a_server_that_is_away_is_used_when_it_is_there(
-    tmp_path: Path, no_hang: None, caplog: pytest.LogCaptureFixture
-) -> None:
-    """At the start and in mid-session: memory meanwhile, one warning each, and what was put meanwhile arrives."""
-    caplog.set_level(logging.INFO, "context_summarize.stores")
-    clock = Clock()
-    with redis_server(tmp_path, started=False) as server:
-        store = layered(server.address, clock)
-        for name in ("a", "b"):
-            await store.put(summary(name))
-            assert (await store.get([name, "x"])).keys() == {name}
-            server.start()
-            clock.time += 31
-            await store.put(summary(f"after {name}"))
-            assert await held(server) == {name, f"after {name}"}
-            server.kill()
-        await store.close()
-    assert levels(caplog) == ["WARNING", "INFO"] * 2
-
-
-async def test_a_server_that_was_restarted_between_two_calls_is_no_trouble(
-    server: RedisServer, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A dropped connection is opened again at once."""
-    store = layered(server.address, Clock())
-    await store.put(summary("a"))
-    server.kill()
-    server.start()
-    await store.put(summary("b"))
-    assert await held(server) == {"b"}
-    assert levels(caplog) == []
-    await store.close()
-
-
 async def test_a_session_serves_every_request_whatever_the_server_does(
     server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The server hangs, dies and returns in mid-session; then a new session adopts the compaction without a call."""
     caplog.set_level(logging.INFO, "context_summarize.stores")
-    settings = {"keep_recent": 4, "segment_tokens": 64, "summary_tokens": 32, "prefetch_threshold": None}
+    settings = {"keep_recent": 4, "segment_tokens": 64, "prefetch": False}
     provider, clock, rows = ScriptedProvider(then="Goal: look up orders."), Clock(), tool_session(40)
     context = SummarizingContextManager(config=settings, store=layered(server.address, clock, HANG))
     trouble = {8: server.freeze, 16: server.kill, 24: server.start}

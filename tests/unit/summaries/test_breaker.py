@@ -1,184 +1,196 @@
-"""The bounds on calls in vain: when a breaker opens, what closes it again, and how many calls may be lost."""
+"""A provider that fails time after time is left alone; and how many calls may be lost under any provider."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from typing import Any
 
 import pytest
+from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
 
-from context_summarize.summaries.breaker import (
-    APART,
-    AT_ONCE,
-    FAILURES,
-    FIRST_PAUSE,
-    LONGEST_PAUSE,
-    WINDOW,
-    Breaker,
-    LostCalls,
-    Open,
-)
+from context_summarize.config import Config
+from context_summarize.errors import SummaryUnavailable
+from context_summarize.summaries.breaker import Breaker
+from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.request import Job, Target
+from context_summarize.summaries.services import Totals
+from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Clock
+from tests.support.services import services
+
+ANSWER = "Goal: one. State: done."
+DOWN = ProviderUnavailableError("503")
 
 
-def breaker() -> tuple[Breaker, Clock]:
+def opened(*, failures: int = 5) -> tuple[Breaker, Clock]:
     clock = Clock()
-    return Breaker("p", clock), clock
-
-
-async def fail(made: Breaker, *, permanent: bool = False) -> None:
-    """One call that fails."""
-    async with made.turn():
-        made.failed(permanent=permanent)
-
-
-async def opened() -> tuple[Breaker, Clock]:
-    made, clock = breaker()
-    for _ in range(FAILURES):
-        await fail(made)
+    made = Breaker(clock)
+    for _ in range(failures):
+        made.failed()
     return made, clock
 
 
-async def test_five_failures_in_a_row_open_it_for_a_minute() -> None:
-    """And not four; what it says then is when to ask again."""
-    made, _ = breaker()
-    for _ in range(FAILURES - 1):
-        await fail(made)
+def test_five_failures_in_a_row_open_it_for_a_minute() -> None:
+    """And not four, nor more that are not in a row."""
+    made, _ = opened(failures=4)
     assert made.retry_in_s is None
-    await fail(made)
-    with pytest.raises(Open, match="no calls for another 60 s") as caught:
-        await fail(made)
-    assert caught.value.retry_in_s == made.retry_in_s == FIRST_PAUSE == 60
-
-
-async def test_a_success_in_between_begins_the_count_anew() -> None:
-    """In a row is what counts."""
-    made, _ = breaker()
-    for _ in range(3):
-        for _ in range(FAILURES - 1):
-            await fail(made)
-        async with made.turn():
-            made.succeeded()
+    made.succeeded()
+    for _ in range(4):
+        made.failed()
     assert made.retry_in_s is None
+    assert made.failed()
+    assert made.retry_in_s == 60
 
 
-async def test_what_no_retry_mends_opens_it_at_once() -> None:
+def test_what_no_retry_mends_opens_it_at_once() -> None:
     """Auth, quota, unknown model."""
-    made, _ = breaker()
-    await fail(made, permanent=True)
-    assert made.retry_in_s == FIRST_PAUSE
+    made = Breaker(Clock())
+    assert made.failed(permanent=True)
+    assert made.retry_in_s == 60
 
 
-async def test_the_pause_doubles_with_every_failed_probe_up_to_ten_minutes() -> None:
-    """60, 120, 240, 480, 600, 600 seconds."""
-    made, clock = await opened()
+def test_the_pause_doubles_with_every_failed_probe_up_to_ten_minutes() -> None:
+    """Until one succeeds: the next outage is new."""
+    made, clock = opened()
     pauses = []
     for _ in range(6):
         pauses.append(made.retry_in_s)
         clock.time += made.retry_in_s or 0
-        await fail(made)
-    assert pauses == [60, 120, 240, 480, LONGEST_PAUSE, LONGEST_PAUSE]
+        assert made.retry_in_s is None
+        assert made.failed()
+    assert pauses == [60, 120, 240, 480, 600, 600]
+    made.succeeded()
+    assert made.retry_in_s is None
+    made.failed(permanent=True)
+    assert made.retry_in_s == 60
 
 
 @pytest.mark.parametrize("success", [True, False])
-async def test_one_probe_at_a_time_and_the_others_share_its_outcome(success: bool) -> None:
-    """While the probe is under way the others wait; when it fails they do not call, when it succeeds they do."""
-    made, clock = await opened()
-    clock.time += FIRST_PAUSE
-    called: list[int] = []
+async def test_one_probe_at_a_time_and_the_others_wait_for_its_outcome(success: bool) -> None:
+    """When it succeeds none of them is a probe; when it fails none may call."""
+    made, clock = opened()
+    clock.time += 60
+    found: list[tuple[bool, float | None]] = []
 
-    async def other(at: int) -> None:
-        async with made.turn():
-            called.append(at)
+    async def other() -> None:
+        async with made.turn() as is_probe:
+            found.append((is_probe, made.retry_in_s))
 
-    async with made.turn():
-        others = [asyncio.create_task(other(at)) for at in range(3)]
+    async with made.turn() as is_probe:
+        assert is_probe
+        others = [asyncio.create_task(other()) for _ in range(2)]
         await asyncio.sleep(0)
-        assert called == []
+        assert found == []
         if success:
             made.succeeded()
         else:
             made.failed()
-    outcomes = await asyncio.gather(*others, return_exceptions=True)
-    assert called == ([0, 1, 2] if success else [])
-    assert [type(outcome) for outcome in outcomes] == [type(None) if success else Open] * 3
+    await asyncio.gather(*others)
+    assert found == [(False, None) if success else (True, 120)] * 2
 
 
-async def test_a_call_that_was_under_way_when_it_opened_is_no_probe() -> None:
+async def test_a_closed_one_lets_calls_run_side_by_side() -> None:
+    """Nobody waits for anybody."""
+    made = Breaker(Clock())
+    async with made.turn() as first, made.turn() as second:
+        assert (first, second) == (False, False)
+
+
+def test_a_call_that_was_under_way_when_it_opened_is_no_probe() -> None:
     """Its failure does not double the pause."""
-    made, _ = breaker()
-    async with made.turn():
-        for _ in range(FAILURES):
-            await fail(made)
-        made.failed()
-    assert made.retry_in_s == FIRST_PAUSE
+    made, _ = opened()
+    assert not made.failed()
+    assert made.retry_in_s == 60
 
 
-async def test_an_answer_to_the_host_ends_the_pause() -> None:
+def test_an_answer_to_somebody_else_ends_the_pause() -> None:
     """The provider's outage is over, however long the pause had grown; the next call is a probe."""
-    made, _ = await opened()
-    made.answered_elsewhere()
-    await fail(made)
-    assert made.retry_in_s == 2 * FIRST_PAUSE
+    made, _ = opened()
+    made.end_pause()
+    assert made.retry_in_s is None
+    made.failed()
+    assert made.retry_in_s == 120
 
 
-async def test_an_open_one_refuses_at_once_even_while_a_probe_is_under_way() -> None:
-    """A caller that would have to wait for its turn is told at once that there are no calls now."""
-    made, clock = await opened()
-    clock.time += FIRST_PAUSE
-    async with made.turn():
-        made.failed()
-        with pytest.raises(Open, match="no calls for another 120 s"):
-            await asyncio.wait_for(fail(made), 30)
+class Session:
+    """A summariser that is asked for one summary with each request, and as often as it is allowed at the first."""
 
+    def __init__(self, answers: Callable[[int], Any], **settings: Any) -> None:
+        self.clock, self.totals, self.lost, self.made = Clock(), Totals(), list[int](), 0
+        self._answers, self._asked = answers, 0
+        self.provider = ScriptedProvider(then=self._answer, name="p")
+        shared = services(Config(**settings), len, clock=self.clock, sleep=self.clock.sleep, totals=self.totals)
+        self.summarizer = Summarizer(shared)
 
-async def test_a_success_resets_the_pause() -> None:
-    """The next outage begins with a minute again."""
-    made, clock = await opened()
-    clock.time += FIRST_PAUSE
-    async with made.turn():
-        made.succeeded()
-    await fail(made, permanent=True)
-    assert made.retry_in_s == FIRST_PAUSE
+    def _answer(self, request: Any) -> Any:
+        self._asked += 1
+        answer = self._answers(self._asked)
+        if answer != ANSWER:
+            self.lost.append(self.totals.requests)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
-
-class Served:
-    """Requests served so far."""
-
-    def __init__(self) -> None:
-        self.requests = 0
-
-    def __call__(self) -> int:
-        return self.requests
-
-
-def lost(calls: LostCalls, most: int = 1_000) -> int:
-    """Calls that can be lost now, one after the other."""
-    for made in range(most):
+    async def ask(self) -> None:
+        job = Job("k", 0, "#1 user\n" + "Please find it. " * 50, 800, 100)
         try:
-            calls.take()
-        except Open:
-            assert calls.is_spent
-            return made
-    return most
+            await self.summarizer.make(job, Target(self.provider, "p"))
+            self.made += 1
+        except SummaryUnavailable:
+            pass
+
+    async def serve(self, requests: int, each: int = 3) -> None:
+        """So many requests, with an hour between two: time alone holds nothing back."""
+        for _ in range(requests):
+            self.totals.requests += 1
+            self.clock.time += 3_600
+            for _ in range(each):
+                await self.ask()
+
+    def most_lost(self) -> int:
+        """Calls that were lost in the worst 300 requests."""
+        return max(sum(start <= at < start + 300 for at in self.lost) for start in range(600))
 
 
-def test_30_calls_may_be_lost_at_once_and_one_more_every_ten_requests() -> None:
-    """60 in any 300 requests; a call is forgotten once 300 have been served after it. Time alone allows nothing."""
-    served = Served()
-    calls = LostCalls(served)
-    made = [lost(calls)]
-    for served.requests in range(1, 2 * WINDOW):
-        made.append(lost(calls))
-    assert made[:21] == [AT_ONCE, *([0] * (APART - 1) + [1]) * 2]
-    assert max(sum(made[start : start + WINDOW]) for start in range(WINDOW)) <= 60
-    assert sum(made[WINDOW:]) >= 30, "a recovery is seen"
+@pytest.mark.parametrize(
+    "answers",
+    [
+        lambda asked: DOWN,
+        lambda asked: "",
+        lambda asked: AuthenticationError("401"),
+        lambda asked: ANSWER if asked % 3 == 0 else "",
+        lambda asked: ANSWER if asked % 4 == 0 else DOWN,
+        lambda asked: ANSWER if asked > 400 else "",
+    ],
+    ids=["down", "no summary", "no key", "one good in three", "good after retries", "good once"],
+)
+async def test_at_most_60_calls_are_lost_in_300_requests_under_any_provider(answers: Callable[[int], Any]) -> None:
+    """30 at once, one for every ten requests; a breaker alone does not bound them, because a good answer closes it."""
+    session = Session(answers)
+    await session.serve(700)
+    assert 30 <= session.most_lost() <= 60
+    assert any(at >= 400 for at in session.lost), "a recovery is seen"
 
 
-def test_a_summary_makes_up_for_two_lost_calls_and_never_for_more_than_there_are() -> None:
-    """Its own call is not lost; a thousand good ones buy no more than the bound."""
-    calls = LostCalls(Served())
+async def test_calls_that_bring_summaries_are_never_held_back() -> None:
+    """A thousand at one request."""
+    session = Session(lambda asked: ANSWER)
     for _ in range(1_000):
-        calls.used(calls.take())
-    assert lost(calls, AT_ONCE - 1) == AT_ONCE - 1
-    calls.used(calls.take())
-    assert lost(calls) == 3
+        await session.ask()
+    assert session.made == 1_000
+
+
+async def test_a_session_whose_calls_are_spent_asks_nobody_until_more_requests_are_served() -> None:
+    """Nor does a pause of the provider's breaker allow any more."""
+    session = Session(lambda asked: "")
+    for _ in range(100):
+        session.clock.time += 3_600
+        await session.ask()
+    target = Target(session.provider, "p")
+    assert session.summarizer.is_paused(target)
+    assert len(session.lost) == 30
+    session.totals.requests += 9
+    assert session.summarizer.is_paused(target)
+    session.totals.requests += 1
+    assert not session.summarizer.is_paused(target)

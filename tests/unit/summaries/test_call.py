@@ -1,9 +1,8 @@
-"""The summariser: its request, retries, the gate's second try, cuts of what is too large, and what it reports."""
+"""The summariser: what it asks, what it asks again, what it cuts, and what it reports of a summary or of a failure."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Callable
 from decimal import Decimal
@@ -12,29 +11,37 @@ from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import (
+    AbortError,
     AuthenticationError,
+    ConfigurationError,
+    ContentFilterError,
     ContextLengthError,
     InvalidRequestError,
+    LLMError,
+    LLMTimeoutError,
+    NotFoundError,
     ProviderUnavailableError,
+    QuotaExceededError,
     RateLimitError,
 )
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.summaries.breaker import FAILURES
-from context_summarize.summaries.call import MOST_LINGERING, TOTAL_DEADLINE, Summarizer, own_call
-from context_summarize.summaries.checks import REASONS
-from context_summarize.summaries.jobs import Job, Target
+from context_summarize.summaries.answer import REASONS
+from context_summarize.summaries.call import LONGEST_WAIT, Summarizer, own_call
 from context_summarize.summaries.prompts import load_prompts
+from context_summarize.summaries.request import Job, Target
+from context_summarize.summaries.services import Totals
 from context_summarize.testing import ScriptedProvider
-from context_summarize.transcript.fences import fence_of, numbered
+from context_summarize.transcript.escaping import fence_of, numbered
 from tests.support.recorder import Clock
 from tests.support.services import services
 
 PROMPTS = load_prompts("default")
 ANSWER = "Goal: find order HAT136. State: found."
 TRANSCRIPT = "#1 user\nPlease find order HAT136 for mia_li_3668.\n\n#2 assistant\n" + "It was looked up. " * 200
+HINTS = {"store": False, "extended_thinking": False}
 
 
 def count(text: str) -> int:
@@ -52,10 +59,16 @@ def answer(text: str = ANSWER, **values: Any) -> ChatResponse:
     return ChatResponse.model_validate({"content": blocks, "finish_reason": "stop", **values})
 
 
-def summarizer(clock: Clock | None = None, **settings: Any) -> Summarizer:
+def summarizer(clock: Clock | None = None, totals: Totals | None = None, **settings: Any) -> Summarizer:
     clock = clock or Clock()
-    shared = services(Config(**settings), count, clock=clock, sleep=clock.sleep)
+    shared = services(Config(**settings), count, clock=clock, sleep=clock.sleep, totals=totals)
     return Summarizer(shared, now=lambda: 12.5)
+
+
+def hasty(monkeypatch: pytest.MonkeyPatch) -> Summarizer:
+    """One whose calls may take no time."""
+    monkeypatch.setattr(Config, "call_seconds", 0.002)
+    return summarizer()
 
 
 def target(provider: Any, **values: Any) -> Target:
@@ -79,42 +92,32 @@ async def failure(made: Summarizer, provider: Any, wanted: Job | None = None, **
 
 class TestRequest:
     async def test_it_is_as_designed(self) -> None:
-        """[system, user], room for answer and reasoning, purpose, and the flag that keeps it off the screen."""
-        provider = ScriptedProvider([ANSWER])
-        await summarizer().make(job(), target(provider))
-        [request] = provider.requests
-        assert [message.role for message in request.messages] == ["system", "user"]
-        assert request.max_output_tokens == 2 * 100 + 2_000
-        assert request.metadata == {"purpose": "context-summarize", "stream": False}
-        assert (request.tools, request.model, request.reasoning_effort) == (None, None, "low")
-        assert provider.options == [{"store": False, "extended_thinking": False}]
-
-    async def test_the_transcript_is_fenced_in_the_user_row_and_nowhere_else(self) -> None:
-        """Rule 11: what users and tools wrote is data, never instructions."""
-        provider = ScriptedProvider([ANSWER])
-        await summarizer().make(job(), target(provider))
-        system, user = rows_of(provider.requests[0])
-        fence = fence_of(TRANSCRIPT)
-        assert user == f"{fence}\n{TRANSCRIPT}\n{fence}"
-        assert fence in system
-        assert "HAT136" not in system
-        assert system == PROMPTS.segment.fill(words="75", fence=fence)
-
-    async def test_the_model_is_asked_for_in_both_places(self) -> None:
-        """Some providers ignore the request's model, so it is a keyword as well."""
+        """Instructions; as data alone what users and tools wrote; room for an answer; nothing stored or streamed."""
         provider = ScriptedProvider([ANSWER])
         await summarizer().make(job(), target(provider, model="small"))
-        assert provider.requests[0].model == "small"
-        assert provider.options[0]["model"] == "small"
+        [request], fence = provider.requests, fence_of(TRANSCRIPT)
+        assert rows_of(request) == (
+            PROMPTS.segment.fill(words="75", fence=fence),
+            f"{fence}\n{TRANSCRIPT}\n{fence}",
+        )
+        assert request.max_output_tokens == 2 * 100 + 2_000
+        assert request.metadata == {"purpose": "context-summarize", "stream": False}
+        assert (request.tools, request.model, request.reasoning_effort) == (None, "small", "low")
+        assert provider.options == [{**HINTS, "model": "small"}]
+
+    async def test_a_provider_that_chains_answers_is_asked_not_to(self) -> None:
+        """A chained answer is stored on the server whatever `store` says. Others never see that option."""
+        provider = ScriptedProvider([ANSWER])
+        provider.enable_response_chaining = "auto"  # type: ignore[attr-defined]
+        await summarizer().make(job(), target(provider))
+        assert provider.options == [{**HINTS, "enable_response_chaining": False}]
 
     async def test_a_merge_is_asked_with_the_merge_template(self) -> None:
         """How many there are is said."""
         provider = ScriptedProvider([ANSWER])
         text = numbered([f"one {TRANSCRIPT}", f"two {TRANSCRIPT}"])
         await summarizer().make(job(text, level=1, count=2), target(provider))
-        system, user = rows_of(provider.requests[0])
-        assert system == PROMPTS.merge.fill(words="75", fence=fence_of(text), count="2")
-        assert user.count("# Summary") >= 1
+        assert rows_of(provider.requests[0])[0] == PROMPTS.merge.fill(words="75", fence=fence_of(text), count="2")
 
     async def test_a_focus_stands_before_the_fence(self) -> None:
         """compact(focus) shapes the request, on one line."""
@@ -124,52 +127,25 @@ class TestRequest:
         assert user.startswith("What follows should keep above all: the refund\n\n=== transcript ")
         assert "refund" not in system
 
-    async def test_what_a_template_is_filled_with_comes_from_the_key_alone(self) -> None:
-        """Two providers with other windows and models are asked in the same words."""
-        one, two = ScriptedProvider([ANSWER]), ScriptedProvider([ANSWER])
-        await summarizer().make(job(), target(one))
-        await summarizer().make(job(source_tokens=9_000), Target(two, "other", "m", 50_000))
-        assert rows_of(one.requests[0]) == rows_of(two.requests[0])
+    @pytest.mark.parametrize(
+        ("window", "output", "rooms"),
+        [
+            (4_000, None, [1_000, 2_000]),
+            (400, None, [200, 400]),
+            (40_000, None, [2_200, 4_400]),
+            (None, 500, [500, 500]),
+        ],
+    )
+    async def test_room_for_the_answer_keeps_within_the_provider(
+        self, window: int | None, output: int | None, rooms: list[int]
+    ) -> None:
+        """A quarter of the window, at least twice the summary; twice that in a second try."""
+        provider = ScriptedProvider(["", ANSWER])
+        await summarizer().make(job("short text " * 30), target(provider, window=window, output=output))
+        assert [request.max_output_tokens for request in provider.requests] == rooms
 
-    async def test_room_stays_within_a_small_window(self) -> None:
-        """A quarter of the window, at least twice the summary."""
-        for window, room in ((4_000, 1_000), (400, 200), (40_000, 2_200)):
-            provider = ScriptedProvider(then=ANSWER)
-            await summarizer().make(job("short text " * 30), target(provider, window=window))
-            assert provider.requests[0].max_output_tokens == room
-
-
-class TestSummary:
-    async def test_it_says_how_it_was_made(self) -> None:
-        """Key, level, sizes, who, when."""
-        made = await summarizer().make(job(), target(ScriptedProvider([ANSWER]), model="small"))
-        assert (made.key, made.level, made.text, made.fallback) == ("k1", 0, ANSWER, False)
-        assert (made.provider, made.model, made.created) == ("main", "small", 12.5)
-        assert (made.tokens, made.source_tokens) == (count(ANSWER), count(TRANSCRIPT))
-
-    async def test_the_models_name_is_read_back(self) -> None:
-        """As attribute or in the metadata; what is no text is not believed."""
-        for response, name in (
-            (answer(model="small-2024"), "small-2024"),
-            (answer(metadata={"model": "small-2025"}), "small-2025"),
-            (answer(model=5), "asked"),
-            (answer(metadata={}), "asked"),
-        ):
-            made = await summarizer().make(job(), target(ScriptedProvider([response]), model="asked"))
-            assert made.model == name
-
-    async def test_usage_of_all_attempts_is_summed(self) -> None:
-        """What was refused has been paid for, too."""
-        paid = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13, "cost_usd": Decimal("0.01")}
-        script: list[Any] = [answer("", usage=paid), ProviderUnavailableError("x"), answer(usage=paid)]
-        made = await summarizer().make(job(), target(ScriptedProvider(script)))
-        assert made.usage == {"input_tokens": 20, "output_tokens": 6, "attempts": 3}
-        assert made.cost_usd == "0.02"
-
-
-class TestOwnCall:
     async def test_our_calls_are_marked_while_they_last(self) -> None:
-        """True inside, false after, whether it went well or not."""
+        """So that hooks tell them from the host's; not after, whether it went well or not."""
         inside: list[bool] = []
 
         def look(request: ChatRequest) -> str:
@@ -178,106 +154,145 @@ class TestOwnCall:
                 raise AuthenticationError("no")
             return ANSWER
 
-        provider = ScriptedProvider(then=look)
-        await summarizer().make(job(), target(provider))
+        made, provider = summarizer(), ScriptedProvider(then=look)
+        await made.make(job(), target(provider))
         assert not own_call.get()
-        await failure(summarizer(), provider)
+        await failure(made, provider)
         assert not own_call.get()
         assert inside == [True, True]
 
 
-class TestRetries:
-    @pytest.mark.parametrize(
-        "error",
-        [
-            ProviderUnavailableError("503"),
-            ConnectionResetError("reset"),
-            type("ReadTimeout", (type("TransportError", (Exception,), {}),), {})("httpx"),
-        ],
-        ids=lambda error: type(error).__name__,
-    )
-    async def test_what_may_go_away_is_asked_again(self, error: Exception) -> None:
-        """Retryable errors of the host, timeouts, connection loss."""
-        clock, provider = Clock(), ScriptedProvider([error, ANSWER])
-        made = await summarizer(clock).make(job(), target(provider))
-        assert made.text == ANSWER
-        assert made.usage["attempts"] == provider.calls == 2
-        assert len(clock.slept) == 1
+class TestSummary:
+    async def test_it_says_how_it_was_made(self) -> None:
+        """Key, level, sizes, who, when; what was refused has been paid for, too."""
+        paid = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13, "cost_usd": Decimal("0.01")}
+        script: list[Any] = [answer("", usage=paid), ProviderUnavailableError("x"), answer(usage=paid)]
+        totals = Totals()
+        made = await summarizer(totals=totals).make(job(), target(ScriptedProvider(script), model="small"))
+        assert (made.key, made.level, made.text, made.fallback) == ("k1", 0, ANSWER, False)
+        assert (made.provider, made.model, made.created) == ("main", "small", 12.5)
+        assert (made.tokens, made.source_tokens) == (count(ANSWER), count(TRANSCRIPT))
+        assert made.usage == {"input_tokens": 20, "output_tokens": 6, "attempts": 3}
+        assert (made.cost_usd, totals.cost_usd) == ("0.02", "0.02")
+        assert (totals.calls, totals.input_tokens, totals.output_tokens) == (3, 20, 6)
 
     @pytest.mark.parametrize(
-        ("error", "kind", "permanent"),
-        [
-            (AuthenticationError("401"), "auth", True),
-            (RateLimitError("slow", retryable=False), "rate_limit", False),
-            (json.JSONDecodeError("bad", "x", 0), "error", False),
-        ],
-        ids=lambda value: type(value).__name__ if isinstance(value, Exception) else str(value),
+        ("told", "model"),
+        [({"model": "m-1"}, "m-1"), ({"metadata": {"model": "m-2"}}, "m-2"), ({"model": 5}, "asked"), ({}, "asked")],
     )
-    async def test_what_no_retry_mends_is_asked_once(self, error: Exception, kind: str, permanent: bool) -> None:
-        """One word of why, and whether it can ever mend."""
-        clock, provider = Clock(), ScriptedProvider([error])
+    async def test_the_models_name_is_read_back(self, told: dict[str, Any], model: str) -> None:
+        """As attribute or in the metadata; what is no text is not believed."""
+        provider = ScriptedProvider([lambda request: answer(**told)])
+        assert (await summarizer().make(job(), target(provider, model="asked"))).model == model
+
+    @pytest.mark.parametrize(
+        "usage", [{"cost_usd": "1e999999"}, {"cost_usd": 10**5_000}, {"cost_usd": "free"}, {"input_tokens": 10**400}]
+    )
+    async def test_absurd_usage_is_left_out(self, usage: dict[str, Any]) -> None:
+        """A sum with a million digits would stop every statistic."""
+        provider = ScriptedProvider([lambda request: SimpleNamespace(content=ANSWER, usage=SimpleNamespace(**usage))])
+        made = await summarizer().make(job(), target(provider))
+        assert (made.cost_usd, made.usage["input_tokens"]) == (None, 0)
+
+    async def test_lone_surrogates_become_replacement_characters(self) -> None:
+        """Nobody could send them to a provider; pairs are joined."""
+        provider = ScriptedProvider([f"{ANSWER} \ud800 \ud83d\ude00"])
+        assert (await summarizer().make(job(), target(provider))).text == f"{ANSWER} \ufffd \U0001f600"
+
+
+class APITimeoutError(Exception):
+    """Named as an HTTP client names an answer that is late."""
+
+
+class ConnectError(type("TransportError", (Exception,), {})):  # type: ignore[misc]
+    """A subclass of what an HTTP client names a lost connection."""
+
+
+class TestErrors:
+    @pytest.mark.parametrize(
+        ("error", "kind", "calls", "permanent"),
+        [
+            (QuotaExceededError("spent"), "quota", 1, True),
+            (AuthenticationError("401"), "auth", 1, True),
+            (NotFoundError("no model"), "not_found", 1, True),
+            (ConfigurationError("no key"), "configuration", 1, True),
+            (RateLimitError("slow"), "rate_limit", 3, False),
+            (RateLimitError("slow", retryable=False), "rate_limit", 1, False),
+            (ContentFilterError("blocked"), "refusal", 1, False),
+            (AbortError("aborted"), "aborted", 1, False),
+            (LLMTimeoutError("late"), "timeout", 3, False),
+            (TimeoutError("late"), "timeout", 3, False),
+            (APITimeoutError("late"), "timeout", 3, False),
+            (ProviderUnavailableError("503"), "unavailable", 3, False),
+            (LLMError("odd"), "unavailable", 1, False),
+            (ConnectionResetError("reset"), "connection", 3, False),
+            (ConnectError("refused"), "connection", 3, False),
+            (ContextLengthError("too many"), "too_large", 4, False),
+            (InvalidRequestError("the prompt is TOO LONG"), "too_large", 4, False),
+            (InvalidRequestError("a wrong request"), "invalid_request", 3, False),
+            (ValueError("no JSON"), "error", 1, False),
+        ],
+        ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+    )
+    async def test_each_has_its_word_and_its_treatment(
+        self, error: Exception, kind: str, calls: int, permanent: bool
+    ) -> None:
+        """By the provider's own mark of what a retry may mend; the report is short and holds no secret."""
+        clock, provider = Clock(), ScriptedProvider(then=error)
         found = await failure(summarizer(clock), provider)
-        assert (found.kind, found.permanent, found.attempts) == (kind, permanent, 1)
-        assert provider.calls == 1
-        assert clock.slept == []
-        assert str(found).startswith(type(error).__name__)
+        assert (found.kind, found.permanent, found.attempts, provider.calls) == (kind, permanent, calls, calls)
+        assert str(found) == f"{type(error).__name__}: {error}"
+        assert found.refused is False
+        assert len(clock.slept) == (calls - 1 if calls == 3 and kind != "invalid_request" else 0)
 
-    async def test_attempts_are_bounded_and_waits_grow(self) -> None:
-        """retry_attempts in all, exponential with jitter."""
-        clock, provider = Clock(), ScriptedProvider(then=ProviderUnavailableError("503"))
-        found = await failure(summarizer(clock, retry_attempts=4), provider)
-        assert (found.kind, found.attempts, provider.calls) == ("unavailable", 4, 4)
-        assert [least <= slept <= least + 1 for least, slept in zip((1, 2, 4), clock.slept, strict=True)] == [True] * 3
+    async def test_the_report_is_short_and_holds_no_secret(self) -> None:
+        """500 characters."""
+        token = "ghp_" + "Ab1" * 12
+        found = await failure(summarizer(), ScriptedProvider([ValueError(f"no {token} {'x' * 1_000}")]))
+        assert token not in str(found)
+        assert len(str(found)) == 500
 
-    async def test_retry_after_is_honoured(self) -> None:
-        """What the provider asks for is waited, no more and no less."""
+    async def test_waits_grow_and_a_good_answer_ends_them(self) -> None:
+        """Exponential, with up to a second of jitter."""
+        clock, error = Clock(), ProviderUnavailableError("503")
+        made = await summarizer(clock).make(job(), target(ScriptedProvider([error, error, ANSWER])))
+        assert (made.text, made.usage["attempts"]) == (ANSWER, 3)
+        assert [least <= slept <= least + 1 for least, slept in zip((1, 2), clock.slept, strict=True)] == [True] * 2
+
+    async def test_retry_after_is_waited_no_more_and_no_less(self) -> None:
+        """What is no number counts as not said; less than nothing as nothing."""
         clock = Clock()
-        script: list[Any] = [RateLimitError("slow", retry_after=7.5), RateLimitError("slow", retry_after=0), ANSWER]
+        script: list[Any] = [RateLimitError("slow", retry_after=7.5), RateLimitError("slow", retry_after=-3), ANSWER]
         await summarizer(clock).make(job(), target(ScriptedProvider(script)))
         assert clock.slept == [7.5, 0]
 
-    async def test_a_retry_after_beyond_the_deadline_is_not_waited_for(self) -> None:
-        """It is handed on instead."""
-        clock, provider = Clock(), ScriptedProvider(then=RateLimitError("slow", retry_after=TOTAL_DEADLINE))
+    async def test_a_longer_retry_after_than_two_minutes_is_handed_on_instead(self) -> None:
+        """The summary is late by then anyway."""
+        clock, provider = Clock(), ScriptedProvider(then=RateLimitError("slow", retry_after=LONGEST_WAIT + 1))
         found = await failure(summarizer(clock), provider)
-        assert (found.kind, found.retry_in_s, provider.calls) == ("rate_limit", TOTAL_DEADLINE, 1)
-        assert clock.slept == []
+        assert (found.kind, found.retry_in_s, provider.calls, clock.slept) == ("rate_limit", LONGEST_WAIT + 1, 1, [])
+        assert LONGEST_WAIT == 120
 
-    async def test_all_attempts_for_a_key_share_one_deadline(self) -> None:
-        """240 seconds, however many attempts would be left."""
-        clock = Clock()
+    async def test_a_pause_of_the_breaker_is_told_and_ends_the_attempts(self) -> None:
+        """Five calls in a row have failed; the next summary is not asked for."""
+        made, provider = summarizer(), ScriptedProvider(then=ProviderUnavailableError("503"))
+        assert [(await failure(made, provider)).attempts for _ in range(3)] == [3, 2, 0]
+        found = await failure(made, provider)
+        assert (found.kind, round(found.retry_in_s or 0), provider.calls) == ("breaker_open", 60, 5)
+        made.answered_elsewhere("other")
+        assert made.is_paused(target(provider))
+        made.answered_elsewhere("main")
+        assert not made.is_paused(target(provider))
 
-        def slow(request: ChatRequest) -> str:
-            clock.time += 100
-            raise ProviderUnavailableError("503")
-
-        provider = ScriptedProvider(then=slow)
-        found = await failure(summarizer(clock, retry_attempts=9), provider)
-        assert (found.attempts, provider.calls) == (3, 3)
-        assert TOTAL_DEADLINE == 240
-
-    async def test_nothing_is_asked_once_the_deadline_is_over(self) -> None:
-        """The second try of one key shares it."""
-        clock = Clock()
-
-        def nothing(request: ChatRequest) -> str:
-            clock.time += TOTAL_DEADLINE
-            return ""
-
-        provider = ScriptedProvider(then=nothing)
-        found = await failure(summarizer(clock), provider)
-        assert (found.kind, found.attempts, provider.calls) == ("timeout", 1, 1)
-
-    async def test_a_provider_that_hangs_is_given_up(self) -> None:
-        """request_timeout bounds one attempt, and is retried like any timeout."""
-        clock, provider = Clock(), ScriptedProvider(gate=asyncio.Event())
-        found = await failure(summarizer(clock, request_timeout=0.001, retry_attempts=2), provider)
-        assert (found.kind, found.attempts, provider.cancelled) == ("timeout", 2, 2)
-
-    async def test_cancellation_passes_through(self) -> None:
-        """It is no failure of the summariser."""
+    async def test_a_provider_that_hangs_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """A call has its time, and is made again like after any timeout."""
         provider = ScriptedProvider(gate=asyncio.Event())
-        made = summarizer()
+        found = await failure(hasty(monkeypatch), provider)
+        assert (found.kind, found.attempts, provider.cancelled) == ("timeout", 3, 3)
+
+    async def test_a_cancellation_passes_through(self) -> None:
+        """It is no failure of the summariser."""
+        provider, made = ScriptedProvider(gate=asyncio.Event()), summarizer()
         task = asyncio.create_task(made.make(job(), target(provider)))
         for _ in range(5):
             await asyncio.sleep(0)
@@ -285,60 +300,113 @@ class TestRetries:
         with pytest.raises(asyncio.CancelledError):
             await task
         assert provider.cancelled == 1
-        assert not own_call.get()
         assert (await made.make(job(), target(ScriptedProvider([ANSWER])))).text == ANSWER
 
+    @pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(1), GeneratorExit()], ids=repr)
+    async def test_what_is_no_exception_is_a_failure(self, error: BaseException) -> None:
+        """Raised by the provider, or while its answer is read; five in a row open the breaker."""
 
-def tool_call_answer() -> ChatResponse:
-    return answer(tool_calls=[{"id": "a", "name": "f", "arguments": {}}])
+        class Odd:
+            @property
+            def content(self) -> Any:
+                raise error
+
+        class Raising(ScriptedProvider):
+            async def complete(self, request: Any, **kwargs: Any) -> Any:
+                self.requests.append(request)
+                if self.calls % 2:
+                    raise error
+                return Odd()
+
+        made, provider = summarizer(), Raising()
+        assert [(await failure(made, provider)).kind for _ in range(6)] == ["aborted"] * 5 + ["breaker_open"]
+        assert provider.calls == 5
+
+    async def test_a_call_that_ignores_its_cancellation_is_left_to_itself(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """When its time is over; it counts as any other failure."""
+        monkeypatch.setattr("context_summarize.background.GRACE", 0.001)
+        released = asyncio.Event()
+
+        async def deaf(request: ChatRequest) -> str:
+            while not released.is_set():
+                try:
+                    await released.wait()
+                except asyncio.CancelledError:
+                    continue
+            return ANSWER
+
+        made, provider = hasty(monkeypatch), ScriptedProvider(then=deaf)
+        found = await failure(made, provider)
+        released.set()
+        assert (found.kind, found.attempts) == ("timeout", provider.calls)
+        assert (await made.make(job(), target(provider))).text == ANSWER
 
 
-class TestGate:
+class Plain:
+    """A provider whose `complete()` takes nothing but the request."""
+
+    async def complete(self, request: ChatRequest) -> ChatResponse:
+        return answer()
+
+
+class TestHints:
     @pytest.mark.parametrize(
-        ("bad", "kind"),
+        ("error", "left"),
         [
-            ("", "empty"),
-            (answer("x", finish_reason="length"), "cut_off"),
-            (tool_call_answer(), "tool_calls"),
-            ("I'm sorry, I can't do that.", "refusal"),
-            (TRANSCRIPT, "not_smaller"),
-            (answer("x", finish_reason="content_filter"), "refusal"),
-            ("## Summary 7 of 6\nIt was found.", "copied"),
-            (answer("It goes on with the other options. " * 40, finish_reason="length"), "repeats"),
-        ],
-        ids=[
-            "empty",
-            "cut off",
-            "tool calls",
-            "refusal",
-            "not smaller",
-            "filter",
-            "copied",
-            "loop",
+            ("Unsupported parameter: 'reasoning.effort'", (None, 2_200, {"store": False})),
+            ("requires another effort; got 'low'", (None, 2_200, {"store": False})),
+            ("Unknown parameter: 'store'", ("low", 2_200, {})),
+            ("max_tokens is too large: 3600. At most 512 completion tokens", ("low", None, HINTS)),
         ],
     )
-    async def test_a_refused_answer_gets_one_more_try_with_more_room(self, bad: Any, kind: str) -> None:
-        """The second answer may pass; a second refusal is the end."""
-        provider = ScriptedProvider([bad, ANSWER])
+    async def test_a_refused_one_is_left_out_at_once_and_from_then_on(self, error: str, left: tuple[Any, ...]) -> None:
+        """Nothing is waited for, and no summary is lost."""
+        clock, provider = Clock(), ScriptedProvider([InvalidRequestError(error)], then=ANSWER)
+        made = summarizer(clock)
+        assert (await made.make(job(), target(provider))).usage["attempts"] == 2
+        assert (await made.make(job(key="k2"), target(provider))).usage["attempts"] == 1
+        seen = [
+            (request.reasoning_effort, request.max_output_tokens, options)
+            for request, options in zip(provider.requests, provider.options, strict=True)
+        ]
+        assert seen == [("low", 2_200, HINTS), left, left]
+        assert clock.slept == []
+
+    async def test_a_provider_that_takes_no_options_gets_none(self) -> None:
+        """It is asked all the same, and once the next time."""
+        made, totals = summarizer(), Totals()
+        assert (await made.make(job(), target(Plain()))).usage["attempts"] == 2
+        assert (await made.make(job(), target(Plain()))).usage["attempts"] == 1
+        assert totals.failed == 0
+
+    async def test_what_a_wrong_request_was_tried_without_is_not_left_out_of_the_next(self) -> None:
+        """Its hints were not the cause; calls in vain count for the breaker."""
+        made, provider = summarizer(), ScriptedProvider([InvalidRequestError("no")] * 3, then=ANSWER)
+        assert (await failure(made, provider)).attempts == 3
+        await made.make(job(), target(provider))
+        assert (provider.requests[-1].reasoning_effort, provider.options[-1]) == ("low", HINTS)
+
+
+class TestRefusedAnswers:
+    async def test_a_refused_answer_gets_one_more_try_with_more_room(self) -> None:
+        """The second answer may pass; a second refusal is the end, and is told from an error."""
+        provider = ScriptedProvider(["", ANSWER])
         assert (await summarizer().make(job(), target(provider))).text == ANSWER
-        rooms = [request.max_output_tokens for request in provider.requests]
-        assert rooms == [2_200, 4_400]
-        found = await failure(summarizer(), ScriptedProvider([bad, bad, ANSWER]))
-        assert (found.kind, found.attempts, found.permanent) == (kind, 2, False)
-        assert str(found) == f"the answer is no summary: {REASONS[kind]}"
+        assert [request.max_output_tokens for request in provider.requests] == [2_200, 4_400]
+        found = await failure(summarizer(), ScriptedProvider(["", "I'm sorry, I can't do that.", ANSWER]))
+        assert (found.kind, found.attempts, found.permanent, found.refused) == ("refusal", 2, False, True)
+        assert str(found) == f"the answer is no summary: {REASONS['refusal']}"
 
-    @pytest.mark.parametrize("window", [4_000, 9_000])
-    async def test_the_second_try_has_more_room_in_a_small_window_too(self, window: int) -> None:
-        """What was cut off by length would be cut off again."""
-        provider = ScriptedProvider([answer("x", finish_reason="length"), ANSWER])
-        await summarizer().make(job(), target(provider, window=window))
-        first, second = (request.max_output_tokens or 0 for request in provider.requests)
-        assert first < second
-
-    async def test_a_refusal_is_told_from_an_error(self) -> None:
-        """A key that is refused too often is not asked for again; one that met an outage is."""
-        assert (await failure(summarizer(), ScriptedProvider(["", ""]))).refused
-        assert not (await failure(summarizer(), ScriptedProvider([ValueError("x")]))).refused
+    async def test_five_summaries_that_are_none_in_a_row_open_the_breaker(self) -> None:
+        """A provider that answers nothing usable is as good as down."""
+        made, provider = summarizer(), ScriptedProvider(then="")
+        for _ in range(6):
+            await failure(made, provider)
+        assert provider.calls == 10
+        made.forget_failures()
+        assert (await failure(made, provider)).kind == "empty"
 
 
 def window_of(tokens: int) -> Callable[[ChatRequest], str]:
@@ -384,12 +452,6 @@ class TestTooLarge:
             first, second = (count(rows_of(request)[1]) for request in provider.requests)
             assert second == pytest.approx(first / 2, rel=0.02)
 
-    async def test_what_is_still_too_large_after_three_cuts_is_the_end(self) -> None:
-        """A fallback stands for it; nothing is halved for ever."""
-        provider = ScriptedProvider(then=ContextLengthError("too many"))
-        found = await failure(summarizer(), provider)
-        assert (found.kind, provider.calls) == ("too_large", 4)
-
 
 def looked_up(times: int) -> str:
     """So many sentences that all differ, by their words too."""
@@ -402,29 +464,6 @@ LONG = job("It was looked up. " * 900, summary_tokens=400)
 
 
 class TestLength:
-    async def test_the_longest_answer_of_a_provider_is_never_exceeded(self) -> None:
-        """Neither on the second try."""
-        provider = ScriptedProvider(["", ""])
-        await failure(summarizer(), provider, output=500)
-        assert [request.max_output_tokens for request in provider.requests] == [500, 500]
-
-    @pytest.mark.parametrize(
-        "refusal",
-        [
-            InvalidRequestError("max_tokens is too large: 3600. This model supports at most 512 completion tokens"),
-            InvalidRequestError("max_output_tokens is too high"),
-            ValueError("max_tokens must be at most 4096"),
-        ],
-    )
-    async def test_a_refused_length_is_left_out_at_once_and_from_then_on(self, refusal: Exception) -> None:
-        """The provider's own default holds then."""
-        clock = Clock()
-        made, provider = summarizer(clock, retry_attempts=1), ScriptedProvider([refusal], then=ANSWER)
-        await made.make(job(), target(provider))
-        await made.make(job(key="k2"), target(provider))
-        assert [request.max_output_tokens for request in provider.requests] == [2_200, None, None]
-        assert sum(clock.slept) == 0
-
     async def test_an_answer_that_was_cut_off_stands_up_to_its_last_whole_sentence(self) -> None:
         """At once where it is as long as was asked for; half of that on the second try."""
         for times, calls in ((30, 1), (12, 2)):
@@ -444,71 +483,3 @@ class TestLength:
         """No sentence, or a short one."""
         provider = ScriptedProvider(then=answer(text, finish_reason="length"))
         assert (await failure(summarizer(), provider, LONG)).kind == "cut_off"
-
-
-class TestForeignCode:
-    @pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(1), GeneratorExit()], ids=repr)
-    async def test_what_is_no_exception_is_a_failure(self, error: BaseException) -> None:
-        """Raised by the provider, or while its answer is read; five in a row open the breaker."""
-
-        class Odd:
-            @property
-            def content(self) -> Any:
-                raise error
-
-        class Raising(ScriptedProvider):
-            async def complete(self, request: Any, **kwargs: Any) -> Any:
-                self.requests.append(request)
-                if self.calls % 2:
-                    raise error
-                return Odd()
-
-        made, provider = summarizer(), Raising()
-        for _ in range(10):
-            with pytest.raises(SummaryUnavailable):
-                await made.make(job(), target(provider))
-        assert provider.calls == FAILURES
-
-    async def test_a_call_that_ignores_its_cancellation_is_left_to_itself(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """When its time is over; and only a few of them are left to themselves."""
-        monkeypatch.setattr("context_summarize.summaries.foreign.GRACE", 0.001)
-        released = asyncio.Event()
-
-        async def deaf(request: ChatRequest) -> str:
-            while not released.is_set():
-                try:
-                    await released.wait()
-                except asyncio.CancelledError:
-                    continue
-            return ANSWER
-
-        clock, provider = Clock(), ScriptedProvider(then=deaf)
-        made = summarizer(clock, request_timeout=0.005)
-        for _ in range(20):
-            with pytest.raises(SummaryUnavailable):
-                await made.make(job(), target(provider))
-            clock.time += 10_000
-        assert provider.calls == MOST_LINGERING
-        assert made.is_paused(target(provider))
-        released.set()
-        await asyncio.sleep(0.01)
-        assert (await made.make(job(), target(provider))).text == ANSWER
-
-    async def test_lone_surrogates_become_replacement_characters(self) -> None:
-        """Nobody could send them to a provider; pairs are joined."""
-        provider = ScriptedProvider([f"{ANSWER} \ud800 \ud83d\ude00"])
-        assert (await summarizer().make(job(), target(provider))).text == f"{ANSWER} \ufffd \U0001f600"
-
-    @pytest.mark.parametrize(
-        "usage",
-        [{"cost_usd": "1e999999"}, {"cost_usd": 10**5_000}, {"input_tokens": 10**400}],
-        ids=["large", "integer", "tokens"],
-    )
-    async def test_absurd_usage_is_left_out(self, usage: dict[str, Any]) -> None:
-        """A sum with a million digits would stop every statistic."""
-        provider = ScriptedProvider([lambda request: SimpleNamespace(content=ANSWER, usage=SimpleNamespace(**usage))])
-        made = await summarizer().make(job(), target(provider))
-        assert len(made.cost_usd or "") < 20
-        assert made.usage["input_tokens"] == 0

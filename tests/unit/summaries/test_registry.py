@@ -1,13 +1,12 @@
-"""Texts of nodes: from the store, else from the provider, else a digest; joined, shared, and said in events."""
+"""The registry: each key is asked for once, shared by all who wait, stored, and stood in for by a fallback."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,20 +21,20 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
-from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.call import Summarizer
-from context_summarize.summaries.entry import MAX_REFUSALS, Status
-from context_summarize.summaries.jobs import Job, Target
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.registry import SummaryRegistry
+from context_summarize.summaries.registry import MAX_REFUSALS, SummaryRegistry
+from context_summarize.summaries.request import Target
 from context_summarize.testing import ScriptedProvider, tool_session
-from context_summarize.transcript.rows import RenderedRow
+from tests.support.recorder import Clock, Recorder
 from tests.support.services import services
 
 PROMPTS = load_prompts("default")
 ANSWER = "Goal: orders were looked up. State: done."
+DOWN = AuthenticationError("401")
+TOKEN = "ghp_" + "Ab1" * 12
 
 
 def count(text: str) -> int:
@@ -43,52 +42,32 @@ def count(text: str) -> int:
     return -(-len(text) // 4)
 
 
-class Hooks:
-    """The host's hooks, as far as an outbox knows them."""
+class Broken(MemoryStore):
+    """A store that fails whatever it is asked."""
 
-    def __init__(self) -> None:
-        self.emitted: list[tuple[str, dict[str, Any]]] = []
+    async def get(self, keys: Iterable[str]) -> dict[str, Summary]:
+        raise OSError(f"no disk for {TOKEN}")
 
-    async def emit(self, name: str, data: dict[str, Any]) -> None:
-        self.emitted.append((name, data))
+    async def put(self, summary: Summary) -> None:
+        raise OSError(f"no disk for {TOKEN}")
 
 
 class Scene:
     """A history that is cut into segments, and everything that gets the texts of their nodes."""
 
     def __init__(
-        self,
-        *script: Any,
-        store: MemoryStore | None = None,
-        gate: asyncio.Event | None = None,
-        rows: Sequence[JsonRow] | None = None,
-        **settings: Any,
-    ):
-        config = Config(**settings)
+        self, *script: Any, store: MemoryStore | None = None, gate: asyncio.Event | None = None, **settings: Any
+    ) -> None:
         self.provider = ScriptedProvider(script, then=ANSWER, gate=gate)
         self.target: Target | None = Target(self.provider, "main", "small")
-        self.store = store or MemoryStore()
-        self.hooks = Hooks()
-        self.clock = SimpleNamespace(time=5.0)
+        self.store, self.hooks, self.clock = store or MemoryStore(), Recorder(), Clock()
         shared = services(
-            config,
-            count,
-            store=self.store,
-            hooks=self.hooks,
-            clock=lambda: float(self.clock.time),
-            sleep=self.sleep,
+            Config(**settings), count, store=self.store, hooks=self.hooks, clock=self.clock, sleep=self.clock.sleep
         )
-        self.outbox = shared.outbox
-        self.summarizer = Summarizer(shared)
-        self.tasks = SummaryRegistry(
-            shared,
-            self.summarizer,
-            lambda builder, node, summary: show_node(
-                builder.history, node, summary, PROMPTS.frame.fill, "system", count
-            ),
-        )
+        self.outbox, self.cancelled, self.shown = shared.outbox, False, list[Node]()
+        self.tasks = SummaryRegistry(shared, Summarizer(shared), self._show, lambda: self.cancelled)
         self.history = History()
-        for raw in tool_session(24, size=300) if rows is None else rows:
+        for raw in tool_session(24, size=300):
             self.history.add(analyse(normalise(raw)))
         self.builder = NodeBuilder(self.history, PROMPTS.segment.hash, PROMPTS.merge.hash, None)
         self.builder.start(512, 100, first_group=0, first_index=0)
@@ -96,21 +75,43 @@ class Scene:
         self.leaves = self.builder.leaves
         self.merged = self.builder.merge(self.leaves[:3], 0)
 
-    async def sleep(self, seconds: float) -> None:
-        self.clock.time += seconds
+    def _show(self, builder: NodeBuilder, node: Node, summary: Summary) -> Any:
+        return show_node(builder.history, node, summary, PROMPTS.frame.fill, count)
 
-    async def get(self, node: Node) -> Summary:
+    async def get(self, *nodes: Node, seconds: float | None = None) -> list[Node]:
+        """The nodes whose summaries are late."""
+        return await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, seconds), 30)
+
+    async def text(self, node: Node) -> Summary:
         """As a compaction does: fallbacks of an earlier one are forgotten, and stand in where nothing can be had."""
         self.tasks.begin()
-        await self.tasks.get([node], self.builder, self.target, None)
+        assert await self.get(node) == []
         shown = self.tasks.shown(node)
         assert shown is not None
+        assert self.tasks.is_known(node)
         assert self.tasks.size_of(node) == shown.tokens
+        assert self.tasks.rows([node]) == [shown]
         return shown.summary
+
+    async def stored(self, *nodes: Node) -> list[Node]:
+        """Those of these nodes whose texts the store has."""
+        found = await self.store.get([node.key for node in nodes])
+        return [node for node in nodes if node.key in found]
 
     async def events(self) -> list[tuple[str, dict[str, Any]]]:
         await self.outbox.flush()
-        return self.hooks.emitted
+        return self.hooks.events
+
+
+def noted(builder: NodeBuilder, read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Note whose rows are read."""
+    source = builder.source
+
+    def source_of(node: Node) -> Any:
+        read.append(node)
+        return source(node)
+
+    monkeypatch.setattr(builder, "source", source_of)
 
 
 async def settle() -> None:
@@ -118,473 +119,416 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-class TestLeaf:
-    async def test_a_text_in_the_store_costs_no_call(self) -> None:
-        """Rule 10: a provider call is made once per key."""
+class TestOneSummary:
+    async def test_it_costs_one_call_and_none_where_the_store_has_it(self) -> None:
+        """In this session and in the next."""
         scene = Scene()
-        made = await scene.get(scene.leaves[0])
-        assert (made.text, made.key, scene.provider.calls) == (ANSWER, scene.leaves[0].key, 1)
-        again = await scene.get(scene.leaves[0])
-        assert (again, scene.provider.calls) == (made, 1)
-        assert not scene.tasks.is_from_store(made.key)
+        leaf = scene.leaves[0]
+        made = await scene.text(leaf)
+        assert (made.text, made.key, await scene.text(leaf), scene.provider.calls) == (ANSWER, leaf.key, made, 1)
+        assert scene.tasks.summary(leaf) == made
+        assert not scene.tasks.is_from_store(leaf.key)
         fresh = Scene(store=scene.store)
-        assert (await fresh.get(fresh.leaves[0]), fresh.provider.calls) == (made, 0)
-        assert fresh.tasks.is_from_store(made.key)
+        assert (await fresh.text(leaf), fresh.provider.calls) == (made, 0)
+        assert fresh.tasks.is_from_store(leaf.key)
 
-    async def test_without_a_provider_a_digest_stands_in_and_is_not_stored(self) -> None:
-        """It is tried again at the next boundary."""
-        scene = Scene()
-        scene.target = None
-        made = await scene.get(scene.leaves[0])
-        assert made.fallback
-        assert made.text.startswith(FALLBACK_LINE)
-        assert "ORD00000" in made.text
-        assert made.tokens == count(made.text) < made.source_tokens
-        assert await scene.store.get([scene.leaves[0].key]) == {}
-        assert scene.tasks.status(made.key) is Status.FAILED
-        assert await scene.events() == []
-
-    async def test_the_strategy_truncate_asks_nobody(self) -> None:
-        """compaction_strategy: digests only, no provider call."""
-        scene = Scene(compaction_strategy="truncate")
-        assert (await scene.get(scene.leaves[0])).fallback
-        assert (await scene.get(scene.merged)).fallback
-        assert scene.provider.calls == 0
-
-    async def test_a_digest_is_tried_again_and_then_replaced(self) -> None:
-        """A failure is not remembered as a text."""
-        scene = Scene(AuthenticationError("401"))
-        assert (await scene.get(scene.leaves[0])).fallback
-        scene.clock.time += 60
-        made = await scene.get(scene.leaves[0])
-        assert (made.fallback, made.text) == (False, ANSWER)
-        assert await scene.store.get([made.key]) == {made.key: made}
-
-    async def test_a_summariser_that_is_cancelled_from_within_leaves_a_digest(self) -> None:
-        """Rule 8: a provider whose own call was cancelled may not cost the host its request."""
-
-        def cancelled(request: ChatRequest) -> str:
-            raise asyncio.CancelledError
-
-        scene = Scene(cancelled)
-        assert (await scene.get(scene.leaves[0])).fallback
-
-    async def test_closing_the_flight_leaves_a_digest_to_who_still_waits(self) -> None:
-        """Rule 8: who asked was not cancelled."""
-        scene = Scene(gate=asyncio.Event())
-        task = asyncio.create_task(scene.get(scene.leaves[0]))
+    async def test_all_who_ask_at_once_share_one_call(self) -> None:
+        """Segments of equal text too, but not the row: frames name the messages that they stand for."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        first = scene.leaves[0]
+        other = replace(first, first_group=first.first_group + 4, end_group=first.end_group + 4)
+        waiting = [asyncio.create_task(scene.get(first, other)) for _ in range(3)]
         await settle()
-        await scene.tasks.close()
-        [outcome] = await asyncio.gather(task, return_exceptions=True)
-        assert isinstance(outcome, Summary)
-        assert outcome.fallback
+        gate.set()
+        assert await asyncio.gather(*waiting) == [[]] * 3
+        one, two = scene.tasks.rows([first, other])
+        assert one.summary is two.summary
+        assert one.row != two.row
+        assert scene.provider.calls == 1
+        assert [name for name, _ in await scene.events()] == [SUMMARY]
 
-    async def test_nothing_is_started_after_the_end(self) -> None:
+    async def test_asking_what_is_known_starts_nothing(self) -> None:
+        """Neither a text nor a size nor a row."""
         scene = Scene()
-        await scene.tasks.close()
-        assert (await scene.get(scene.leaves[0])).fallback
-        assert scene.provider.calls == 0
-
-
-class TestRefusals:
-    async def test_a_key_refused_three_times_is_not_asked_for_again(self) -> None:
-        """It stays a fallback until refusals are forgotten; other keys are not concerned."""
-        assert MAX_REFUSALS == 3
-        scene = Scene(*[""] * 6)
-        for asked in (2, 4, 6, 6):
-            assert (await scene.get(scene.leaves[0])).fallback
-            assert scene.provider.calls == asked
-        assert scene.tasks.status(scene.leaves[0].key) is Status.REFUSED
-        assert (await scene.get(scene.leaves[1])).text == ANSWER
-        scene.tasks.forget_refusals()
-        assert (await scene.get(scene.leaves[0])).text == ANSWER
-
-    async def test_asking_for_a_status_starts_nothing(self) -> None:
-        """Nor does asking for a size or a row."""
-        scene = Scene()
-        node, before = scene.leaves[0], asyncio.all_tasks()
-        assert (scene.tasks.status(node.key), scene.tasks.size_of(node), scene.tasks.shown(node)) == (
-            Status.UNASKED,
-            None,
-            None,
+        node, tasks, before = scene.leaves[0], scene.tasks, asyncio.all_tasks()
+        assert (tasks.summary(node), tasks.size_of(node), tasks.shown(node), tasks.is_known(node)) == (
+            *[None] * 3,
+            False,
         )
-        assert not scene.tasks.is_known(node)
+        assert (tasks.rows([node]), tasks.texts([node]), tasks.is_from_store(node.key)) == ([], [], False)
         await settle()
         assert (asyncio.all_tasks(), scene.provider.calls) == (before, 0)
 
-
-class TestWaiting:
-    async def test_what_was_late_once_is_not_waited_for_again(self) -> None:
-        """The work goes on, and its result is there for the next compaction."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        node = scene.leaves[0]
-        assert await scene.tasks.get([node], scene.builder, scene.target, 0.0) == [node]
-        assert scene.tasks.status(node.key) is Status.LATE
-        assert await scene.tasks.get([node], scene.builder, scene.target, 3_600.0) == [node], "at once"
+    async def test_only_as_many_as_may_be_asked_at_once_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
+        gate, read = asyncio.Event(), list[Node]()
+        scene = Scene(gate=gate, max_concurrency=1)
+        noted(scene.builder, read, monkeypatch)
+        asked = asyncio.create_task(scene.get(*scene.leaves[:4]))
+        await settle()
+        assert (scene.provider.calls, read) == (1, scene.leaves[:1])
         gate.set()
-        await scene.tasks.settled([node.key])
-        assert scene.tasks.status(node.key) is Status.KNOWN
-        assert await scene.tasks.get([node], scene.builder, scene.target, 0.0) == []
-        assert scene.provider.calls == 1
-
-    async def test_what_was_late_and_failed_is_waited_for_when_it_is_asked_for_again(self) -> None:
-        """It is other work then."""
-        gate = asyncio.Event()
-        scene = Scene(AuthenticationError("401"), gate=gate)
-        node = scene.leaves[0]
-        assert await scene.tasks.get([node], scene.builder, scene.target, 0.0) == [node]
-        gate.set()
-        await scene.tasks.settled([node.key])
-        assert scene.tasks.status(node.key) is Status.FAILED
-        scene.clock.time += 60
-        assert await scene.tasks.get([node], scene.builder, scene.target, None) == []
-        assert scene.tasks.status(node.key) is Status.KNOWN
+        assert await asked == []
+        assert read == scene.leaves[:4]
 
     async def test_what_is_made_ahead_has_its_row(self) -> None:
         """A row takes a few milliseconds: the next request need not make it."""
         scene = Scene()
         scene.tasks.start(scene.merged, scene.builder, scene.target)
+        assert scene.tasks.version == 0
         await scene.tasks.settled([scene.merged.key])
-        [shown] = scene.tasks.rows([scene.merged])
-        assert shown.node is scene.merged
-
-    async def test_segments_of_equal_text_share_a_call_but_not_a_row(self) -> None:
-        """Frames name the messages that they stand for."""
-        scene = Scene()
-        first = scene.leaves[0]
-        other = replace(first, first_group=first.first_group + 4, end_group=first.end_group + 4)
-        await scene.tasks.get([first, other], scene.builder, scene.target, None)
-        one, two = scene.tasks.shown(first), scene.tasks.shown(other)
-        assert one is not None
-        assert two is not None
-        assert one.summary is two.summary
-        assert one.row != two.row
-        assert scene.provider.calls == 1
-
-
-class TestSharing:
-    async def test_all_who_ask_at_once_share_one_call(self) -> None:
-        """Rule 10: concurrent requests share it."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        tasks = [asyncio.create_task(scene.get(scene.leaves[0])) for _ in range(4)]
-        await settle()
-        gate.set()
-        texts = {made.text for made in await asyncio.gather(*tasks)}
-        assert (texts, scene.provider.calls) == ({ANSWER}, 1)
-        assert [name for name, _ in await scene.events()] == [SUMMARY]
-
-    async def test_only_what_is_asked_for_soon_is_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate, max_concurrency=1, rows=[*tool_session(60, size=300)])
-        read: list[Node] = []
-        source = scene.builder.source
-
-        def noted(node: Node) -> tuple[RenderedRow, ...]:
-            read.append(node)
-            return source(node)
-
-        monkeypatch.setattr(scene.builder, "source", noted)
-        wanted = scene.leaves[:12]
-        asked = asyncio.create_task(scene.tasks.get(wanted, scene.builder, scene.target, None))
-        for _ in range(20):
-            await settle()
-        assert scene.provider.calls == 1
-        assert read == wanted[:1]
-        gate.set()
-        assert await asked == []
-        assert read == wanted
+        assert [shown.node for shown in scene.tasks.rows([scene.merged])] == [scene.merged]
+        assert scene.tasks.version == 4, "a task each"
 
 
 class TestMerge:
     async def test_children_are_made_then_joined_by_one_call(self) -> None:
-        """Level n stands for neighbouring nodes of the level below."""
+        """Level n stands for neighbouring nodes of the level below; a restart finds the top of the tree."""
         scene = Scene("Goal: one.", "Goal: two.", "Goal: three.", "Goal: all.")
-        made = await scene.get(scene.merged)
+        made = await scene.text(scene.merged)
         assert (made.text, made.level, made.key, scene.provider.calls) == ("Goal: all.", 1, scene.merged.key, 4)
         system, shown = (str(message.content) for message in scene.provider.requests[-1].messages)
         body = "## Summary 1 of 3\nGoal: one.\n\n## Summary 2 of 3\nGoal: two.\n\n## Summary 3 of 3\nGoal: three."
         assert body in shown
         assert "3 summaries" in system
-        assert set(await scene.store.get([node.key for node in (*scene.leaves[:3], scene.merged)])) == {
-            *(leaf.key for leaf in scene.leaves[:3]),
-            scene.merged.key,
-        }
+        tree = (*scene.leaves[:3], scene.merged)
+        assert await scene.stored(*tree) == list(tree)
+        fresh = Scene(store=scene.store)
+        assert (await fresh.text(fresh.merged), fresh.provider.calls) == (made, 0)
 
-    async def test_a_compaction_meanwhile_takes_no_child_from_a_merge(self) -> None:
-        """What no view shows is let go of; the merge that still waits for a sibling finds it in the store."""
+    @pytest.mark.parametrize("who", ["a merge", "a request"])
+    async def test_a_compaction_meanwhile_takes_nothing_from_who_waits(self, who: str) -> None:
+        """What no view shows is let go of; a merge, or a request, that still needs it finds it in the store."""
         first = Scene()
-        await first.get(first.leaves[0])
+        await first.text(first.leaves[0])
         gate = asyncio.Event()
         scene = Scene(store=first.store, gate=gate)
-        scene.tasks.start(scene.merged, scene.builder, scene.target)
+        wanted = [scene.merged] if who == "a merge" else scene.leaves[:3]
+        waiting = asyncio.create_task(scene.get(*wanted))
         await settle()
-        assert scene.tasks.status(scene.leaves[0].key) is Status.KNOWN
-        scene.tasks.compacted([])
-        gate.set()
-        await scene.tasks.settled([scene.merged.key])
-        assert scene.tasks.status(scene.merged.key) is Status.KNOWN
-        assert scene.provider.calls == 3
-
-    async def test_a_wait_outlives_the_compaction_of_another_history(self) -> None:
-        """A status line may take up the record of a new history while a request about the old one waits."""
-        first = Scene()
-        await first.get(first.leaves[0])
-        gate = asyncio.Event()
-        scene = Scene(store=first.store, gate=gate)
-        waiting = asyncio.create_task(scene.tasks.get(scene.leaves[:2], scene.builder, scene.target, None))
-        await settle()
+        assert scene.tasks.summary(scene.leaves[0]) is not None
         scene.tasks.compacted([])
         gate.set()
         assert await waiting == []
-        assert all(scene.tasks.shown(node) for node in scene.leaves[:2])
+        assert [shown.summary.text for shown in scene.tasks.rows(wanted)] == [ANSWER] * len(wanted)
+        assert scene.provider.calls == 2 + (who == "a merge")
 
-    async def test_a_merge_in_the_store_asks_for_no_child(self) -> None:
-        """A restart finds the top of the tree."""
-        scene = Scene()
-        await scene.get(scene.merged)
-        fresh = Scene(store=scene.store)
-        assert (await fresh.get(fresh.merged)).text == ANSWER
-        assert (fresh.provider.calls, fresh.tasks.is_from_store(fresh.merged.key)) == (0, True)
-
-    async def test_a_merge_with_a_digest_below_is_joined_by_code_and_not_stored(self) -> None:
-        """A node with a digest anywhere below it is itself a digest."""
-        scene = Scene(ANSWER, ANSWER, AuthenticationError("401"))
-        await scene.tasks.get(scene.leaves[1:3], scene.builder, scene.target, None)
-        made = await scene.get(scene.merged)
-        assert made.fallback
-        assert scene.provider.calls == 3, "no merge is asked for"
-        assert FALLBACK_LINE in made.text
-        assert ANSWER in made.text, "the children that have a text are in it"
-        assert await scene.store.get([scene.merged.key]) == {}
-        assert len(await scene.store.get([leaf.key for leaf in scene.leaves])) == 2
-        scene.clock.time += 60
-        again = await scene.get(scene.merged)
-        assert (again.fallback, again.text) == (False, ANSWER)
-
-    async def test_a_digest_two_levels_below_makes_a_digest_too(self) -> None:
-        """Anywhere below it."""
+    async def test_nothing_is_merged_from_a_fallback(self) -> None:
+        """A node with a fallback anywhere below it is itself one, joined by code, and not stored."""
 
         def fails_on_the_first(request: ChatRequest) -> str:
             if "order ORD00000" in str(request.messages[1].content):
-                raise AuthenticationError("401")
+                raise DOWN
             return ANSWER
 
         scene = Scene(*[fails_on_the_first] * 4)
+        await scene.get(*scene.leaves[1:3])
         top = scene.builder.merge([scene.merged, scene.leaves[3]], 0)
-        assert (await scene.get(top)).fallback
-        assert await scene.store.get([top.key, scene.merged.key]) == {}
+        made = await scene.text(top)
+        assert made.fallback
+        assert FALLBACK_LINE in made.text
+        assert ANSWER in made.text, "the children that have a text are in it"
+        assert await scene.stored(top, scene.merged, *scene.leaves[:3]) == scene.leaves[1:3]
+        scene.clock.time += 60
+        assert (await scene.text(top)).text == ANSWER
 
     async def test_a_merge_that_fails_is_joined_by_code(self) -> None:
         """The children's texts stand, within the length of the node."""
-        scene = Scene(ANSWER, ANSWER, ANSWER, AuthenticationError("401"))
-        made = await scene.get(scene.merged)
+        scene = Scene(ANSWER, ANSWER, ANSWER, DOWN)
+        made = await scene.text(scene.merged)
         assert made.fallback
         assert made.text.count(ANSWER) == 3
         assert made.tokens <= scene.merged.summary_tokens
 
 
+class TestFallbacks:
+    async def test_without_a_provider_one_stands_in_and_is_not_stored(self) -> None:
+        """Until the next compaction begins: then the provider is asked again."""
+        scene = Scene()
+        leaf, provider = scene.leaves[0], scene.target
+        scene.target = None
+        made = await scene.text(leaf)
+        assert made.fallback
+        assert made.text.startswith(FALLBACK_LINE)
+        assert "ORD00000" in made.text
+        assert made.tokens == count(made.text) < made.source_tokens
+        assert (await scene.stored(leaf), scene.tasks.summary(leaf), await scene.events()) == ([], None, [])
+        scene.tasks.begin()
+        assert (scene.tasks.is_known(leaf), scene.tasks.shown(leaf)) == (False, None)
+        scene.target = provider
+        assert (await scene.text(leaf)).text == ANSWER
+
+    async def test_it_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Compaction after compaction that shows it; the rows below a merge are read once."""
+        scene, read = Scene(), list[Node]()
+        scene.target = None
+        noted(scene.builder, read, monkeypatch)
+        first = await scene.text(scene.merged)
+        for _ in range(3):
+            scene.tasks.compacted(scene.tasks.rows([scene.merged]))
+            assert await scene.text(scene.merged) is first
+        assert read == scene.leaves[:3]
+        scene.tasks.compacted([])
+        assert await scene.text(scene.merged) == first
+        assert read == scene.leaves[:3] * 2, "what no view shows is let go of"
+
+    async def test_a_key_whose_answers_were_refused_three_times_is_not_asked_for_again(self) -> None:
+        """Nor after a compaction; other keys are not concerned, and a cleared session begins anew."""
+        scene = Scene(*[""] * 6)
+        leaf = scene.leaves[0]
+        for asked in (2, 4, 6, 6):
+            assert (await scene.text(leaf)).fallback
+            assert scene.provider.calls == asked
+            scene.tasks.compacted([])
+        assert MAX_REFUSALS == 3
+        assert (await scene.text(scene.leaves[1])).text == ANSWER
+        scene.tasks.forget_refusals()
+        assert (await scene.text(leaf)).text == ANSWER
+
+    async def test_they_are_placed_at_once_and_never_over_a_summary(self) -> None:
+        """No provider is asked or waited for; what is under way stays so, and its summary takes the place."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        under_way, unasked = scene.leaves[:2]
+        await scene.get(under_way, seconds=0.0)
+        await asyncio.wait_for(scene.tasks.place([under_way, unasked], scene.builder), 30)
+        assert [shown.summary.fallback for shown in scene.tasks.rows([under_way, unasked])] == [True, True]
+        gate.set()
+        await scene.tasks.settled([under_way.key])
+        await scene.tasks.place([under_way], scene.builder)
+        assert [shown.summary.text for shown in scene.tasks.rows([under_way])] == [ANSWER]
+        assert scene.provider.calls == 1
+        fresh = Scene(store=scene.store)
+        await fresh.tasks.place([under_way, fresh.merged], fresh.builder)
+        assert [shown.summary.text for shown in fresh.tasks.rows([under_way])] == [ANSWER]
+        assert ANSWER in fresh.tasks.rows([fresh.merged])[0].summary.text, "what the store has of it is in it"
+
+    async def test_what_is_looked_up_is_known_or_stored_and_nothing_else(self) -> None:
+        """Nobody is asked, and no fallback takes a place."""
+        scene = Scene()
+        await scene.get(*scene.leaves[:2])
+        fresh = Scene(store=scene.store)
+        await fresh.tasks.look_up(scene.leaves[:3], fresh.builder)
+        assert [shown.node for shown in fresh.tasks.rows(scene.leaves[:3])] == scene.leaves[:2]
+        assert not fresh.tasks.is_known(scene.leaves[2])
+        assert fresh.provider.calls == 0
+
+    @pytest.mark.parametrize("known", [True, False])
+    async def test_others_have_their_turn_between_two_rows(self, known: bool) -> None:
+        """Each takes a few milliseconds, whether of a summary or of a fallback."""
+        scene, turns = Scene(), set[int]()
+        if known:
+            await scene.get(*scene.leaves[:3])
+            scene.tasks.forget_history(scene.builder.history)
+
+        async def count_rows() -> None:
+            while True:
+                turns.add(len(scene.tasks.rows(scene.leaves[:3])))
+                await asyncio.sleep(0)
+
+        counting = asyncio.create_task(count_rows())
+        await scene.tasks.place(scene.leaves[:3], scene.builder)
+        counting.cancel()
+        assert {1, 2} <= turns
+
+
+class TestWhatGoesWrong:
+    async def test_a_store_that_fails_costs_no_summary(self, caplog: pytest.LogCaptureFixture) -> None:
+        """What was made is shown all the same; the log holds no secret of the error."""
+        scene = Scene(store=Broken())
+        assert (await scene.text(scene.merged)).text == ANSWER
+        assert "no summary can be read" in caplog.text
+        assert "a summary cannot be stored" in caplog.text
+        assert TOKEN not in caplog.text
+
+    async def test_an_error_of_our_own_leaves_a_fallback(
+        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Whatever goes wrong while a summary is made costs that summary only, and is logged without secrets."""
+        scene = Scene()
+
+        async def broken(*_: Any) -> Summary:
+            raise ValueError(f"no row for {TOKEN}")
+
+        monkeypatch.setattr(Summarizer, "make", broken)
+        assert (await scene.text(scene.leaves[0])).fallback
+        assert "a summary could not be made" in caplog.text
+        assert TOKEN not in caplog.text
+
+    async def test_closing_ends_every_wait_and_makes_fallbacks_for_those_alone_who_need_them(self) -> None:
+        """What the end of the session has cut off has not failed; nothing is started any more."""
+        scene = Scene(gate=asyncio.Event())
+        waiting = asyncio.create_task(scene.get(scene.leaves[0]))
+        await settle()
+        await scene.tasks.close()
+        assert await waiting == await scene.get(scene.leaves[1]) == []
+        assert not any(map(scene.tasks.is_known, scene.leaves[:2]))
+        await scene.tasks.place(scene.leaves[:2], scene.builder)
+        assert all(map(scene.tasks.is_known, scene.leaves[:2]))
+        assert scene.provider.calls == 1
+
+    async def test_a_task_that_was_cancelled_before_it_began_is_over(self) -> None:
+        """A session that ends at once."""
+        scene = Scene()
+        scene.tasks.start(scene.leaves[0], scene.builder, scene.target)
+        await scene.tasks.close()
+        await asyncio.wait_for(scene.tasks.settled([scene.leaves[0].key]), 30)
+        assert scene.provider.calls == 0
+
+
 class TestEvents:
     async def test_a_summary_is_told_with_every_key(self) -> None:
         """The payload of the design."""
-        blocks = [{"type": "text", "text": ANSWER}]
         usage = {"input_tokens": 900, "output_tokens": 20, "total_tokens": 920, "cost_usd": Decimal("0.25")}
-        response = ChatResponse.model_validate({"content": blocks, "usage": usage, "metadata": {"model": "small-1"}})
+        response = ChatResponse.model_validate(
+            {"content": [{"type": "text", "text": ANSWER}], "usage": usage, "metadata": {"model": "small-1"}}
+        )
 
         def slow(request: ChatRequest) -> ChatResponse:
             scene.clock.time += 1.5
             return response
 
         scene = Scene(slow)
-        made = await scene.get(scene.leaves[0])
-        [(name, data)] = await scene.events()
-        assert name == SUMMARY == "context-summarize:summary"
-        assert data == {
-            "key": scene.leaves[0].key,
-            "level": 0,
-            "source_tokens": made.source_tokens,
-            "summary_tokens": made.tokens,
-            "provider": "main",
-            "model": "small-1",
-            "duration_ms": 1_500,
-            "attempts": 1,
-            "usage": {"input_tokens": 900, "output_tokens": 20},
-            "cost_usd": "0.25",
-        }
+        made = await scene.text(scene.leaves[0])
+        assert await scene.events() == [
+            (
+                "context-summarize:summary",
+                {
+                    "key": scene.leaves[0].key,
+                    "level": 0,
+                    "source_tokens": made.source_tokens,
+                    "summary_tokens": made.tokens,
+                    "provider": "main",
+                    "model": "small-1",
+                    "duration_ms": 1_500,
+                    "attempts": 1,
+                    "usage": {"input_tokens": 900, "output_tokens": 20},
+                    "cost_usd": "0.25",
+                },
+            )
+        ]
 
     async def test_a_failure_is_told_with_every_key(self, caplog: pytest.LogCaptureFixture) -> None:
-        """What may go away is a warning."""
-        scene = Scene(RateLimitError("slow", retry_after=300.0))
-        with caplog.at_level(logging.WARNING):
-            await scene.get(scene.leaves[0])
-        [(name, data)] = await scene.events()
-        assert name == FAILURE == "context-summarize:failure"
-        assert data == {
-            "key": scene.leaves[0].key,
-            "level": 0,
-            "kind": "rate_limit",
-            "error": "RateLimitError: slow",
-            "attempts": 1,
-            "retry_in_s": 300.0,
-        }
-        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        """What may go away is a warning, each time; what lasts is an error, once until a summary is made."""
+        scene = Scene(RateLimitError("slow", retry_after=300.0), DOWN, DOWN, ANSWER, DOWN)
+        for at in (0, 1, 1, 2, 3):
+            scene.clock.time += 10_000
+            with caplog.at_level(logging.WARNING):
+                await scene.text(scene.leaves[at])
+        told = await scene.events()
+        assert told[0] == (
+            FAILURE,
+            {
+                "key": scene.leaves[0].key,
+                "level": 0,
+                "kind": "rate_limit",
+                "error": "RateLimitError: slow",
+                "attempts": 1,
+                "retry_in_s": 300.0,
+            },
+        )
+        assert [data.get("kind", "made") for _, data in told] == ["rate_limit", "auth", "made", "auth"]
+        assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "ERROR"]
+
+
+class TestWaiting:
+    async def test_what_was_late_once_is_not_waited_for_again(self) -> None:
+        """Unless it failed and is asked for anew; the work goes on, and is there for the next compaction."""
+        gate = asyncio.Event()
+        scene = Scene(DOWN, gate=gate)
+        node = scene.leaves[0]
+        for seconds in (0.0, 3_600.0):
+            assert await scene.get(node, seconds=seconds) == [node], "at once"
+        gate.set()
+        await scene.tasks.settled([node.key])
+        scene.clock.time += 60
+        assert await scene.get(node, seconds=3_600.0) == []
+        assert scene.tasks.summary(node) is not None
+        assert scene.provider.calls == 2
+
+    async def test_only_what_was_waited_for_is_late(self) -> None:
+        """What prefetch has begun is waited for by the request that needs it."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        begun = scene.leaves[1]
+        scene.tasks.start(begun, scene.builder, scene.target)
+        await scene.get(scene.leaves[0], seconds=0.0)
+        waiting = asyncio.create_task(scene.get(begun, seconds=3_600.0))
+        await settle()
+        gate.set()
+        assert await waiting == []
+
+    @pytest.mark.parametrize("how", ["told", "looked up"])
+    async def test_while_the_host_has_cancelled_nobody_waits_and_the_work_goes_on(self, how: str) -> None:
+        """Whether it says so or has to be asked; afterwards it is waited for like any."""
+        gate = asyncio.Event()
+        scene = Scene(gate=gate)
+        node = scene.leaves[0]
+
+        async def cancel() -> None:
+            await settle()
+            if how == "told":
+                scene.tasks.stop_waiting()
+            scene.cancelled = how == "looked up"
+
+        late, _ = await asyncio.gather(scene.get(node), cancel())
+        assert late == [node]
+        assert scene.tasks.is_stopped
+        assert await scene.get(scene.leaves[1]) == [scene.leaves[1]], "at once, and it is not late"
+        scene.tasks.resume_waiting()
+        scene.cancelled = False
+        assert not scene.tasks.is_stopped
+        waiting = asyncio.create_task(scene.get(scene.leaves[1], seconds=3_600.0))
+        await settle()
+        gate.set()
+        assert await waiting == []
+        assert await scene.get(node) == []
+        assert scene.provider.calls == 2
 
 
 class TestLife:
-    """What a registry keeps from one compaction to the next, over a new history, and while the host has cancelled."""
-
     async def test_what_no_view_shows_is_let_go_of_and_what_one_shows_is_kept(self) -> None:
+        """It is found in the store again."""
         scene = Scene()
         kept, gone = scene.leaves[:2]
-        await scene.tasks.get([kept, gone], scene.builder, scene.target, None)
+        await scene.get(kept, gone)
         shown = scene.tasks.rows([kept, gone])
-        assert [item.node for item in shown] == [kept, gone]
+        assert [node for node, _ in scene.tasks.texts([kept, gone])] == [kept, gone]
         scene.tasks.compacted(shown[:1])
-        assert (scene.tasks.status(kept.key), scene.tasks.status(gone.key)) == (Status.KNOWN, Status.UNASKED)
         assert (scene.tasks.is_known(kept), scene.tasks.is_known(gone)) == (True, False)
         assert scene.tasks.rows([gone, kept]) == shown[:1]
-        await scene.tasks.get([gone], scene.builder, scene.target, None)
+        await scene.get(gone)
+        assert scene.tasks.shown(gone) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
+        assert not scene.tasks.is_from_store(kept.key)
 
     async def test_what_is_shown_counts_as_known_without_having_been_asked_for(self) -> None:
         """As after a restart; a fallback and one line do not."""
         scene = Scene()
-        await scene.tasks.get(scene.leaves[:1], scene.builder, scene.target, None)
+        await scene.get(scene.leaves[0])
         await scene.tasks.place(scene.leaves[1:2], scene.builder)
         text, fallback = scene.tasks.rows(scene.leaves[:2])
         fresh = Scene()
         fresh.tasks.compacted([text, fallback])
-        assert fresh.tasks.shown(text.node) == text
-        assert fresh.tasks.shown(fallback.node) is None
+        assert fresh.tasks.rows(scene.leaves[:2]) == [text]
         fresh = Scene()
         fresh.tasks.compacted([replace(text, line=True)])
-        assert fresh.tasks.shown(text.node) is None
-
-    async def test_what_has_failed_may_be_asked_again_after_a_compaction(self) -> None:
-        scene = Scene(AuthenticationError("401"))
-        node = scene.leaves[0]
-        await scene.get(node)
-        assert scene.tasks.status(node.key) is Status.FAILED
-        scene.tasks.compacted([])
-        assert scene.tasks.status(node.key) is Status.UNASKED
-        assert not scene.tasks.is_known(node)
-
-    async def test_refusals_are_not_forgotten_with_a_compaction(self) -> None:
-        scene = Scene(*[""] * 6)
-        for _ in range(MAX_REFUSALS):
-            await scene.get(scene.leaves[0])
-            scene.tasks.compacted([])
-        assert scene.tasks.status(scene.leaves[0].key) is Status.REFUSED
-        assert scene.tasks.shown(scene.leaves[0]) is None
-
-    async def test_a_fallback_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Compaction after compaction that shows it; the rows below a merge are read once."""
-        scene = Scene()
-        scene.target = None
-        read: list[Node] = []
-        source = scene.builder.source
-
-        def noted(node: Node) -> tuple[RenderedRow, ...]:
-            read.append(node)
-            return source(node)
-
-        monkeypatch.setattr(scene.builder, "source", noted)
-        first = await scene.get(scene.merged)
-        for _ in range(3):
-            scene.tasks.compacted(scene.tasks.rows([scene.merged]))
-            assert await scene.get(scene.merged) is first
-        assert read == scene.leaves[:3]
-
-    async def test_a_fallback_stands_in_until_the_next_compaction_begins(self) -> None:
-        scene = Scene()
-        node = scene.leaves[0]
-        await scene.tasks.place([node], scene.builder)
-        shown = scene.tasks.shown(node)
-        assert shown is not None
-        assert shown.summary.fallback
-        assert scene.tasks.is_known(node)
-        scene.tasks.begin()
-        assert not scene.tasks.is_known(node)
-        assert scene.tasks.shown(node) is None
-
-    async def test_a_summary_that_is_known_is_not_replaced_by_a_fallback(self) -> None:
-        scene = Scene()
-        made = await scene.get(scene.leaves[0])
-        await scene.tasks.place(scene.leaves[:1], scene.builder)
-        [shown] = scene.tasks.rows(scene.leaves[:1])
-        assert shown.summary is made
+        assert fresh.tasks.rows(scene.leaves[:2]) == []
 
     async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
-        """Calls under way still fill the store, and may be waited for again."""
+        """Calls under way still fill the store, and may be waited for again; no fallback stands in."""
         gate = asyncio.Event()
         scene = Scene(gate=gate)
-        known, late = scene.leaves[:2]
-        await scene.tasks.get([known, late], scene.builder, scene.target, 0.0)
-        scene.tasks.forget_history()
-        assert scene.tasks.status(late.key) is Status.UNDER_WAY
+        late, placed = scene.leaves[:2]
+        assert await scene.get(late, seconds=0.0) == [late]
+        await scene.tasks.place([placed], scene.builder)
+        scene.tasks.forget_history(scene.builder.history)
+        assert not scene.tasks.is_known(placed)
         gate.set()
-        assert await scene.tasks.get([known, late], scene.builder, scene.target, None) == []
-        scene.tasks.forget_history()
-        assert scene.tasks.rows([known, late]) == []
-        assert scene.tasks.is_known(known)
-        await scene.tasks.get([known, late], scene.builder, scene.target, None)
-        assert len(scene.tasks.rows([known, late])) == 2
-        assert scene.provider.calls == 2
-
-    async def test_while_the_host_has_cancelled_nobody_waits_and_the_work_goes_on(self) -> None:
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        nodes = scene.leaves[:1]
-        assert not scene.tasks.is_stopped
-        scene.tasks.stop_waiting()
-        assert scene.tasks.is_stopped
-        assert await asyncio.wait_for(scene.tasks.get(nodes, scene.builder, scene.target, None), 30) == nodes
-        assert scene.tasks.status(nodes[0].key) is Status.UNDER_WAY, "not late: nobody has waited"
-        scene.tasks.resume_waiting()
-        assert not scene.tasks.is_stopped
-        gate.set()
-        assert await asyncio.wait_for(scene.tasks.get(nodes, scene.builder, scene.target, None), 30) == []
+        assert await scene.get(late, seconds=3_600.0) == []
+        scene.tasks.forget_history(scene.builder.history)
+        assert (scene.tasks.rows([late]), scene.tasks.is_known(late)) == ([], True)
+        assert await scene.get(late) == []
+        assert len(scene.tasks.rows([late])) == 1
         assert scene.provider.calls == 1
-
-    async def test_what_is_found_asks_no_provider_and_waits_for_none(self) -> None:
-        """Stored texts and fallbacks; what is under way stays so."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        under_way, unasked = scene.leaves[:2]
-        await scene.tasks.get([under_way], scene.builder, scene.target, 0.0)
-        await asyncio.wait_for(scene.tasks.place([under_way, unasked], scene.builder), 30)
-        assert all(shown.summary.fallback for shown in scene.tasks.rows([under_way, unasked]))
-        assert (len(scene.tasks.rows([under_way, unasked])), scene.provider.calls) == (2, 1)
-        gate.set()
-        await scene.tasks.settled([under_way.key])
-        await scene.tasks.place([under_way], scene.builder)
-        [shown] = scene.tasks.rows([under_way])
-        assert not shown.summary.fallback
-
-    async def test_what_is_stored_is_found_without_a_provider(self) -> None:
-        scene = Scene()
-        made = await scene.get(scene.leaves[0])
-        fresh = Scene(store=scene.store)
-        await fresh.tasks.place(fresh.leaves[:1], fresh.builder)
-        [shown] = fresh.tasks.rows(fresh.leaves[:1])
-        assert (shown.summary, fresh.provider.calls) == (made, 0)
-        assert fresh.tasks.status(made.key) is Status.KNOWN
-        fresh.tasks.forget_history()
-        assert fresh.tasks.status(made.key) is Status.KNOWN
-
-    async def test_an_error_of_our_own_leaves_a_fallback_and_is_logged_without_secrets(
-        self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """Rule 8: whatever goes wrong while a summary is made costs that summary only."""
-        scene = Scene()
-        token = "ghp_" + "Ab1" * 12
-
-        async def broken(job: Job, target: Target) -> Summary:
-            raise ValueError(f"no row for {token}")
-
-        monkeypatch.setattr(scene.summarizer, "make", broken)
-        assert (await scene.get(scene.leaves[0])).fallback
-        assert "a summary could not be made" in caplog.text
-        assert token not in caplog.text

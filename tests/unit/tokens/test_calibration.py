@@ -29,14 +29,6 @@ class TestMeter:
         assert meter.observe({"input_tokens": 4_000, "cache_write_tokens": 7_000, "cache_read_tokens": 50_000})
         assert meter.correct(10_000) == 11_000
 
-    @pytest.mark.parametrize("odd", [None, -5_000, True, 12_000.0, "12000"])
-    def test_odd_figures_count_as_nought(self, odd: object) -> None:
-        """A figure that is no whole number, or negative, is as good as missing."""
-        meter = Meter()
-        meter.served(1)
-        assert not meter.observe({"input_tokens": odd})
-        assert meter.observe({"input_tokens": odd, "cache_write_tokens": 1})
-
     @pytest.mark.parametrize("estimates", [(6_000, 8_000, 11_000), (10_000, 10_500, 14_000), (3_000, 12_000, 30_000)])
     def test_three_growing_views_give_ratio_and_constant(self, estimates: tuple[int, ...]) -> None:
         """1.35 times the estimate and 9,000 of tools are found to within 5 % between 3k and 30k."""
@@ -45,12 +37,6 @@ class TestMeter:
         for estimate in range(3_000, 30_001, 1_000):
             assert meter.correct(estimate) == pytest.approx(1.35 * estimate + 9_000, rel=0.05)
 
-    def test_views_of_one_size_change_the_constant_alone(self) -> None:
-        """Without a difference there is no telling the ratio: the newest residual is the constant."""
-        meter = Meter()
-        feed(meter, (10_000, 13_000), (11_000, 14_200))
-        assert meter.correct(20_000) == 23_200
-
     def test_a_swapped_model_drops_what_was_learnt(self) -> None:
         """A figure more than a quarter off a known line is a new beginning."""
         meter = Meter()
@@ -58,12 +44,6 @@ class TestMeter:
         assert meter.correct(21_000) == 21_000
         feed(meter, (30_000, 30_000))
         assert meter.correct(40_000) == 40_000
-
-    def test_a_swap_is_seen_between_views_of_one_size(self) -> None:
-        """The second figure replaces the first instead of being averaged with it."""
-        meter = Meter()
-        feed(meter, (10_000, 10_000), (10_000, 15_000))
-        assert meter.correct(10_000) == 15_000
 
     def test_only_the_first_large_response_after_a_served_view_counts(self) -> None:
         """Helpers' smaller calls before it are passed over, and whatever follows is not ours."""
@@ -126,26 +106,12 @@ class TestChains:
             assert not self.told(meter, view, chain + tools)
             assert meter.correct(view) == pytest.approx(view + tools, rel=0.01)
 
-    def test_a_chain_from_an_earlier_process_says_nothing(self) -> None:
-        meter = Meter()
-        for turn in range(10):
-            assert not self.told(meter, 5_000 + 400 * turn, 60_000 + 5_000 * turn)
-        assert meter.correct(5_000) == 5_000
-
     def test_tools_are_learnt_from_the_second_figure_where_rows_carry_ids(self) -> None:
         """Their share stays as large as it is, and that of a chain does not."""
         meter = Meter()
         assert not self.told(meter, 6_000, 6_000 + self.TOOLS)
         assert self.told(meter, 6_300, 6_300 + self.TOOLS)
         assert meter.correct(6_500) == pytest.approx(6_500 + self.TOOLS, rel=0.02)
-
-    def test_a_short_conversation_behind_long_instructions_is_known_as_chained(self) -> None:
-        """No chain repeats system rows, so its figures exceed what is expected by little."""
-        meter, chain = Meter(), 0
-        for turn, conversation in enumerate(range(1_000, 5_000, 100)):
-            chain += conversation
-            taken = self.told(meter, 6_000 + conversation, 6_000 + chain, may_chain=turn > 0, system=6_000)
-            assert taken == (turn == 0)
 
     def test_after_a_compaction_the_chain_is_cut_and_the_figure_counts(self) -> None:
         meter = Meter()
@@ -165,13 +131,3 @@ class TestForegroundUsage:
         assert not meter.observe({"input_tokens": 17_000})
         assert record(input_tokens=9_000, cache_write_tokens=3_000)
         assert meter.correct(10_000) == 12_000
-
-    def test_the_next_view_is_heard_of_by_events_again(self) -> None:
-        meter = Meter()
-        meter.served(10_000)
-        meter.claim()
-        meter.served(11_000)
-        assert meter.observe({"input_tokens": 12_000})
-
-    def test_a_claim_before_any_view_records_nothing(self) -> None:
-        assert not Meter().claim()(input_tokens=5)

@@ -1,0 +1,132 @@
+"""The one decision about a request: go on, compact, or wait for the summaries that a compaction lacks. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Literal
+
+from context_summarize.core.limits import Limits
+from context_summarize.core.plan import CompactionRequest, Plan, Reason
+from context_summarize.core.plan import plan as plan_of
+from context_summarize.core.view_size import PlanInput
+
+_MOST_OF_IT = 0.75
+"""Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""
+
+Step = Literal["go on", "compact", "wait", "fall back"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """What a decision is made from, beside its plans. Tokens are those of the whole request, as the provider counts."""
+
+    used: int
+    budget: int
+    compact_from: float
+    """Tokens from which on a compaction is due; infinite where none is made by itself."""
+    defer_below: float = 0.0
+    """A request below this may go on while the texts of its compaction are being made."""
+    is_ahead: bool = False
+    """Texts are made ahead of need, so that a part of a compaction may be ready."""
+    is_cold: bool = False
+    """The provider's cache holds nothing of the request any more: an early compaction costs nothing."""
+    is_manual: bool = False
+    """`compact()` asks for it."""
+    focus: str | None = None
+    is_answered: bool = False
+    """The request has made its compaction, or was answered before and nothing is new: hosts may ask three times."""
+    in_vain: bool = False
+    """Waiting brings nothing more: the deadline has passed, the host has cancelled, or a text was late before."""
+    may_fire: bool = True
+    """The throttle allows a compaction of a view that cannot fit."""
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why a compaction is due; None where none is."""
+        if self.is_manual:
+            return "manual"
+        if self.used > self.budget:
+            return "must_fit"
+        if self.used >= self.compact_from:
+            return "threshold"
+        return "cold_cache" if self.is_cold else None
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is done next, and the plan that it is about; None where nothing was planned."""
+
+    step: Step
+    plan: Plan | None = None
+
+
+def decide(case: Case, limits: Limits, make: Callable[[CompactionRequest], Plan]) -> Decision:
+    """What a request does next; `make` plans a compaction of what is known now.
+
+    A request goes on as it is where no compaction is due, or none is worth making. A compaction whose texts are all
+    there is made. Where some are missing:
+
+    1. A compaction of what is ready is made, if texts are made ahead and it frees enough for what it leaves. As
+       long as the request may be put off, it must free three quarters of what the one that is due would.
+    2. Below `defer_below` the request goes on. After a pause that has emptied the provider's cache it does so too.
+    3. Else it waits for the missing texts, until waiting is in vain.
+    4. Then it goes on if it fits; else fallbacks take the place of what is missing.
+
+    Whoever acts on it decides again afterwards. That comes to an end: after "wait" every missing text has a size, by a
+    summary or by the fallback of one that failed, or waiting was in vain; after "fall back" each has one.
+    """
+    reason = case.reason
+    if reason is None or case.is_answered:
+        return Decision("go on")
+    is_early = reason == "cold_cache"
+    plan = make(CompactionRequest(reason, case.focus, known_only=is_early))
+    defers = is_early or case.used < case.defer_below
+    if plan.missing and case.is_ahead and not is_early:
+        plan = _of_what_is_ready(plan, limits, make, defers=defers)
+    if not is_worthwhile(plan, limits, may_fire=case.may_fire):
+        return Decision("go on", plan)
+    if not plan.missing:
+        return Decision("compact", plan)
+    if defers:
+        return Decision("go on", plan)
+    if not case.in_vain:
+        return Decision("wait", plan)
+    return Decision("fall back" if case.used > case.budget else "go on", plan)
+
+
+def decide_for(case: Case, given: PlanInput) -> Decision:
+    """The same, with plans made from this."""
+    return decide(case, given.limits, partial(plan_of, given))
+
+
+def _of_what_is_ready(plan: Plan, limits: Limits, make: Callable[[CompactionRequest], Plan], *, defers: bool) -> Plan:
+    """The plan of what is ready where that is enough; else the one that is waited for, or put off."""
+    if defers:
+        plan = make(CompactionRequest(plan.reason, easy=True))
+        if not plan.missing:
+            return plan
+    ready = make(CompactionRequest(plan.reason, known_only=True))
+    enough = _MOST_OF_IT * plan.freed if defers else 0
+    return ready if ready.freed >= enough and _frees_enough(ready, limits) and not ready.missing else plan
+
+
+def _frees_enough(plan: Plan, limits: Limits) -> bool:
+    """Whether a plan frees enough for what it leaves: it throws the provider's prompt cache away."""
+    return plan.fits and plan.freed > 0 and plan.tokens_before >= limits.again_above(plan.tokens_after)
+
+
+def is_worthwhile(plan: Plan, limits: Limits, *, may_fire: bool) -> bool:
+    """Whether a plan frees enough, or is needed to fit.
+
+    Args:
+        may_fire: the throttle allows a compaction of a view that cannot fit.
+    """
+    if plan.freed <= 0:
+        return False
+    if plan.reason == "manual" or (plan.reason == "must_fit" and plan.fits):
+        return True
+    if plan.reason == "cold_cache":
+        return 4 * plan.freed >= plan.tokens_before  # the cache holds nothing any more
+    return may_fire if plan.reason == "must_fit" else _frees_enough(plan, limits)

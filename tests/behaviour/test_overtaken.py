@@ -1,0 +1,256 @@
+"""What the host does while a compaction or its record is under way: nothing is lost, and nothing is done twice."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+from amplifier_core.message_models import ChatRequest
+
+from context_summarize import SummarizingContextManager
+from context_summarize.testing import (
+    JsonRow,
+    MemoryStore,
+    ScriptedProvider,
+    assistant,
+    call,
+    measure,
+    result,
+    tool_session,
+    user,
+)
+from tests.support.gated import Gated, answer
+from tests.support.recorder import Recorder
+
+SMALL: dict[str, Any] = {"keep_recent": 4, "prefetch": False, "segment_tokens": 64}
+
+
+class Host(Recorder):
+    """A host that does something at the moment when a compaction writes its notes."""
+
+    session_id = "a session"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.during: Callable[[], Any] | None = None
+
+    def get_capability(self, name: str) -> Callable[[], list[Any]] | None:
+        return self._operations if name == "context.active_operations" else None
+
+    def _operations(self) -> list[Any]:
+        during, self.during = self.during, None
+        if during is not None:
+            during()
+        return []
+
+
+class HeldStore(MemoryStore):
+    """A store whose next record is held back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go: asyncio.Event | None = None
+        self.held = asyncio.Event()
+
+    async def put_record(self, hash_: str, record: JsonRow) -> None:
+        go, self.go = self.go, None
+        if go is not None:
+            self.held.set()
+            await go.wait()
+        await super().put_record(hash_, record)
+
+
+class BrokenStore(MemoryStore):
+    """A store that fails whenever it is asked for a record."""
+
+    async def get_records(self, hashes: Any) -> dict[str, JsonRow]:
+        raise OSError("the disk is gone")
+
+    async def put_record(self, hash_: str, record: JsonRow) -> None:
+        raise OSError("the disk is full")
+
+
+async def settle() -> None:
+    """Let what is ready run."""
+    for _ in range(300):
+        await asyncio.sleep(0)
+
+
+async def test_a_request_of_a_small_window_leaves_no_gap_in_the_view_of_a_large_one() -> None:
+    """It has the segments cut anew while the other compaction, of the old ones, is being made."""
+    host, provider = Host(), ScriptedProvider(then=answer)
+    made = SummarizingContextManager(host, keep_recent=4, prefetch=False)
+    await made.set_messages([row for at in range(110) for row in tool_session(1, size=700 + at * 977 % 4100, start=at)])
+    small: list[asyncio.Task[list[JsonRow]]] = []
+
+    def ask() -> None:
+        small.append(asyncio.create_task(made.get_messages_for_request(8_000, provider)))
+
+    host.during = ask
+    await made.get_messages_for_request(60_000, provider)
+    await small[0]
+    nodes, view = made.conversation.view.nodes, made.conversation.view
+    assert [node.first_group for node in nodes] == [0, *(node.end_group for node in nodes[:-1])]
+    assert nodes[-1].end_group == view.frontier
+    await made.close()
+
+
+async def test_a_compaction_on_demand_ends_though_rows_keep_coming() -> None:
+    """What comes while it waits is none of its rows: it asks for no summary twice, a little longer each time."""
+    made = SummarizingContextManager(**SMALL | {"segment_tokens": 256})
+    await made.set_messages(tool_session(12))
+    asked = 0
+
+    async def then(request: ChatRequest) -> str:
+        nonlocal asked
+        asked += 1
+        for row in tool_session(1 if asked < 40 else 0, start=100 + asked):
+            await made.add_message(row)
+        return answer(request)
+
+    provider = ScriptedProvider(then=then)
+    await made.get_messages_for_request(1_000_000, provider)
+    assert (await made.preview()).calls == 6
+    await made.compact()
+    assert provider.calls == 6
+    await made.close()
+
+
+async def test_of_two_records_the_newer_is_kept_though_the_older_takes_longer() -> None:
+    host, store = Host(), HeldStore()
+    made = SummarizingContextManager(host, store=store, **SMALL)
+    await made.set_messages(tool_session(12))
+    await made.get_messages_for_request(20_000, ScriptedProvider())
+    store.go = go = asyncio.Event()
+    first, second = asyncio.create_task(made.pin(1)), asyncio.create_task(made.pin(5))
+    await settle()
+    go.set()
+    await asyncio.gather(first, second)
+    await made.close()
+    again = SummarizingContextManager(host, store=store, **SMALL)
+    await again.set_messages(tool_session(12))
+    assert await again.pin(9) == (1, 5, 9)
+    await again.close()
+
+
+async def test_an_undo_while_a_compaction_is_recorded_holds() -> None:
+    store = HeldStore()
+    made = SummarizingContextManager(store=store, **SMALL)
+    await made.set_messages(tool_session(12))
+    whole = await made.get_messages_for_request(20_000, ScriptedProvider(then=answer))
+    store.go = go = asyncio.Event()
+    compacting = asyncio.create_task(made.compact())
+    await settle()
+    assert made.conversation.view.compactions
+    undoing = asyncio.create_task(made.undo())
+    await settle()
+    go.set()
+    await asyncio.gather(compacting, undoing)
+    assert await made.get_messages_for_request(20_000) == whole
+    await made.close()
+
+
+async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off() -> None:
+    store, rows, provider = MemoryStore(), tool_session(12), Gated()
+    made = SummarizingContextManager(store=store, **SMALL)
+    await made.set_messages(rows)
+    asking = asyncio.create_task(made.get_messages_for_request(int(1.1 * await made.get_token_count()), provider))
+    await provider.asked.wait()
+    await made.close()
+    assert await asking == rows
+    again = SummarizingContextManager(store=store, **SMALL)
+    await again.set_messages(rows)
+    assert await again.get_messages_for_request(1_000_000) == rows
+    await again.close()
+
+
+async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_came_to_nothing() -> None:
+    host, provider = Host(), ScriptedProvider(then=answer)
+    made = SummarizingContextManager(host, keep_recent=4, prefetch=False)
+    await made.set_messages(tool_session(60, size=3000))
+    await made.get_messages_for_request(30_000, provider)
+    said = "From now on, always answer in the dialect of Zurich, never in English."
+    for row in [user(said), assistant("I will."), *tool_session(40, size=3000, start=500)]:
+        await made.add_message(row)
+    pinning: list[asyncio.Task[tuple[int, ...]]] = []
+    host.during = lambda: pinning.append(asyncio.create_task(made.pin(1)))
+    assert said in str(await made.get_messages_for_request(30_000, provider))
+    assert await pinning[0] == (1,)
+    await made.close()
+
+
+async def test_a_store_that_cannot_keep_records_breaks_no_request() -> None:
+    made = SummarizingContextManager(Host(), store=BrokenStore(), **SMALL)
+    await made.set_messages(tool_session(12))
+    assert len(await made.get_messages_for_request(1_500, ScriptedProvider(then=answer))) < 48
+    assert made.conversation.view.compactions == 1
+    await made.close()
+
+
+async def test_summaries_under_way_are_shown_with_the_numbers_of_the_history_that_took_the_old_ones_place() -> None:
+    """A row has come before what they summarise, and nothing else has changed."""
+    rows = tool_session(40)
+    old = [user("Hello."), user("Let us begin."), assistant("Yes."), *rows]
+    new = [user("Hello."), call("first", "look"), result("first", "ok", "look"), assistant("Yes."), *rows]
+    settings = SMALL | {"segment_tokens": 256}
+    made, provider = SummarizingContextManager(**settings), Gated()
+    await made.set_messages(old)
+    asking = asyncio.create_task(made.get_messages_for_request(3_000, provider))
+    await provider.asked.wait()
+    await made.set_messages(new)
+    provider.go.set()
+    ranges = [row["metadata"]["messages"] for row in await asking if "key" in row.get("metadata", {})]
+    assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
+    await made.close()
+
+
+async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay() -> None:
+    """Also where the earlier one is done first, because the later one has more rows to take in."""
+    made, rows = SummarizingContextManager(), tool_session(900, start=5_000)
+    await made.set_messages(tool_session(100))
+    first = asyncio.create_task(made.set_messages(tool_session(200, start=1_000)))
+    second = asyncio.create_task(made.set_messages(rows))
+    await asyncio.sleep(0)
+    await made.add_message(user("One more."))
+    await asyncio.gather(first, second)
+    assert await made.get_messages() == [*rows, user("One more.")]
+    clearing = [asyncio.create_task(work) for work in (made.set_messages(tool_session(200)), made.clear())]
+    await asyncio.gather(*clearing)
+    assert await made.get_messages() == []
+    await made.close()
+
+
+async def test_rows_that_come_while_the_record_is_written_fit_the_same_request() -> None:
+    store, provider = HeldStore(), ScriptedProvider()
+    manager = SummarizingContextManager(Host(), store=store, **SMALL)
+    for row in tool_session(60, size=500):
+        await manager.add_message(row)
+    store.go = go = asyncio.Event()
+    request = asyncio.create_task(manager.get_messages_for_request(3_000, provider))
+    await store.held.wait()
+    for row in tool_session(8, size=500, start=500):
+        await manager.add_message(row)
+    go.set()
+
+    assert sum(map(measure, await request)) <= 3_000
+    await manager.close()
+
+
+async def test_compact_does_not_go_on_because_summaries_are_being_made_ahead() -> None:
+    provider = Gated()
+    manager = SummarizingContextManager(Host(), wait_seconds=0)
+    for row in tool_session(60, size=500):
+        await manager.add_message(row)
+    await manager.get_messages_for_request(10_000, provider)
+    for row in tool_session(14, size=500, start=900):
+        await manager.add_message(row)
+    await manager.get_messages_for_request(10_000, provider)
+    for row in tool_session(1, size=500, start=990):
+        await manager.add_message(row)
+    compacting = asyncio.create_task(manager.compact())
+    await provider.asked.wait()
+    provider.go.set()
+
+    assert await compacting > 0
+    await manager.close()

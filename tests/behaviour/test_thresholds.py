@@ -1,0 +1,95 @@
+"""Where compactions begin, by what cannot shrink: prompts, tools, newest rows; and what is shortened for it."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from context_summarize import SummarizingContextManager
+from context_summarize.testing import ScriptedProvider, call, result, user
+from tests.support.gated import answer
+from tests.support.recorder import Recorder
+
+WORDS = "the line of a file that an agent reads "
+
+
+class Reader:
+    """An agent that reads one file after another, with a request before each."""
+
+    def __init__(self, window: int, output: int = 0, **settings: Any) -> None:
+        self.host = Recorder()
+        self.manager = SummarizingContextManager(self.host, **settings)
+        self.provider = ScriptedProvider(then=answer, context_window=window, max_output_tokens=output)
+        self.sizes: list[int] = []
+
+    async def read(self, times: int, tokens: int) -> Reader:
+        await self.manager.add_message(user("Please read all files."))
+        for at in range(times):
+            await self.manager.add_message(call(f"c{at}", "read", path=f"src/{at}.py"))
+            await self.manager.add_message(result(f"c{at}", f"{at}: " + WORDS * (tokens // 9), "read"))
+            await self.manager.get_messages_for_request(provider=self.provider)
+            self.sizes.append(await self.manager.get_token_count())
+        return self
+
+    @property
+    def compactions(self) -> int:
+        return self.host.count("context:compaction")
+
+    @property
+    def shortened(self) -> int:
+        return sum(data["shortened"] for data in self.host.of("context:post_compact"))
+
+
+async def test_results_that_fill_a_small_window_are_no_reason_for_a_compaction_at_each_request() -> None:
+    """Five of them stay verbatim, which takes more than half of it."""
+    reader = await Reader(31_000, prefetch=False).read(60, 3_500)
+    assert max(reader.sizes) <= 30_000
+    assert 0 < reader.compactions <= 25
+    assert reader.shortened > 0
+    await reader.manager.close()
+
+
+async def test_between_two_compactions_a_request_grows_by_half_of_what_the_first_left_free() -> None:
+    """Whatever cannot shrink: here the newest rows take a third of the budget."""
+    reader = await Reader(41_000, prefetch=False).read(80, 2_500)
+    made = reader.host.of("context:compaction")
+    assert len(made) > 5
+    for before, after in itertools.pairwise(made):
+        grown, free = after["before_tokens"] - before["after_tokens"], 40_000 - before["after_tokens"]
+        assert grown >= 0.5 * free or after["before_tokens"] > 40_000
+    await reader.manager.close()
+
+
+async def test_a_large_prompt_beside_much_output_leaves_room_for_the_conversation() -> None:
+    """A window of 200,000 of which the model may write 128,000, and a prompt of 40,000: shares are of what is left."""
+
+    async def prompt() -> str:
+        return "a rule of the house " * 8_000
+
+    reader = Reader(200_000, 128_000, prefetch=False)
+    await reader.manager.set_system_prompt_factory(prompt)
+    await reader.read(80, 3_000)
+    assert max(reader.sizes) <= 149_000
+    assert 0 < reader.compactions <= 8
+    for made in reader.host.of("context:compaction"):
+        assert made["target_tokens"] > 40_000
+    await reader.manager.close()
+
+
+async def test_a_threshold_in_tokens_holds_in_a_window_of_a_million() -> None:
+    """All else follows it: what a compaction leaves, and what summaries may take."""
+    reader = await Reader(1_000_000, compact_threshold=[0.65, 20_000], prefetch=False).read(60, 1_000)
+    made = reader.host.of("context:compaction")
+    assert made
+    for one in made:
+        assert 20_000 <= one["before_tokens"] < 26_000
+        assert one["after_tokens"] < 14_000
+    await reader.manager.close()
+
+
+async def test_no_result_below_the_limit_is_shortened_while_a_request_fits() -> None:
+    """Also where it stays above the threshold; an event tells of those that are."""
+    reader = await Reader(31_000, shorten_tool_results=2_000, prefetch=False).read(40, 1_500)
+    assert reader.compactions
+    assert reader.shortened == 0
+    await reader.manager.close()

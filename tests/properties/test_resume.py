@@ -1,0 +1,92 @@
+"""Resume is free: a session that has ended goes on from its last view, and asks for no text that is there."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_summarize import SummarizingContextManager
+from context_summarize.testing import tool_session
+from tests.properties.rules import Rows, saved
+from tests.properties.strategies import histories
+from tests.properties.test_steering import BUDGET, SMALL, Host, slow_ok
+from tests.support.gated import Shortening
+from tests.support.kept import KeptStore
+from tests.support.views import nodes
+
+
+async def kill() -> None:
+    """End all that is under way, as the end of a process does: nothing is closed."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+
+
+@given(drawn=histories(40), prefetch=st.booleans(), steps=st.none() | st.integers(0, 60))
+@slow_ok
+def test_a_session_goes_on_from_its_last_view_and_asks_for_no_text_that_is_there(
+    drawn: Rows, prefetch: bool, steps: int | None
+) -> None:
+    """Killed after so many steps of a request, or closed after it; what it shows is that view, or a next compaction."""
+    rows = saved([*tool_session(6, size=100), *drawn])
+    settings: dict[str, Any] = {**SMALL, "prefetch": prefetch}
+
+    async def run() -> None:
+        store = KeptStore()
+        first = SummarizingContextManager(Host(), store=store, **settings)
+        view: Rows = []
+        for row in rows[:-1]:
+            await first.add_message(copy.deepcopy(row))
+            view = await first.get_messages_for_request(BUDGET, Shortening())
+        await first.add_message(copy.deepcopy(rows[-1]))
+        records = dict(store.records)
+        last = asyncio.create_task(first.get_messages_for_request(BUDGET, Shortening()))
+        if steps is None:
+            view = await last
+            await first.close()
+            records = dict(store.records)
+        else:
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            await kill()
+        is_next = store.records != records  # the request was killed after a compaction
+        paid = [summary.key for summary in store.summaries]
+        again = Host()
+        second = SummarizingContextManager(again, store=store, **settings)
+        await second.set_messages(copy.deepcopy(rows))
+        shown = await second.get_messages_for_request(BUDGET, Shortening())
+        await second.close()
+        assert not {*paid} & {summary.key for summary in store.summaries[len(paid) :]}
+        if not again.compactions and not is_next:
+            assert nodes(shown) == nodes(view)
+            assert steps is not None or shown == view
+
+    asyncio.run(run())
+
+
+async def test_a_session_that_is_rewound_keeps_its_newest_rows_verbatim() -> None:
+    """It takes the farthest compaction that leaves `keep_recent` of them; nobody is asked."""
+    store, rows = KeptStore(), tool_session(60, size=100)
+    first, host = SummarizingContextManager(store=store, **{**SMALL, "keep_recent": 6}), Host()
+    for row in rows:
+        await first.add_message(row)
+        await first.get_messages_for_request(BUDGET, Shortening())
+    await first.close()
+    ends = []
+    for end in range(60, len(rows), 7):
+        provider = Shortening()
+        second = SummarizingContextManager(host, store=store, **{**SMALL, "keep_recent": 6, "auto_compact": False})
+        await second.set_messages(rows[:end])
+        view = await second.get_messages_for_request(BUDGET, provider)
+        ends.append(nodes(view)[-1]["metadata"]["messages"][1])
+        assert provider.calls == 0
+        assert host.compactions == 0
+        assert end - ends[-1] >= 6
+        await second.close()
+    assert ends == sorted(ends)
+    assert len(set(ends)) > 3
