@@ -21,7 +21,7 @@ from context_summarize.session.host import Providers
 from context_summarize.session.limits import Host, LimitsReader, RequestOptions
 from context_summarize.session.steering import Steering
 from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.stores import MemoryStore, SummaryStore, open_store
+from context_summarize.stores import LayeredStore, MemoryStore, SummaryStore, open_store
 from context_summarize.summaries.call import Summarizer, own_call
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import SummaryRegistry
@@ -51,6 +51,8 @@ class HostFace:
         prompts, count, own_id = load_prompts(config.prompts), counter.count, getattr(coordinator, "session_id", None)
         if store is None:
             store = open_store(config.cache) if config.cache else MemoryStore()
+        elif not isinstance(store, MemoryStore | LayeredStore):
+            store = LayeredStore(MemoryStore(), store, name=type(store).__name__)  # one that hangs holds nobody up
 
         def show(builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
             return show_node(builder.history, node, summary, prompts.frame.fill, count)

@@ -1,7 +1,8 @@
-"""A provider that is down for minutes or hours: few calls, nothing lost, and summaries again once it is back."""
+"""A provider or a store that is down: few calls, nothing lost, and summaries again once the provider is back."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import random
 from collections.abc import Iterator
@@ -11,10 +12,11 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs, measure, tool_session
 from tests.support.effort import LONG
 from tests.support.recorder import Clock, Recorder, recording
 from tests.support.snapshot import snapshot
+from tests.support.virtual import run_virtually
 
 STEP = 5
 """Seconds between two requests."""
@@ -163,3 +165,30 @@ async def test_half_of_what_users_named_stands_in_a_small_view_though_no_summary
     assert sum(value in text for value in values()) >= VALUES / 2
     assert await manager.get_token_count() <= BUDGET
     await manager.close()
+
+
+class HangingStore:
+    """A store of the host's that never answers, and whose end fails."""
+
+    async def get(self, keys: Any) -> Any:
+        await asyncio.Event().wait()
+
+    get_records = put = get
+
+    async def put_record(self, hash_: str, record: Any) -> None:
+        await asyncio.Event().wait()
+
+    async def close(self) -> None:
+        raise OSError("it is gone")
+
+
+def test_a_store_of_the_hosts_that_hangs_holds_nobody_up() -> None:
+    async def session() -> float:
+        made, began = SummarizingContextManager(store=HangingStore(), keep_recent=4), asyncio.get_running_loop().time()
+        await made.set_messages(tool_session(60, size=500))
+        rows = await made.get_messages_for_request(3_000, ScriptedProvider())
+        assert sum(map(measure, rows)) <= 3_000
+        await made.close()
+        return asyncio.get_running_loop().time() - began
+
+    assert run_virtually(session()) < 10
