@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from context_summarize.notes.leaves import MOST_READ, leaves
@@ -116,9 +116,10 @@ class Candidates:
         words: set[str] = set()
         for piece in pieces_of(text):
             found = values_in(piece)
-            for value, kind in found.items():
-                if value not in self.values:
-                    self._add(value, kind, label=self._words_of(piece, value) if kind in _LABELLED else "")
+            new = [(value, kind) for value, kind in found.items() if value not in self.values]
+            weighed = self._weighed(piece) if any(kind in _LABELLED for _, kind in new) else []
+            for value, kind in new:
+                self._add(value, kind, label=_words_of(weighed, piece, value) if kind in _LABELLED else "")
             telling = telling_words(piece)
             if len(telling) > 2:
                 exact = tuple(value for value, kind in found.items() if kind in _LABELLED)
@@ -208,12 +209,18 @@ class Candidates:
         for one in ranked[: len(ranked) - MOST]:
             del self.values[one.text]
 
-    def _words_of(self, piece: str, value: str) -> str:
-        """Words of a sentence that say what a value is: the two rarest ones, and those right before it."""
-        words = [word for word in piece.split() if word != value and telling_words(word)]
-        rare = sorted(words, key=lambda word: max(self.word_rows[part] for part in telling_words(word)))[:2]
-        before = _words_before(piece, value).split()[-2:]
-        return " ".join(dict.fromkeys(word for word in words if word in rare or word in before))
+    def _weighed(self, piece: str) -> list[tuple[str, int]]:
+        """The words of a sentence that say something, each with the number of rows in which it stands."""
+        telling = ((word, telling_words(word)) for word in piece.split())
+        return [(word, max(self.word_rows[part] for part in parts)) for word, parts in telling if parts]
+
+
+def _words_of(weighed: Sequence[tuple[str, int]], piece: str, value: str) -> str:
+    """Words of a sentence that say what a value is: the two rarest ones, and those right before it."""
+    others = [(word, rows) for word, rows in weighed if word != value]
+    rare = [word for word, _ in sorted(others, key=lambda one: one[1])[:2]]
+    before = _words_before(piece, value).split()[-2:]
+    return " ".join(dict.fromkeys(word for word, _ in others if word in rare or word in before))
 
 
 def _words_before(text: str, value: str) -> str:
