@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 GROWTH = 0.8
-"""A request grows by this share of `threshold`, of what a compaction has left free, before the next one begins."""
+"""Between two compactions a request grows by this share of the threshold, times what the first one has left free."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,10 +40,11 @@ class Limits:
         return int(self.target * self.base)
 
     def again_above(self, left: int) -> int:
-        """Tokens of the view at which a compaction is worth making that leaves so many, or that follows such a one.
+        """Tokens of the view from which on a compaction is due, if the last one left so many.
 
-        What it leaves raises the point, because each compaction throws the provider's prompt cache away. Where that is
-        more than half of the base, the base grows with it, up to the room.
+        The same holds before it: a compaction that would leave so many is worth making from this size on. What is left
+        raises the point, because each compaction throws the provider's prompt cache away. Where that is more than half
+        of the base, the base grows with it, up to the room.
         """
         free = max(0, self._top(left) - left)
         return max(self.threshold_room, left + int(GROWTH * self.threshold * free))

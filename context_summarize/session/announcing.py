@@ -39,6 +39,11 @@ class Change:
     new: Sequence[str] = ()
     """Contents of the summaries that the view did not show before."""
 
+    @property
+    def is_undo(self) -> bool:
+        """True where a compaction was taken back."""
+        return self.reason == "undo"
+
 
 class Announcer:
     """Puts the events of compactions into an outbox; each announcement is closed exactly once."""
@@ -76,7 +81,6 @@ class Announcer:
     def made(self, change: Change) -> None:
         """Tell of a change that has just become the view."""
         self.announce(change.reason, change.budget, change.before_tokens, change.history_rows)
-        undo = change.reason == "undo"
         self._close(
             change.after_rows,
             change.after_tokens,
@@ -87,21 +91,9 @@ class Announcer:
             fallbacks=change.fallbacks,
             shortened=change.shortened,
             wait_ms=round(change.waited * 1000),
-            undo=undo,
+            undo=change.is_undo,
         )
-        self._outbox.put(
-            COMPACTION,
-            {
-                "undo": undo,
-                "before_tokens": change.before_tokens,
-                "after_tokens": change.after_tokens,
-                "before_messages": change.before_rows,
-                "after_messages": change.after_rows,
-                "budget": change.budget,
-                "target_tokens": change.target_tokens,
-                "strategy_level": change.level,
-            },
-        )
+        self._outbox.put(COMPACTION, _compaction(change))
         for content in change.new:
             self._outbox.put(INCLUDE, {"source": "context-summarize", "content": content})
         logger.info(
@@ -114,3 +106,17 @@ class Announcer:
             change.fallbacks,
             change.shortened,
         )
+
+
+def _compaction(change: Change) -> dict[str, Any]:
+    """The data of `context:compaction`."""
+    return {
+        "undo": change.is_undo,
+        "before_tokens": change.before_tokens,
+        "after_tokens": change.after_tokens,
+        "before_messages": change.before_rows,
+        "after_messages": change.after_rows,
+        "budget": change.budget,
+        "target_tokens": change.target_tokens,
+        "strategy_level": change.level,
+    }

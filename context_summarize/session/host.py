@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 _INFO_SECONDS = 2.0
 """Seconds that a provider has for each of two questions about its window."""
 _PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
-"""Seconds for which a provider is not asked again: after an answer, and after a question that took longer than that."""
+"""Seconds for which a provider is not asked again: after an answer, and after a question without one."""
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
 _PREFIX = "provider-"
@@ -46,8 +46,7 @@ class Window:
         """Tokens for a request: what output and margin leave; half the window where they leave nothing.
 
         No request asks for all that a model can write: where it is not known, at most a quarter of the window is kept
-        free. A larger window never gives less: where it leaves a little, it gives what the largest window that leaves
-        nothing gives.
+        free. A larger window never gives less than a smaller one.
         """
         kept_free = (self.asked or min(self.output, self.context // 4)) + safety_margin
         return max(1, self.context - kept_free, min(self.context, kept_free) // 2)
@@ -62,7 +61,7 @@ def _read(source: Any, name: str) -> int | None:
 async def provider_window(provider: Any) -> Window | None:
     """The window of a provider: `get_model_info()`, sync or async, then `get_info().defaults`; None when it has none.
 
-    A provider that raises, or takes longer than two seconds, is no reason to lose a request.
+    A provider that raises, or takes longer than two seconds for an answer, is no reason to lose a request.
     """
     return await Windows(Config()).of(provider)
 

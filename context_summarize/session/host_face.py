@@ -49,10 +49,6 @@ class HostFace:
     ) -> None:
         counter, meter, providers = TokenCounter(), Meter(), Providers(coordinator, config)
         prompts, count, own_id = load_prompts(config.prompts), counter.count, getattr(coordinator, "session_id", None)
-        if store is None:
-            store = open_store(config.cache) if config.cache else MemoryStore()
-        elif not isinstance(store, MemoryStore | LayeredStore):
-            store = LayeredStore(MemoryStore(), store, name=type(store).__name__)  # one that hangs holds nobody up
 
         def show(builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
             return show_node(builder.history, node, summary, prompts.frame.fill, count)
@@ -62,7 +58,7 @@ class HostFace:
         self._services = Services(
             config=config,
             prompts=prompts,
-            store=store,
+            store=_store(config, store),
             outbox=Outbox(getattr(coordinator, "hooks", None), config.redact),
             totals=Totals(),
             count=count,
@@ -203,3 +199,12 @@ class HostFace:
         self._providers.check()
         if not len(self.conversation.history):
             self._requests.begin(self._new_conversation())
+
+
+def _store(config: Config, given: SummaryStore | None) -> SummaryStore:
+    """The store of a session. Memory stands before one of the host's own: one that hangs holds nobody up."""
+    if given is None:
+        return open_store(config.cache) if config.cache else MemoryStore()
+    if isinstance(given, MemoryStore | LayeredStore):
+        return given
+    return LayeredStore(MemoryStore(), given, name=type(given).__name__)
