@@ -89,10 +89,10 @@ class Draft:
             self.merge()
 
     def summarise_remainder(self, keep_recent: int, focus: str | None = None) -> None:
-        """Summarise what lies between the last closed segment and the newest rows, as a rest node."""
+        """Summarise what lies between the last closed segment and the newest rows, as a partial node."""
         nodes, regular, reach = self._base()
         limit = self._given.history.summarisable(keep_recent)
-        node = self._given.builder.rest(regular, limit, focus) if limit > reach else None
+        node = self._given.builder.partial(regular, limit, focus) if limit > reach else None
         if node is not None:
             self._go_on_with((*nodes, node), limit)
             self.level = max(self.level, 2)
@@ -102,7 +102,7 @@ class Draft:
         self.view = replace(self.view, nodes=self._merged(self.view.nodes))
 
     def _base(self) -> tuple[tuple[Node, ...], int, int]:
-        """(nodes without the rest over rows at the end, where regular segments go on, how far that rest reaches)."""
+        """(nodes without a partial one over rows at the end, where regular segments go on, how far it reaches)."""
         nodes, frontier = self.view.nodes, self.view.frontier
         regular = regular_frontier(nodes, frontier)
         return (nodes, frontier, frontier) if regular == frontier else (nodes[:-1], regular, frontier)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import replace
 
 from context_summarize.core.history import History
@@ -40,9 +40,10 @@ def one_line_size(history: History, node: Node, count: Count) -> int:
     return measure({"role": "system", "content": one_line(history, node)}, count)
 
 
-def show_one_line(history: History, shown: ShownNode, count: Count) -> ShownNode:
-    """The same node as a single line: range and count."""
-    return replace(_shown(history, shown.node, shown.summary, one_line(history, shown.node), count), line=True)
+def as_lines(history: History, shown: Sequence[ShownNode], lines: int, count: Count) -> tuple[ShownNode, ...]:
+    """The same nodes, the oldest `lines` of them as a single line each: range and count."""
+    short = (_shown(history, one.node, one.summary, one_line(history, one.node), count) for one in shown[:lines])
+    return (*(replace(one, line=True) for one in short), *shown[lines:])
 
 
 def _shown(history: History, node: Node, summary: Summary, content: str, count: Count) -> ShownNode:
@@ -98,11 +99,8 @@ def row_hint(history: History, index: int) -> str:
 
 def row_number(history: History, index: int) -> int | None:
     """The number of a history row, as frames count: rendered rows from 1. None for a row that is not rendered."""
-    if not history.rows[index].rendered:
-        return None
-    ordinal = bisect_right(history.rendered, index, key=lambda at: history.groups[at].start) - 1
-    if ordinal >= 0 and index < history.rendered_group(ordinal).end:
-        start, before = history.rendered_group(ordinal).start, history.rendered_rows[ordinal]
-    else:
-        start, before = history.open_groups()[0].start, history.closed_rows()
-    return before + sum(history.rows[at].rendered for at in range(start, index + 1))
+    number = history.number_of(index)
+    if number is not None or not history.rows[index].rendered:
+        return number
+    start = history.open_groups()[0].start
+    return history.closed_rows() + sum(history.rows[at].rendered for at in range(start, index + 1))

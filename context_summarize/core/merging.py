@@ -40,32 +40,32 @@ def merged(
 def next_run(nodes: Sequence[Node], fan_in: int) -> list[Node]:
     """The oldest run of the lowest level that can be joined: a complete one, else an incomplete one; empty without one.
 
-    A complete run are `fan_in` neighbours of one parent, also inside rest nodes that it covers wholly. An incomplete
-    run are two nodes or more of one parent; a rest node among them grows, made anew from what it stands for. What is
+    A complete run is `fan_in` neighbours of one parent, also inside partial nodes that it covers wholly. An incomplete
+    run is two nodes or more of one parent; a partial node among them grows, made anew from what it stands for. What is
     joined again and again loses something every time, so the lowest level goes first.
     """
     below: dict[tuple[int, int], list[Node]] = {}
-    """The regular nodes of each parent, as (level, number), within rest nodes too."""
+    """The regular nodes of each parent, as (level, number), within partial nodes too."""
     shown: dict[tuple[int, int], list[Node]] = {}
     """The nodes that stand for nodes of one parent alone."""
     for node in nodes:
         inner = expanded(node)
-        regular = [one for one in inner if not one.is_rest]
+        regular = [one for one in inner if not one.is_partial]
         parents = [(one.level, one.index // fan_in) for one in regular]
         for parent, one in zip(parents, regular, strict=True):
             below.setdefault(parent, []).append(one)
         if len(regular) == len(inner) and len(set(parents)) == 1:
             shown.setdefault(parents[0], []).append(node)
-    rests = [node for node in nodes if node.is_rest]
+    partials = [node for node in nodes if node.is_partial]
     complete = (run for run in below.values() if len(run) == fan_in)
-    runs = [run for run in complete if not any(_overhangs(rest, run) for rest in rests)]
+    runs = [run for run in complete if not any(_overhangs(node, run) for node in partials)]
     if not runs:
         runs = [[one for node in run for one in expanded(node)] for run in shown.values() if len(run) >= 2]
     return min(runs, key=lambda run: (run[0].level, run[0].first_group), default=[])
 
 
-def _overhangs(rest: Node, run: Sequence[Node]) -> bool:
-    """True when a rest node overlaps the run without lying inside it."""
+def _overhangs(partial: Node, run: Sequence[Node]) -> bool:
+    """True when a partial node overlaps the run without lying inside it."""
     first, end = run[0].first_group, run[-1].end_group
-    overlaps = rest.first_group < end and rest.end_group > first
-    return overlaps and not (rest.first_group >= first and rest.end_group <= end)
+    overlaps = partial.first_group < end and partial.end_group > first
+    return overlaps and not (partial.first_group >= first and partial.end_group <= end)

@@ -1,4 +1,4 @@
-"""Cuts a history into segments, and makes nodes: the addresses of segments, rests and merges."""
+"""Cuts a history into segments, and makes nodes: the addresses of segments, partial nodes and merges."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class NodeBuilder:
 
     # --- nodes ------------------------------------------------------------------------------------------------------
 
-    def rest(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
+    def partial(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
         """The node of a run that is no regular segment; None if a summary would not be smaller than the run."""
         if self.segment_sizes is None or end_group <= first_group:
             return None
@@ -140,7 +140,7 @@ class NodeBuilder:
         return Node(key, 0, -1, first_group, end_group, tokens, segment_tokens, (), focus)
 
     def merge(self, children: Sequence[Node], index: int) -> Node:
-        """The node that stands for these neighbours; `index` -1 makes it a rest node."""
+        """The node that stands for these neighbours; `index` -1 makes it a partial node."""
         if self.segment_sizes is None:
             raise ValueError("no segment sizes yet; nodes exist only after start()")
         return merge_node(children, template_hash=self._merge_hash, summary_tokens=self.segment_sizes[1], index=index)

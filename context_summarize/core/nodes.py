@@ -19,7 +19,7 @@ class Node:
     key: str
     level: int
     index: int
-    """Position among the regular nodes of its level; -1 for a rest node."""
+    """Position among the regular nodes of its level; -1 for a partial node."""
     first_group: int
     end_group: int
     summary_tokens: int
@@ -35,7 +35,7 @@ class Node:
         return self.key, self.first_group, self.end_group
 
     @property
-    def is_rest(self) -> bool:
+    def is_partial(self) -> bool:
         """True when the node stands for a run that is not (yet) a regular one."""
         return self.index < 0
 
@@ -90,7 +90,7 @@ MOST_GROWTH = 6
 
 
 def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: int, index: int) -> Node:
-    """The address of the summary that stands for these neighbours; `index` -1 makes it a rest node."""
+    """The address of the summary that stands for these neighbours; `index` -1 makes it a partial node."""
     level = max(child.level for child in children) + 1
     # A merge halves what it joins, or it would make no room.
     below = sum(child.summary_tokens for child in children)
@@ -101,8 +101,8 @@ def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: 
 
 
 def expanded(node: Node) -> list[Node]:
-    """The regular nodes that a rest node over nodes stands for; any other node itself."""
-    if not (node.is_rest and node.children):
+    """The regular nodes that a partial node over nodes stands for; any other node itself."""
+    if not (node.is_partial and node.children):
         return [node]
     return [inner for child in node.children for inner in expanded(child)]
 
@@ -124,16 +124,16 @@ def leaves_of(nodes: Iterable[Node]) -> Iterator[Node]:
 
 
 def regular_frontier(nodes: Sequence[Node], frontier: int) -> int:
-    """Where regular segments go on: before a rest over rows, else at the frontier."""
+    """Where regular segments go on: before a partial node over rows, else at the frontier."""
     last = nodes[-1] if nodes else None
-    return last.first_group if last is not None and last.is_rest and not last.children else frontier
+    return last.first_group if last is not None and last.is_partial and not last.children else frontier
 
 
 def next_index(nodes: Sequence[Node], fan_in: int) -> int:
     """Index of the next regular segment after these nodes."""
     for node in reversed(nodes):
         for inner in reversed(expanded(node)):
-            if not inner.is_rest:
+            if not inner.is_partial:
                 return int((inner.index + 1) * fan_in**inner.level)
     return 0
 

@@ -47,7 +47,7 @@ class Plan:
     missing: tuple[Node, ...]
     """Nodes to be shown whose text is not known."""
     segments: int
-    """Segments and rests that are summarised."""
+    """Segments and partial nodes that are summarised."""
     merged: int
     level: int
     """Reduction level, how far it had to go: 1 summarise, 2 the remainder too, 3 halve `keep_recent`, 4 shorten any

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from context_summarize.background import in_thread
-from context_summarize.core.frames import show_one_line
+from context_summarize.core.frames import as_lines
 from context_summarize.core.nodes import to_make, with_children
 from context_summarize.core.notes_log import NotesAsk, NotesLog
 from context_summarize.core.plan import Plan, Reason
@@ -80,14 +80,13 @@ class ViewMaker:
             new = notes.write(shown, NotesAsk(view.frontier, view.frontier_row, room, budget, operations))
             return None if new is None else replace(new, instructions=known)
 
-        lines = [show_one_line(chat.history, item, self._services.count) for item in shown[: view.lines]]
         try:
             written = await in_thread(chat.history.characters_from(0), write)
         except Exception as error:  # noqa: BLE001 - notes are written of any text, and a request needs none
             told = traceback_of(error, self._services.config.redact)
             logger.error("the notes cannot be written; the view goes on without them: %s", told)
             written = None
-        return replace(view, shown=(*lines, *shown[view.lines :]), notes=written)
+        return replace(view, shown=as_lines(chat.history, shown, view.lines, self._services.count), notes=written)
 
     async def preview(self, chat: Conversation, limits: RequestLimits, plan: Plan, reason: Reason | None) -> Preview:
         """What a compaction by this plan does, without making it or asking anybody."""

@@ -63,10 +63,7 @@ class Conversation:
 
     async def convert(self) -> None:
         """Convert the groups that have come since the last time; in a thread where that takes long."""
-        if self.groups.backlog() > LONG:
-            await asyncio.to_thread(self.groups.advance)
-        else:
-            self.groups.advance()
+        await in_thread(self.groups.backlog(), self.groups.advance)
 
     async def advance(self) -> None:
         """Index what has come since the last time."""
@@ -112,12 +109,7 @@ def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> C
 
 def with_prompt(chat: Conversation, count: Count, hides_system: bool) -> Conversation:
     """The conversation for a session with or without a system prompt of its host's factory."""
-    if chat.groups.hides_system == hides_system:
-        return chat
-    groups = ShownGroups(
-        chat.history, count, hides_system=hides_system, first=chat.history.group_position(chat.view.frontier_row)
-    )
-    return replace(chat, groups=groups)
+    return replace(with_view(chat, chat.view, count, hides_system), adopted=chat.adopted)
 
 
 def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from context_summarize.background import in_thread
-from context_summarize.core.frames import show_one_line
+from context_summarize.core.frames import as_lines
 from context_summarize.core.history import History
 from context_summarize.core.nodes import SCHEMA_VERSION
 from context_summarize.core.record import Recorded, from_data, to_data
@@ -134,13 +134,12 @@ class Records:
         """The view with its rows; a text that is gone becomes a fallback."""
         view, notes = found.view, found.view.notes
         await self._tasks.place(view.nodes, chat.builder)
-        shown = self._tasks.rows(view.nodes)
-        lines = [show_one_line(chat.history, one, self._count) for one in shown[: view.lines]]
+        shown = as_lines(chat.history, self._tasks.rows(view.nodes), view.lines, self._count)
         chat.notes.restore(found.places)
         if notes is not None:
             row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)
             notes = replace(row, after=notes.after, age=notes.age, instructions=frozenset(found.places))
-        return replace(view, shown=(*lines, *shown[view.lines :]), notes=notes)
+        return replace(view, shown=shown, notes=notes)
 
     async def _steered(self, history: History) -> Steered:
         own = (await self._read([self._own])).get(self._own) if self._own is not None else None

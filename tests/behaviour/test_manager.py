@@ -239,7 +239,7 @@ class TestCompact:
         assert saved == before - after > 0
         view = await made.get_messages_for_request(LARGE, provider)
         assert size(view) == after
-        assert made.conversation.view.nodes[-1].is_rest
+        assert made.conversation.view.nodes[-1].is_partial
         assert nodes(view)[-1]["metadata"]["messages"][1] == 44
         assert [row["content"] for row in view[-3:]] == [row["content"] for row in tool_session(12)[-3:]]
 

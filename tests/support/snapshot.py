@@ -53,4 +53,4 @@ async def snapshot(manager: SummarizingContextManager) -> Snapshot:
 def _tree(history: History, node: Node, texts: dict[str, Summary]) -> SummaryNode:
     first, last = history.message_range(node.first_group, node.end_group)
     children = tuple(_tree(history, child, texts) for child in node.children)
-    return SummaryNode(node.key, node.level, first, last, node.is_rest, texts.get(node.key), children)
+    return SummaryNode(node.key, node.level, first, last, node.is_partial, texts.get(node.key), children)

@@ -145,9 +145,9 @@ class TestNodes:
         """No summary where it would not be smaller."""
         builder = cut([*tool_session(4), user("short"), assistant("too")], 128, 48)
         groups = len(builder.history.rendered)
-        assert builder.rest(groups - 2, groups) is None
-        assert builder.rest(2, 2) is None
-        assert cut(tool_session(4)).rest(0, 4) is None
-        node = builder.rest(0, 6)
+        assert builder.partial(groups - 2, groups) is None
+        assert builder.partial(2, 2) is None
+        assert cut(tool_session(4)).partial(0, 4) is None
+        node = builder.partial(0, 6)
         assert node is not None
-        assert (node.is_rest, node.level, node.first_group, node.end_group, node.children) == (True, 0, 0, 6, ())
+        assert (node.is_partial, node.level, node.first_group, node.end_group, node.children) == (True, 0, 0, 6, ())

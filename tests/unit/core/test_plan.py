@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from context_summarize.core.frames import show_node, show_one_line
+from context_summarize.core.frames import as_lines, show_node
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
@@ -125,8 +125,8 @@ class Scene:
 
     def after(self, plan: Plan) -> ViewState:
         shown = [self.known[node] for node in plan.view.nodes]
-        lines = [show_one_line(self.history, item, count) for item in shown[: plan.view.lines]]
-        return replace(plan.view, shown=(*lines, *shown[plan.view.lines :]), notes=self.notes(plan, shown))
+        rows = as_lines(self.history, shown, plan.view.lines, count)
+        return replace(plan.view, shown=rows, notes=self.notes(plan, shown))
 
     def notes(self, plan: Plan, shown: list[ShownNode]) -> ShownNotes | None:
         """As a compaction does."""
@@ -207,8 +207,8 @@ def test_compact_summarises_down_to_keep_recent_with_a_rest() -> None:
     plan = Scene(talk(10), keep_recent=2, share=1.0).settled("manual")
     *regular, rest = plan.view.nodes
     assert plan.view.frontier == rest.end_group == 18
-    assert (rest.is_rest, rest.children, rest.first_group) == (True, (), regular[-1].end_group)
-    assert all(not node.is_rest for node in regular)
+    assert (rest.is_partial, rest.children, rest.first_group) == (True, (), regular[-1].end_group)
+    assert all(not node.is_partial for node in regular)
     assert (plan.level, plan.segments) == (2, len(plan.view.nodes))
 
 
@@ -218,7 +218,7 @@ def test_a_second_compact_lets_the_rest_grow() -> None:
     first = scene.cross("manual").view.nodes[-1]
     scene.add(*talk(1, 50))
     second = scene.cross("manual").view.nodes[-1]
-    assert (second.is_rest, second.first_group, second.end_group) == (True, first.first_group, first.end_group + 2)
+    assert (second.is_partial, second.first_group, second.end_group) == (True, first.first_group, first.end_group + 2)
 
 
 def test_a_rest_stays_until_regular_segments_cover_it_wholly() -> None:
@@ -226,7 +226,7 @@ def test_a_rest_stays_until_regular_segments_cover_it_wholly() -> None:
     scene = Scene(talk(3), keep_recent=1, share=1.0)
     first = scene.cross("manual").view
     rest, frontiers, seen = first.nodes[-1], [first.frontier], list[bool]()
-    assert rest.is_rest
+    assert rest.is_partial
     assert rest.first_group == 4, "one segment is closed, and cannot reach the end of the rest"
     for _ in range(8):
         scene.add(*talk(1))
@@ -253,7 +253,7 @@ def test_the_oldest_complete_run_of_the_lowest_level_is_merged() -> None:
     assert levels == sorted(levels, reverse=True), "old above new"
     assert sum(scene.known[node].tokens for node in plan.view.nodes) <= 0.9 * 500
     for node in plan.view.nodes:
-        if node.children and not node.is_rest:
+        if node.children and not node.is_partial:
             assert [child.index for child in node.children] == [node.index * 3 + at for at in range(3)]
             assert {child.level for child in node.children} == {node.level - 1}
 
@@ -263,13 +263,13 @@ def test_where_no_run_is_complete_the_oldest_incomplete_one_becomes_a_rest() -> 
     scene = Scene(talk(9), target=0.01, fan_in=6, share=0.03)
     [node] = scene.settled().view.nodes
     assert len(scene.builder.leaves) == 4
-    assert (node.is_rest, node.level, len(node.children)) == (True, 1, 3)
+    assert (node.is_partial, node.level, len(node.children)) == (True, 1, 3)
 
 
 def test_the_lowest_level_is_joined_before_older_and_higher_ones() -> None:
     """Each merge may lose what the one before it kept."""
     scene = Scene(talk(24), target=0.01, fan_in=4, own_budget=2_000, share=0.28)
-    levels = [(node.level, node.is_rest) for node in scene.plan().view.nodes]
+    levels = [(node.level, node.is_partial) for node in scene.plan().view.nodes]
     assert levels == [(1, False), (1, False), (1, True)]
 
 
@@ -277,11 +277,11 @@ def test_a_rest_over_nodes_gives_way_to_the_complete_run_that_covers_it() -> Non
     """A merge of the rest's own children and their neighbours, not of the rest."""
     scene = Scene(talk(7), target=0.01, fan_in=6, share=0.03)
     plan = scene.cross()
-    assert [node.is_rest for node in plan.view.nodes if node.children] == [True]
+    assert [node.is_partial for node in plan.view.nodes if node.children] == [True]
     for _ in range(14):
         scene.add(*talk(1))
         plan = scene.cross()
-    regular = [node for node in plan.view.nodes if node.level == 1 and not node.is_rest]
+    regular = [node for node in plan.view.nodes if node.level == 1 and not node.is_partial]
     assert regular[0].index == 0
     assert [(child.index, child.children) for child in regular[0].children] == [(at, ()) for at in range(6)]
 
@@ -386,14 +386,14 @@ def test_the_second_level_is_to_summarise_the_remainder_as_a_rest() -> None:
     """Here a segment is so long that none is closed."""
     plan = Scene(talk(20), segment_tokens=16_000, own_budget=2_000).settled("must_fit")
     assert (plan.level, plan.fits, plan.view.lines, plan.view.frontier) == (2, True, 0, 36)
-    assert [node.is_rest for node in plan.view.nodes] == [True]
+    assert [node.is_partial for node in plan.view.nodes] == [True]
 
 
 def test_the_third_level_is_to_halve_keep_recent_down_to_the_newest_group() -> None:
     """No more often than it takes."""
     plan = Scene(talk(20), keep_recent=20, own_budget=1_400).settled("must_fit")
     assert (plan.level, plan.fits, plan.view.lines, plan.view.frontier_row) == (3, True, 0, 30)
-    edges = [(node.level, node.is_rest, node.end_group) for node in plan.view.nodes]
+    edges = [(node.level, node.is_partial, node.end_group) for node in plan.view.nodes]
     assert edges == [(2, True, 24), (0, False, 28), (0, True, 30)], "segments first, then the remainder, merged"
     plan = Scene([*talk(10), *looked_up("a", 100)], keep_recent=8, own_budget=420).settled("must_fit")
     assert (plan.level, plan.fits, plan.view.frontier_row) == (3, True, 20)

@@ -320,9 +320,9 @@ class TestKeys:
             )
         }
         assert len(keys | {node.key}) == 4
-        assert not node.is_rest
+        assert not node.is_partial
         rest = merge_node((node, leaves[1]), template_hash="t", summary_tokens=100, index=-1)
-        assert (rest.level, rest.is_rest) == (2, True)
+        assert (rest.level, rest.is_partial) == (2, True)
 
 
 class TestSegmentsOfAHistory:

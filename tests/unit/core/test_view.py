@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import Message
 
-from context_summarize.core.frames import CONTINUES, one_line, show_node, show_one_line
+from context_summarize.core.frames import CONTINUES, as_lines, one_line, show_node
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.shown_groups import ShownGroups, shortened_row
@@ -201,7 +201,7 @@ def test_a_node_is_one_row_with_a_plain_string() -> None:
 def test_a_node_of_one_line_keeps_range_and_count() -> None:
     history = history_of(TURNS)
     node = shown(history, 1, 4)
-    line = show_one_line(history, node, count)
+    [line] = as_lines(history, [node], 1, count)
     assert line.row["content"] == one_line(history, node.node)
     assert "messages 2–5" in line.row["content"]
     assert "4 in all" in line.row["content"]
