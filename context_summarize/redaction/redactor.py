@@ -34,18 +34,14 @@ def _holds(text: str, words: Iterable[str]) -> bool:
     return any(word in text for word in words)
 
 
-def _chosen(table: list[tuple[str, Rule]], text: str) -> list[Rule]:
-    """The formats that may match somewhere in the text, in their order."""
-    return list(dict.fromkeys([rule for word, rule in table if word in text])) if text else []
-
-
 def _rules(text: str) -> Iterator[Rule]:
     """The rules that may find something in the text, in their order."""
     low = text.lower()
     words = [word for word in text.split() if len(word) >= SHORTEST]
     if words and (_holds(text, ("PRIVATE KEY-----", *STEMS)) or max(map(len, words)) >= 64):
         yield keys
-    yield from [*_chosen(TOKENS, "\n".join(words)), *_chosen(PLACED, low)]
+    yield from TOKENS.rules("\n".join(words))
+    yield from PLACED.rules(low)
     if _holds(low, NAMES):
         yield assigned
 
@@ -86,7 +82,7 @@ def _torn(text: str) -> Iterator[Span]:
         word, edge = torn["left"] + torn["right"], len(torn["left"])
         if torn.start() < end or not is_mixed(word):
             continue
-        for found in (span for rule in _chosen(TOKENS, word) for span in rule(word)):
+        for found in (span for rule in TOKENS.rules(word) for span in rule(word)):
             if found.first < edge < found.end and is_mixed(word[found.first : found.end]):
                 end = torn.start("right") + found.end - edge
                 yield Span(torn.start() + found.first, end, found.kind)

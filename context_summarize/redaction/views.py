@@ -66,7 +66,7 @@ def view_of(text: str, *, joined: bool) -> View | None:
     firsts: list[int] = []
     widths: dict[int, int] = {}
     at = 0
-    for found in (_JOINED if joined else _SPACED).finditer(text):
+    for found in (_JOINED if joined and "\n" in text else _SPACED).finditer(text):
         out.append(text[at : found.start()])
         firsts += range(at, found.start())
         if plain := _plain(found, "" if joined else " "):

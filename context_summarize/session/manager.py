@@ -220,7 +220,7 @@ class SummarizingContextManager(HostFace):
         used, chat, served = await self.get_token_count(), self.conversation, self._host.limits.served
         budget = served.budget if served else DEFAULT_BUDGET
         bound = self._requests.defer_below(served) if served and self._config.auto_compact else budget
-        limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), chat.view.nodes
+        limit, nodes = limit_tokens(query, budget, bound - used - self._recall.reading), chat.view.nodes
         return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
