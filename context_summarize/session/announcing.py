@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from context_summarize.events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
 
 logger = logging.getLogger(__name__)
 
@@ -36,8 +35,6 @@ class Change:
     """See `Plan.level`."""
     waited: float = 0.0
     """Seconds."""
-    new: Sequence[str] = ()
-    """Contents of the summaries that the view did not show before."""
 
     @property
     def is_undo(self) -> bool:
@@ -94,8 +91,6 @@ class Announcer:
             undo=change.is_undo,
         )
         self._outbox.put(COMPACTION, _compaction(change))
-        for content in change.new:
-            self._outbox.put(INCLUDE, {"source": "context-summarize", "content": content})
         logger.info(
             "compaction: %d -> %d tokens, %d segments, %d merged, %d cached, %d fallbacks, %d rows shortened",
             change.before_tokens,
