@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from context_summarize.events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +34,6 @@ class Change:
     """See `Plan.level`."""
     waited: float = 0.0
     """Seconds."""
-    new: Sequence[str] = ()
-    """Contents of the summaries that the view did not show before."""
 
 
 class Announcer:
@@ -74,8 +71,6 @@ class Announcer:
             "strategy_level": change.level,
         }
         self._outbox.put(COMPACTION, told)
-        for content in change.new:
-            self._outbox.put(INCLUDE, {"source": "context-summarize", "content": content})
         logger.info(
             "compaction: %d -> %d tokens, %d segments, %d merged, %d cached, %d fallbacks, %d rows shortened",
             change.before_tokens,

@@ -199,14 +199,6 @@ class SummarizingContextManager(HostFace):
         await self._loaded()
         return await self._requests.preview()
 
-    async def pause(self) -> None:
-        """Make no compaction and no summary by ourselves until `resume()`, except where a request would not fit."""
-        self._requests.pause()
-
-    async def resume(self) -> None:
-        """Go on making compactions after `pause()`."""
-        self._requests.resume()
-
     async def settle(self) -> None:
         """Until what is being prefetched is there, at most `wait_seconds`: replays leave no time between requests."""
         await self._requests.settled(self._config.wait_seconds)
