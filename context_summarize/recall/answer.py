@@ -17,8 +17,7 @@ from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, with_children
 from context_summarize.core.rendering import render_group
 from context_summarize.errors import RecallError
-from context_summarize.messages.json_text import compact_json
-from context_summarize.messages.rows import Call
+from context_summarize.messages.rows import Call, compact_json
 from context_summarize.recall.index import Found
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import RECALL_FENCE, after_cut

@@ -233,17 +233,17 @@ class Table:
     def __init__(self, rows: str, form: str) -> None:
         self._rules: list[tuple[frozenset[str], Rule]] = []
         for row in re.sub(r"\n {4}(?! )", "  ", rows).replace("\n     ", " ").strip().splitlines():
-            kind, check, words, *pattern = row.split("  ")
-            full = form.format("".join(pattern)).replace("<WORDS>", f"(?:{'|'.join(map(re.escape, words.split()))})")
+            kind, check, named, *pattern = row.split("  ")
+            full = form.format("".join(pattern)).replace("<WORDS>", f"(?:{'|'.join(map(re.escape, named.split()))})")
             for name, meaning in _SHORT.items():
                 full = full.replace(f"<{name}>", f"(?:{meaning})")
-            self._rules.append((frozenset(words.split()), _rule(kind, CHECKS[check], re.compile(full))))
-        words = sorted({word for words, _ in self._rules for word in words})
-        self._within = {word: {part for part in words if word.startswith(part)} for word in words}
+            self._rules.append((frozenset(named.split()), _rule(kind, CHECKS[check], re.compile(full))))
+        every = sorted({word for words, _ in self._rules for word in words})
+        self._within = {word: {part for part in every if word.startswith(part)} for word in every}
         # One search for all words, the longest first, by their first characters: few places begin with one of them.
-        firsts = ((first, sorted(group, reverse=True)) for first, group in groupby(words, key=itemgetter(0)))
+        firsts = ((first, sorted(group, reverse=True)) for first, group in groupby(every, key=itemgetter(0)))
         tries = (f"{re.escape(first)}(?:{'|'.join(re.escape(word[1:]) for word in group)})" for first, group in firsts)
-        any_first = "".join(re.escape(first) for first in {word[0] for word in words})
+        any_first = "".join(re.escape(first) for first in {word[0] for word in every})
         self._words = re.compile(f"(?=[{any_first}])(?=({'|'.join(tries)}))")
 
     def rules(self, text: str) -> list[Rule]:

@@ -12,9 +12,8 @@ from context_summarize.background import in_thread
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.core.history import History
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.reading import rough_size
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import checked_rows, common_prefix, fill, named
