@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from amplifier_core.testing import MockCoordinator
 
-from context_summarize import SummarizingContextManager, mount
+from context_summarize import SummarizingContextManager
 from context_summarize.errors import SteeringError
 from context_summarize.testing import (
     JsonRow,
@@ -357,19 +356,3 @@ class TestColdCache:
         clock.time += HOUR + 1
         assert nodes(await session.view()) == []
         await session.manager.close()
-
-
-async def test_a_session_finds_them_as_capabilities() -> None:
-    """As the host's interface calls them."""
-    coordinator = MockCoordinator()
-    await mount(coordinator, {**SETTINGS, "cache": "memory"})
-    context = coordinator.get("context")
-    for row in tool_session(12, size=600):
-        await context.add_message(row)
-    provider = ScriptedProvider(then=answer)
-    await context.get_messages_for_request(4_000, provider)
-    assert await coordinator.get_capability("context.pin")(40) == (40,)
-    assert await coordinator.get_capability("context.unpin")() == ()
-    await context.get_messages_for_request(200_000, provider)
-    assert await coordinator.get_capability("context.undo")() > 0
-    await context.close()

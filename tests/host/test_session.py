@@ -40,9 +40,11 @@ SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "shorten
 """With the provider's window of 6,000 and output of 500 tokens: a budget of 5,000."""
 BUDGET = 5_000
 
-"""Event → what its payload holds at least, as the design's table has it."""
-
-ADDED_BY_HOST = {"session_id", "parent_id", "timestamp"}
+OFFERED = {
+    *("compact", "preview", "statistics", "undo", "pin", "unpin"),  # the tool `context` calls these
+    *("compacting", "foreground_usage", "request_retention"),  # loops and status lines look these up
+}
+"""What the module registers as `context.…`."""
 
 
 @pytest.fixture(autouse=True)
@@ -94,15 +96,17 @@ class TestALongSession:
         for data in host.seen("context:pre_compact"):
             assert data["reason"] == "threshold"
             assert data["usage"] >= 0.65
-        assert sum(post["segments"] for post in posts) <= len(host.seen("context:include"))
-        for data in host.seen("context:include"):
-            assert data["source"] == "context-summarize"
-            assert SUMMARY in data["content"]
         for data in host.seen("context-summarize:summary"):
             assert data["provider"] == "scripted"
             assert data["attempts"] == 1
             assert data["usage"].keys() == {"input_tokens", "output_tokens"}
         assert host.seen("context-summarize:failure") == host.seen("context-summarize:over_budget") == []
+
+    async def test_no_event_carries_the_text_of_a_summary(self, host):
+        """Loggers write events whole; `context:include` is for the attribution of bundles, and not ours to emit."""
+        assert any(SUMMARY in str(row["content"]) for row in host.loop.views[-1])
+        assert [name for name, data in host.events if SUMMARY in str(data)] == []
+        assert host.seen("context:include") == []
 
 
 async def test_the_hosts_responses_correct_the_measuring_and_our_own_calls_do_not(monkeypatch):
@@ -199,6 +203,26 @@ async def test_a_hook_that_raises_changes_nothing(monkeypatch):
     assert len(host.tool.orders) == 12
     assert host.loop.problems == []
     assert len(host.provider.summary_requests) > 0
+    await host.end()
+
+
+async def test_a_session_finds_what_hosts_look_up_and_nothing_else(monkeypatch):
+    """The capabilities `context.…` belong to the mounted manager; what only a program calls is a method of it."""
+    host = await Host(monkeypatch, SMALL).start()
+    await host.talk(4)
+    coordinator = host.session.coordinator
+
+    def offered(name: str) -> Any:
+        return coordinator.get_capability(f"context.{name}")
+
+    registered = coordinator.to_dict()["capabilities"]
+    assert {name for name in registered if name.startswith("context.")} == {f"context.{name}" for name in OFFERED}
+    assert (await offered("preview")()).segments > 0
+    assert await offered("compact")(focus="open orders") > 0
+    assert (await offered("statistics")()).compactions == 1
+    assert await offered("pin")(5) == (5,)
+    assert await offered("unpin")() == ()
+    assert await offered("undo")() > 0
     await host.end()
 
 
