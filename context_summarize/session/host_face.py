@@ -25,7 +25,7 @@ from context_summarize.stores import LayeredStore, MemoryStore, SummaryStore, op
 from context_summarize.summaries.call import Summarizer, own_call
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.summaries.services import Services, Totals
+from context_summarize.summaries.services import Services, Statistics
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 
@@ -60,7 +60,7 @@ class HostFace:
             prompts=prompts,
             store=_store(config, store),
             outbox=Outbox(getattr(coordinator, "hooks", None), config.redact),
-            totals=Totals(),
+            totals=Statistics(),
             count=count,
             clock=clock,
             sleep=sleep,

@@ -20,8 +20,8 @@ from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import checked_rows, common_prefix, fill, named
 from context_summarize.session.host_face import HostFace
 from context_summarize.session.limits import RequestOptions
-from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores import SummaryStore
+from context_summarize.summaries.services import Statistics
 from context_summarize.tokens.measure import measure
 
 _MANY = 1_000
@@ -217,10 +217,16 @@ class SummarizingContextManager(HostFace):
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
-        tokens = await self.get_token_count()
-        chat, served = self.conversation, self._host.limits.served
-        budget = served.budget if served else None
-        return take_statistics(len(chat.history), tokens, budget, chat.view, self._services.totals)
+        tokens, chat, served = await self.get_token_count(), self.conversation, self._host.limits.served
+        shown = chat.view.shown
+        return replace(
+            self._services.totals,
+            messages=len(chat.history),
+            view_tokens=tokens,
+            budget=served.budget if served else None,
+            summaries=len(shown),
+            fallbacks=sum(item.summary.fallback for item in shown),
+        )
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""

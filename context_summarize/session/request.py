@@ -219,8 +219,8 @@ class Requests(Current):
         self._chat = compacted(before, view, self.records.hash_of(before.history, view))
         before.groups.forget_before(view.frontier_row)
         shown_before = {node.place for node in before.view.nodes}
-        new = [item for item in view.shown if item.node.place not in shown_before]
-        from_cache = sum(self._tasks.is_from_store(item.node.key) for item in new)
+        new = [item.node for item in view.shown if item.node.place not in shown_before]
+        from_cache = sum(self._tasks.is_from_store(node.key) for node in new)
         self._tasks.compacted(view.shown)
         self._throttle.fired()
         self._services.totals.compactions += 1
@@ -243,7 +243,6 @@ class Requests(Current):
                 fallbacks=sum(item.summary.fallback for item in view.shown),
                 level=plan.level,
                 waited=attempt.waited,
-                new=[item.row["content"] for item in new],
             )
         )
 

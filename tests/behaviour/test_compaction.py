@@ -9,7 +9,7 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, SUMMARY
+from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores import MemoryStore
 from context_summarize.testing import ScriptedProvider, tool_session, user
@@ -52,11 +52,11 @@ async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
 
 class TestEvents:
     async def test_a_compaction_tells_all_of_it_in_order_and_once(self) -> None:
-        """Before it, the summaries, after it, what came of it, and each new node."""
+        """Before it, the summaries, after it, and what came of it."""
         recorder = Recorder()
-        view = await crossed(recorder)
+        await crossed(recorder)
         told = [name for name in recorder.names() if name != SUMMARY]
-        assert told == [PRE_COMPACT, POST_COMPACT, COMPACTION, *[INCLUDE] * len(nodes(view))]
+        assert told == [PRE_COMPACT, POST_COMPACT, COMPACTION]
         assert recorder.names()[0] == PRE_COMPACT
 
     async def test_the_payloads_tell_sizes_before_and_after_and_the_reason(self) -> None:
@@ -76,21 +76,6 @@ class TestEvents:
         assert (made["before_messages"], made["after_messages"]) == (32, len(view))
         assert (made["before_tokens"], made["after_tokens"]) == (pre["tokens"], size(view))
         assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 175, 1)
-
-    async def test_each_new_node_is_told_once(self) -> None:
-        """context:include: its content, also over later compactions."""
-        made, recorder = manager(recorder := Recorder()), recorder
-        provider = ScriptedProvider(then=answer)
-        shown: list[str] = []
-        for row in tool_session(24):
-            await made.add_message(row)
-            view = await made.get_messages_for_request(1_500, provider)
-            shown += [node["content"] for node in nodes(view) if node["content"] not in shown]
-        told = recorder.of(INCLUDE)
-        assert len(recorder.of(COMPACTION)) > 1
-        assert [data["content"] for data in told] == shown
-        assert {data["source"] for data in told} == {"context-summarize"}
-        assert {frozenset(data) for data in told} == {frozenset({"source", "content"})}
 
     async def test_what_came_from_the_cache_and_what_is_a_fallback_is_counted(self) -> None:
         """Per compaction."""

@@ -20,7 +20,7 @@ WINDOW, MOST = 40_000, 5_000
 REFUSALS = {
     "OpenAI": "Your input exceeds the context window of this model. Please adjust your input and try again.",
     "OpenAI, chat": "This model's maximum context length is 128000 tokens. However, your messages resulted in 130000.",
-    "vLLM": "You passed 40960 input tokens and requested 1 output tokens. However, the model's context length is only 8",
+    "vLLM": "You passed 40960 input tokens and requested 1 output tokens. However, the model's context length is 8",
     "vLLM, engine": "The decoder prompt (length 21535) is longer than the maximum model length of 16384.",
     "Anthropic": "prompt is too long: 208310 tokens > 200000 maximum",
     "Anthropic, both": "input length and `max_tokens` exceed context limit: 189127 + 16000 > 200000",
@@ -144,7 +144,7 @@ async def test_what_one_model_refuses_binds_no_other() -> None:
 
 
 async def test_a_bound_is_dropped_when_a_request_as_large_passes() -> None:
-    """What cannot shrink below a bound, such as the host's prompt, is sent all the same; its answer proves the bound wrong."""
+    """The host's prompt cannot shrink and is sent all the same; an answer to it proves the bound wrong."""
     manager, provider = SummarizingContextManager(), ScriptedProvider(context_window=WINDOW)
     await manager.add_message(user("Hello."))
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from amplifier_core import AmplifierSession, HookResult, ToolResult
+from amplifier_core.events import ALL_EVENTS as KERNEL_EVENTS
 from amplifier_core.llm_errors import InvalidRequestError, ProviderUnavailableError
 from amplifier_core.message_models import (
     ChatRequest,
@@ -250,7 +251,7 @@ class Host:
         if resolver is not None:
             await self.session.coordinator.mount("module-source-resolver", resolver)
         await self.session.initialize()
-        for name in ALL_EVENTS:
+        for name in {*ALL_EVENTS, *KERNEL_EVENTS}:
             self.session.coordinator.hooks.register(name, self._record, name=f"record-{name}")
         return self
 
