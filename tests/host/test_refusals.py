@@ -10,8 +10,8 @@ import pytest
 from amplifier_core.llm_errors import InvalidRequestError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, text_response, tool_session, user
-from tests.support.session import Host, is_summary_request
+from context_summarize.testing import ScriptedProvider, tool_session, user
+from tests.support.session import Host, is_summary_request, tokens_of
 
 SETTINGS = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "shorten_tool_results": None}
 WINDOW, MOST = 40_000, 5_000
@@ -50,7 +50,7 @@ async def host(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Host]:
 def sent(host: Host) -> list[int]:
     """Tokens of the host's own requests, as the provider counts."""
     own = [request for request in host.provider.requests if not is_summary_request(request)]
-    return [text_response("", request).usage.input_tokens for request in own]
+    return [tokens_of(request) for request in own]
 
 
 async def until_refused(host: Host) -> None:

@@ -50,6 +50,11 @@ def is_summary_request(request: ChatRequest) -> bool:
     return (request.metadata or {}).get("purpose") == "context-summarize"
 
 
+def tokens_of(request: ChatRequest) -> int:
+    """Tokens of a request as the provider of these tests counts: four characters each."""
+    return sum(len(str(message.content)) for message in request.messages) // 4
+
+
 class LookupTool:
     """A tool whose results are long enough to fill a small window."""
 
@@ -159,7 +164,7 @@ class SessionProvider(ScriptedProvider):
         return [request for request in self.requests if is_summary_request(request)]
 
     def _reply(self, request: ChatRequest) -> Any:
-        tokens = text_response("", request).usage.input_tokens
+        tokens = tokens_of(request)
         if self.most is not None and tokens > self.most:
             self.refused.append(tokens)
             raise InvalidRequestError("Your input exceeds the context window of this model. Please adjust your input.")
