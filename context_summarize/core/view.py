@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from context_summarize.core.frames import opening_row
+from context_summarize.core.frames import no_summary, opening_row
 from context_summarize.core.shown_groups import Entry, ShownGroups
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.reading import opens_conversation
-from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, copy_json
+from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.tokens.measure import measure
 
 
@@ -22,8 +21,6 @@ class View:
         self._entries: list[Entry] = []
         self._tokens = 0
         self._system_tokens = 0
-        self._needs_opening = bool(state.compactions)
-        """True while the view holds no row of the conversation, and must open with a user message."""
         self._next_group = groups.history.group_position(state.frontier_row)
         self._extend(self._head())
         self._left = self._tokens
@@ -34,6 +31,13 @@ class View:
         """Nodes in order, each with the pins of its range before it, and the row of notes."""
         state, history, notes = self.state, self.groups.history, self.state.notes
         pins = self.groups.pins(state)
+        if state.compactions and not history.opens_with_user():
+            yield self._own(opening_row())
+        if state.is_bare:
+            for group in pins:
+                yield from self.groups.entries(group, state)
+            yield self._own(no_summary(history, state.frontier))
+            return
         for at, shown in enumerate(state.shown):
             if notes is not None and notes.after == at:
                 yield Entry(None, notes.row, notes.tokens)
@@ -46,21 +50,15 @@ class View:
         for group in pins:
             yield from self.groups.entries(group, state)
 
+    def _own(self, row: JsonRow) -> Entry:
+        return Entry(None, row, measure(row, self.groups.count))
+
     def _extend(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
-            role = entry.row["role"]
-            if self._needs_opening and role not in SYSTEM_ROLES:
-                self._needs_opening = False
-                if not opens_conversation(entry.row):
-                    self._extend([self._opening()])
             self._entries.append(entry)
             self._tokens += entry.tokens
-            if role == "system":
+            if entry.row["role"] == "system":
                 self._system_tokens += entry.tokens
-
-    def _opening(self) -> Entry:
-        row = opening_row()
-        return Entry(None, row, measure(row, self.groups.count))
 
     def _refresh(self) -> None:
         """Take in the groups that have closed since the last time."""
@@ -74,12 +72,8 @@ class View:
 
     def _open_entries(self) -> list[Entry]:
         """The calls at the end that may still get results, and those that they have."""
-        found = [
-            entry for group in self.groups.history.open_groups() for entry in self.groups.entries(group, self.state)
-        ]
-        if found and self._needs_opening and not opens_conversation(found[0].row):
-            return [self._opening(), *found]
-        return found
+        groups = self.groups
+        return [entry for group in groups.history.open_groups() for entry in groups.entries(group, self.state)]
 
     @property
     def open_rows(self) -> int:

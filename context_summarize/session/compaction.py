@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from context_summarize.background import in_thread
-from context_summarize.core.frames import as_lines
 from context_summarize.core.nodes import to_make, with_children
 from context_summarize.core.notes_log import NotesAsk, NotesLog
 from context_summarize.core.plan import Plan, Reason
@@ -86,7 +85,7 @@ class ViewMaker:
             told = traceback_of(error, self._services.config.redact)
             logger.error("the notes cannot be written; the view goes on without them: %s", told)
             written = None
-        return replace(view, shown=as_lines(chat.history, shown, view.lines, self._services.count), notes=written)
+        return replace(view, shown=tuple(shown), notes=written)
 
     async def preview(self, chat: Conversation, limits: RequestLimits, plan: Plan, reason: Reason | None) -> Preview:
         """What a compaction by this plan does, without making it or asking anybody."""

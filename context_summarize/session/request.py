@@ -10,9 +10,9 @@ from functools import partial
 from typing import TypeVar
 
 from context_summarize.background import LONG
+from context_summarize.core.draft import PlanInput
 from context_summarize.core.history import History
 from context_summarize.core.plan import Plan, next_plan
-from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Change

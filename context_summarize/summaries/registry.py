@@ -255,11 +255,11 @@ class SummaryRegistry:
 
     def compacted(self, shown: Sequence[ShownNode]) -> None:
         """A compaction has been made: what no view shows is let go of, and what one shows is known."""
-        keep, whole = {item.node.key for item in shown} | self._tasks.keys(), [item for item in shown if not item.line]
+        keep = {item.node.key for item in shown} | self._tasks.keys()
         self._texts = {key: text for key, text in self._texts.items() if key in keep}
-        self._texts |= {item.node.key: item.summary for item in whole if not item.summary.fallback}
+        self._texts |= {item.node.key: item.summary for item in shown if not item.summary.fallback}
         self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keep}
-        self._rows = {item.node.place: item for item in whole}
+        self._rows = {item.node.place: item for item in shown}
 
     def forget_history(self, history: History) -> None:
         """This one takes the place of another, whose rows are void. Calls under way still fill the store."""

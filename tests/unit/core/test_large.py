@@ -6,7 +6,7 @@ import pytest
 
 from context_summarize.core.groups import Grouper
 from context_summarize.core.history import History
-from context_summarize.core.rendering import cut, render_group
+from context_summarize.core.rendering import render_group
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, Row
 from context_summarize.redaction import build_redactor
@@ -52,18 +52,19 @@ def test_a_row_of_ten_segments_is_whole_and_a_longer_one_is_not() -> None:
         [row] = render_group(history.rows, history.groups[0], number=1, segment_tokens=1_024)
         assert (row.text == text) is is_whole
         if not is_whole:
-            head, _, tail = row.text.split("\n")
+            head, note, tail = row.text.split("\n")
             assert (len(head), len(tail)) == (40_960 * 2 // 3, 40_960 // 3)
-            assert row.left_out == (size - len(head) - len(tail), size)
+            assert note == f"[… {size - len(head) - len(tail):,} of {size:,} characters left out …]"
 
 
 @pytest.mark.parametrize("shift", [0, 15, 40])
 def test_no_half_of_a_secret_is_left_at_a_cut(shift: int) -> None:
-    """What stands around a piece is redacted with it."""
-    text = "x" * shift + f" {SECRET}" * 5_000
-    redact = build_redactor(True)
-    for limit in (4_096, 20_480):
-        left, left_out = cut(text, limit, redact)
-        assert left_out > 0
-        assert "a1B2" not in left
-        assert "[redacted: GitHub token]" in left
+    """A row is redacted before it is cut."""
+    history = History()
+    history.add(analyse(user("x" * shift + f" {SECRET}" * 5_000)))
+    for segment_tokens in (102, 512):
+        redact = build_redactor(True)
+        [row] = render_group(history.rows, history.groups[0], number=1, segment_tokens=segment_tokens, redact=redact)
+        assert "left out" in row.text
+        assert "a1B2" not in row.text
+        assert "[redacted: GitHub token]" in row.text

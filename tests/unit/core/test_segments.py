@@ -101,7 +101,7 @@ class TestGrouper:
         """A closed group never changes."""
         closed, _ = grouped(rows)
         assert spans(closed) == groups
-        assert [group.answers for group in closed] == answers
+        assert [tuple((row, call.id) for row, call in group.answers) for group in closed] == answers
 
     def test_only_what_a_user_said_is_a_user_message_and_rows_of_hosts_are_not_rendered(self) -> None:
         closed, _ = grouped(
@@ -112,12 +112,13 @@ class TestGrouper:
 
     def test_an_open_group_may_still_be_answered(self) -> None:
         """At the end of the history, calls without results are open, not abandoned; looking closes nothing."""
-        grouper, opened = Grouper(), Group(1, 3, True, False, ((2, "a"),), open=True)
+        first, second = Call("a", "bash", {}), analyse(calls(("a", "bash", {}), SECOND)).calls[1]
+        grouper, opened = Grouper(), Group(1, 3, True, False, ((2, first),), open=True)
         for index, row in enumerate(analysed([user("x"), calls(("a", "bash", {}), SECOND), result("a")])):
             assert grouper.open_groups() in ([], [Group(1, 2, True, False, open=True)])
             grouper.feed(index, row)
         assert grouper.open_groups() == grouper.open_groups() == [opened]
-        assert grouper.feed(3, analyse(result("b"))) == [Group(1, 4, True, False, ((2, "a"), (3, "b")))]
+        assert grouper.feed(3, analyse(result("b"))) == [Group(1, 4, True, False, ((2, first), (3, second)))]
         assert grouper.open_start is None
 
     @pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import Message
 
-from context_summarize.core.frames import CONTINUES, as_lines, one_line, show_node
+from context_summarize.core.frames import CONTINUES, show_node
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.shown_groups import ShownGroups, shortened_row
@@ -141,8 +141,8 @@ def test_a_view_opens_with_a_user_row_after_a_compaction() -> None:
     history = history_of([assistant("a"), assistant("b"), assistant("c")])
     assert said(view(history).rows(None)) == ["a", "b", "c"], "as the history has it, before a compaction"
     rows = view(history, summarised(history, 1)).rows(None)
-    assert said(rows) == ["node 1-1", CONTINUES, "b", "c"]
-    assert rows[1]["metadata"] == {"source": "context-summarize", "ephemeral": True}
+    assert said(rows) == [CONTINUES, "node 1-1", "b", "c"]
+    assert rows[0]["metadata"] == {"source": "context-summarize", "ephemeral": True}
 
 
 # --- pins -----------------------------------------------------------------------------------------------------------
@@ -196,17 +196,6 @@ def test_a_node_is_one_row_with_a_plain_string() -> None:
         "metadata": {"source": "context-summarize", "ephemeral": True, "key": "key1", "level": 0, "messages": [2, 5]},
     }
     Message(**row)
-
-
-def test_a_node_of_one_line_keeps_range_and_count() -> None:
-    history = history_of(TURNS)
-    node = shown(history, 1, 4)
-    [line] = as_lines(history, [node], 1, count)
-    assert line.row["content"] == one_line(history, node.node)
-    assert "messages 2–5" in line.row["content"]
-    assert "4 in all" in line.row["content"]
-    assert (line.row["role"], line.row["metadata"]) == ("system", node.row["metadata"])
-    assert line.tokens == measure(line.row, count) < node.tokens
 
 
 # --- shortened rows -------------------------------------------------------------------------------------------------

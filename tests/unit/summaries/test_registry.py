@@ -504,7 +504,7 @@ class TestLife:
         assert not scene.tasks.is_from_store(kept.key)
 
     async def test_what_is_shown_counts_as_known_without_having_been_asked_for(self) -> None:
-        """As after a restart; a fallback and one line do not."""
+        """As after a restart; a fallback does not."""
         scene = Scene()
         await scene.get(scene.leaves[0])
         await scene.tasks.place(scene.leaves[1:2], scene.builder)
@@ -512,9 +512,6 @@ class TestLife:
         fresh = Scene()
         fresh.tasks.compacted([text, fallback])
         assert fresh.tasks.rows(scene.leaves[:2]) == [text]
-        fresh = Scene()
-        fresh.tasks.compacted([replace(text, line=True)])
-        assert fresh.tasks.rows(scene.leaves[:2]) == []
 
     async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
         """Calls under way still fill the store, and may be waited for again; no fallback stands in."""
