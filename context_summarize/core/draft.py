@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from context_summarize.core.frames import no_summary, opening_row
 from context_summarize.core.groups import Group
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
-from context_summarize.core.merging import merged
 from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, Place
+from context_summarize.core.nodes import Node, Place, next_run
 from context_summarize.core.shown_groups import HARD_FLOOR, ShownGroups, short_length
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.reading import is_hook
@@ -20,6 +19,8 @@ from context_summarize.tokens.measure import measure
 
 FRAME_TOKENS = 70
 """Estimate of what the frame adds to a summary whose row has not been built yet."""
+_FREE = 0.9
+"""Merging goes on until a tenth of the share of summaries is free."""
 _AIMS = (0.9, 0.6, 0.3, 0.0)
 """Shares of the room that are aimed at where any rows must be shortened: the next row is to fit as well."""
 
@@ -178,9 +179,18 @@ class Draft:
         self.view = replace(self.view, nodes=self._merged(self.view.nodes))
 
     def _merged(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        """The nodes within their share, as far as merging goes; if nothing is left to be joined, it is exceeded."""
         limits = self._given.limits
         room = limits.share * limits.base - (limits.notes_room if nodes else 0)
-        return merged(nodes, room, limits.fan_in, self._given.builder, self._size_of, self._may_show)
+        if self._size_of(nodes) <= room:
+            return nodes
+        while self._size_of(nodes) > _FREE * room and (run := next_run(nodes, limits.fan_in)):
+            made = self._given.builder.merge(run)
+            if not self._may_show(made):
+                break
+            before = [node for node in nodes if node.end_group <= made.first_group]
+            nodes = (*before, made, *(node for node in nodes if node.first_group >= made.end_group))
+        return nodes
 
     def _may_show(self, node: Node) -> bool:
         return not self._known_only or self._known_size(node) is not None
@@ -212,7 +222,7 @@ class Draft:
             sizes = self._shortenable()
             fixed = self.size() - sum(sizes.values())
             room = int(aim * self._given.limits.view_room) - fixed
-            length = max(HARD_FLOOR, _water_level(list(sizes.values()), room))
+            length = max(HARD_FLOOR, _water_level(sizes.values(), room))
             self._shorten({row: length for row, size in sizes.items() if size > length})
             if self.fits():
                 break
@@ -244,13 +254,12 @@ class Draft:
             self._shorten({row: tenth})
 
 
-def _water_level(sizes: Sequence[int], room: int) -> int:
+def _water_level(sizes: Iterable[int], room: int) -> int:
     """The largest length at which the sum of min(size, length) is within the room."""
-    low, high = 0, max(sizes, default=0)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if sum(min(size, middle) for size in sizes) <= room:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    smallest_first = sorted(sizes)
+    for at, size in enumerate(smallest_first):
+        left = len(smallest_first) - at
+        if size * left > room:
+            return room // left
+        room -= size
+    return max(smallest_first, default=0)

@@ -11,7 +11,7 @@ from typing import Literal
 
 from context_summarize.core.draft import Draft, PlanInput
 from context_summarize.core.limits import Limits
-from context_summarize.core.nodes import Node, leaves_of
+from context_summarize.core.nodes import Node, with_children
 from context_summarize.core.view_state import ViewState
 
 Reason = Literal["threshold", "manual", "must_fit", "cold_cache"]
@@ -122,7 +122,7 @@ def _make_fit(draft: Draft, limits: Limits) -> None:
 def _finished(given: PlanInput, draft: Draft, reason: Reason, goal: int) -> Plan:
     view, standing, after = draft.view, given.view, draft.size()
     pinned = {row for group in given.groups.pins(view) for row in range(group.start, group.end)}
-    old = {node.place for node in (*standing.nodes, *leaves_of(standing.nodes))}
+    old = {node.place for node in with_children(standing.nodes)}
     still_shown = {row: keep for row, keep in view.shortened.items() if row >= view.frontier_row or row in pinned}
     return Plan(
         reason=reason,
@@ -131,7 +131,7 @@ def _finished(given: PlanInput, draft: Draft, reason: Reason, goal: int) -> Plan
         tokens_before=draft.now,
         tokens_after=after,
         missing=draft.missing(),
-        segments=sum(leaf.place not in old for leaf in leaves_of(view.nodes)),
+        segments=sum(not node.children and node.place not in old for node in with_children(view.nodes)),
         merged=sum(bool(node.children) and node.place not in old for node in view.nodes),
         level=draft.level,
         fits=after <= given.limits.view_room,

@@ -13,19 +13,26 @@ from context_summarize.tokens.measure import measure
 
 
 class View:
-    """The rows of one view state. Closed groups are taken in once; `rows()` copies what it hands out."""
+    """The rows of one view state, as its history was at the last `update()`. Closed groups are taken in once."""
 
     def __init__(self, state: ViewState, groups: ShownGroups) -> None:
         self.state = state
         self.groups = groups
-        self._entries: list[Entry] = []
-        self._tokens = 0
-        self._system_tokens = 0
+        self._closed: list[Entry] = []
+        self._open: list[Entry] = []
+        """The calls at the end that may still get results, and those that they have."""
+        self._closed_tokens = 0
+        self.tokens = 0
+        """Tokens of the view, system prompt aside."""
+        self.system_tokens = 0
+        """Those of them that stand in system rows: providers send them apart from the conversation."""
         self._next_group = groups.history.group_position(state.frontier_row)
         self._extend(self._head())
-        self._left = self._tokens
-        self.head_rows = len(self._entries)
+        self.left = self._closed_tokens
+        """Those of them that the last compaction left; 0 without one."""
+        self.head_rows = len(self._closed)
         """How many rows stand for what is summarised: nodes, and the pins beside them."""
+        self.update()
 
     def _head(self) -> Iterator[Entry]:
         """Nodes in order, each with the pins of its range before it, and the row of notes."""
@@ -55,64 +62,42 @@ class View:
 
     def _extend(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
-            self._entries.append(entry)
-            self._tokens += entry.tokens
+            self._closed.append(entry)
+            self._closed_tokens += entry.tokens
             if entry.row["role"] == "system":
-                self._system_tokens += entry.tokens
+                self.system_tokens += entry.tokens
 
-    def _refresh(self) -> None:
-        """Take in the groups that have closed since the last time."""
-        groups = self.groups.history.groups
-        while self._next_group < len(groups):
+    def update(self) -> View:
+        """The same view with what has come since the last time."""
+        history = self.groups.history
+        while self._next_group < len(history.groups):
+            group = history.groups[self._next_group]
             self._next_group += 1
-            group = groups[self._next_group - 1]
             self._extend(self.groups.entries(group, self.state))
             if group.start < self.state.rows_at_compaction:
-                self._left = self._tokens
-
-    def _open_entries(self) -> list[Entry]:
-        """The calls at the end that may still get results, and those that they have."""
-        groups = self.groups
-        return [entry for group in groups.history.open_groups() for entry in groups.entries(group, self.state)]
+                self.left = self._closed_tokens
+        self._open = [entry for group in history.open_groups() for entry in self.groups.entries(group, self.state)]
+        self.tokens = self._closed_tokens + sum(entry.tokens for entry in self._open)
+        return self
 
     @property
     def open_rows(self) -> int:
         """How many rows at the end belong to calls that may still get their results."""
-        return len(self._open_entries())
-
-    def entries(self) -> list[Entry]:
-        """The rows with where each comes from. They are shared with the view: only to be read."""
-        self._refresh()
-        return [*self._entries, *self._open_entries()]
-
-    def tokens(self) -> int:
-        """Tokens of the view, system prompt aside."""
-        self._refresh()
-        return self._tokens + sum(entry.tokens for entry in self._open_entries())
-
-    def left(self) -> int:
-        """Those of its tokens that the last compaction left; 0 without one."""
-        self._refresh()
-        return self._left
-
-    def system_tokens(self) -> int:
-        """Those of its tokens that stand in system rows: providers send them apart from the conversation."""
-        self._refresh()
-        return self._system_tokens
+        return len(self._open)
 
     def rows(self, system_prompt: str | None) -> list[JsonRow]:
         """A copy of the rows, system prompt first."""
         head = [{"role": "system", "content": system_prompt}] if system_prompt else []
-        return [*head, *(copy_json(entry.row) for entry in self.entries())]
+        return [*head, *(copy_json(entry.row) for entry in (*self._closed, *self._open))]
 
     def __len__(self) -> int:
-        return len(self.entries())
+        return len(self._closed) + len(self._open)
 
     def largest(self, system_tokens: int = 0, most: int = 3) -> list[dict[str, Any]]:
         """The largest rows, as events name them: position in the view, role, tokens."""
         head = [{"row": 0, "role": "system", "tokens": system_tokens}] if system_tokens else []
         found = [
             {"row": at, "role": entry.row["role"], "tokens": entry.tokens}
-            for at, entry in enumerate(self.entries(), start=len(head))
+            for at, entry in enumerate((*self._closed, *self._open), start=len(head))
         ]
         return sorted([*head, *found], key=lambda item: -item["tokens"])[:most]

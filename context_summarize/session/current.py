@@ -120,7 +120,7 @@ class Current:
         if not len(self.chat.history) and not system.text:
             return 0
         await self._resume(system.text is not None)
-        return self._host.meter.correct(self._server.view(self.chat).tokens() + system.tokens + self._retention.tokens)
+        return self._host.meter.correct(self._server.view(self.chat).tokens + system.tokens + self._retention.tokens)
 
     async def _attempt(self, wanted: RequestOptions) -> Attempt:
         if not self._host.is_cancelled():
@@ -146,7 +146,7 @@ class Current:
                 limits = limits.beside(self._retention.tokens - attempt.beside)
                 attempt.beside = self._retention.tokens
             derive_sizes(chat, self._config, scaled(self._config, limits.budget))
-            attempt.used = limits.used(self._server.view(chat).tokens())
+            attempt.used = limits.used(self._server.view(chat).tokens)
             attempt.due = limits.used(limits.own.again_above(self._left(chat)))
             attempt.chat, attempt.limits = chat, limits
             attempt.is_near = attempt.is_manual or attempt.used >= min(PREFETCH * attempt.due, limits.budget)
@@ -157,7 +157,7 @@ class Current:
 
     def _left(self, chat: Conversation) -> int:
         """Tokens of the view that the last compaction left; or of the one that the user has gone back to."""
-        return max(self._server.view(chat).left(), chat.steered.undone_at or 0)
+        return max(self._server.view(chat).left, chat.steered.undone_at or 0)
 
     def defer_below(self, limits: RequestLimits) -> int:
         """Tokens of a request below which the next compaction may wait for its summaries, as the provider counts."""

@@ -90,7 +90,7 @@ class Requests(Current):
             while (decision := await self._decide(attempt)).step != "go on":
                 before = attempt.used
                 if await self._act(decision, attempt):
-                    saved = before - attempt.limits.used(self._server.view(self.chat).tokens())
+                    saved = before - attempt.limits.used(self._server.view(self.chat).tokens)
                     break  # another would undo what the user has done while the record was written
         finally:
             self._end(attempt)
@@ -212,7 +212,7 @@ class Requests(Current):
     def _commit(self, plan: Plan, view: ViewState, attempt: Attempt) -> None:
         """Swap the view, and tell of it. Nothing is awaited here: all that may fail has been awaited."""
         before, limits, old = self.chat, attempt.limits, self._server.view(self.chat)
-        before_tokens, before_rows = limits.used(old.tokens()), len(old)
+        before_tokens, before_rows = limits.used(old.tokens), len(old)
         self._prefetch.stop()
         self._late_at = None
         view = replace(view, rows_at_compaction=len(before.history))
@@ -233,7 +233,7 @@ class Requests(Current):
                 target_tokens=limits.used(limits.own.target_room),
                 history_rows=len(before.history),
                 before_tokens=before_tokens,
-                after_tokens=limits.used(after.tokens()),
+                after_tokens=limits.used(after.tokens),
                 before_rows=before_rows,
                 after_rows=len(after),
                 segments=plan.segments,

@@ -33,7 +33,7 @@ class Server:
         """The view of a conversation as it stands."""
         if self._view is None or self._view.state is not chat.view or self._view.groups is not chat.groups:
             self._view = View(chat.view, chat.groups)
-        return self._view
+        return self._view.update()
 
     def forget(self) -> None:
         """The conversation has been cleared: what does not fit is told again."""
@@ -47,7 +47,7 @@ class Server:
             retained: rows that stand behind the summaries because the host wants them whole; they become part of it.
         """
         view = self.view(chat)
-        size = view.tokens()
+        size = view.tokens
         used = limits.used(size)
         if used <= limits.budget:
             self._warned = False
@@ -56,7 +56,7 @@ class Server:
             self._say_over_budget(view, limits, used)
         rows = view.rows(limits.system_prompt)
         apart, may_chain = limits.own.system_tokens, any(map(continues, reversed(rows)))
-        self._meter.served(size + apart, system=view.system_tokens() + apart, may_chain=may_chain)
+        self._meter.served(size + apart, system=view.system_tokens + apart, may_chain=may_chain)
         if limits.status is not None:
             rows.insert(len(rows) - view.open_rows, limits.status)
         if retained:

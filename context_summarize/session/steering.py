@@ -146,8 +146,8 @@ def taken_back(
         budget=limits.budget,
         target_tokens=limits.used(limits.own.target_room),
         history_rows=len(chat.history),
-        before_tokens=limits.used(before.tokens()),
-        after_tokens=limits.used(after.tokens()),
+        before_tokens=limits.used(before.tokens),
+        after_tokens=limits.used(after.tokens),
         before_rows=len(before),
         after_rows=len(after),
         fallbacks=sum(item.summary.fallback for item in view.shown),
@@ -157,7 +157,7 @@ def taken_back(
             f"the request before the last compaction takes {change.after_tokens:,} tokens now, the budget is "
             f"{limits.budget:,}; nothing is taken back. A larger window makes room for it"
         )
-    steered = replace(chat.steered, undone_at=after.tokens())
+    steered = replace(chat.steered, undone_at=after.tokens)
     return replace(back, earlier=chat.earlier[:-1], steered=steered), change
 
 

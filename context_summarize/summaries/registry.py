@@ -52,8 +52,7 @@ class SummaryRegistry:
         self._stored: set[str] = set()
         """Keys of the texts that took no call of this session."""
         self._fallbacks: dict[str, Summary] = {}
-        self._standing: set[str] = set()
-        """Keys whose fallbacks take the place of texts in the plans of a compaction."""
+        """They take the place of texts until the next compaction."""
         self._rows: dict[Place, ShownNode] = {}
         """By place: segments of equal text share a key, but not a row."""
         self._history: History | None = None
@@ -73,7 +72,7 @@ class SummaryRegistry:
 
     def _text(self, node: Node) -> Summary | None:
         """The text that plans count with."""
-        return self.summary(node) or (self._fallbacks.get(node.key) if node.key in self._standing else None)
+        return self.summary(node) or self._fallbacks.get(node.key)
 
     def is_known(self, node: Node) -> bool:
         """True if the text of a node is known, or a fallback takes its place."""
@@ -233,8 +232,6 @@ class SummaryRegistry:
         await self.look_up(nodes, builder)
         for node in [node for node in nodes if self.shown(node) is None]:
             text = await self._fallback(node, builder)
-            if node.key not in self._texts:
-                self._standing.add(node.key)
             self._keep(builder, node, self.summary(node) or text)  # it may have come meanwhile
             await asyncio.sleep(0)
 
@@ -251,7 +248,7 @@ class SummaryRegistry:
 
     def begin(self) -> None:
         """A compaction begins: fallbacks stand in no more, so that their summaries are asked for again."""
-        self._standing.clear()
+        self._fallbacks.clear()
 
     def compacted(self, shown: Sequence[ShownNode]) -> None:
         """A compaction has been made: what no view shows is let go of, and what one shows is known."""
@@ -265,7 +262,7 @@ class SummaryRegistry:
         """This one takes the place of another, whose rows are void. Calls under way still fill the store."""
         self._history = history
         self._rows.clear()
-        self._standing.clear()
+        self._fallbacks.clear()
         self._late.clear()
 
     def forget_refusals(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.core.nodes import leaves_of
+from context_summarize.core.nodes import Node, with_children
 from context_summarize.messages.reading import broken_pairs
 from context_summarize.messages.rows import JsonRow
 from context_summarize.stores.memory import MemoryStore
@@ -30,6 +30,11 @@ class Host(Recorder):
     """A coordinator with a session id, as records are kept by it."""
 
     session_id = "edited"
+
+
+def leaves(manager: SummarizingContextManager) -> list[Node]:
+    """The segments that are summarised, in order, those below merges too."""
+    return [node for node in with_children(manager.conversation.view.nodes) if not node.children]
 
 
 @dataclass
@@ -72,7 +77,7 @@ class Session:
     @property
     def keys(self) -> list[str]:
         """Keys of the segments that are summarised, in order, those below merges too."""
-        return [leaf.key for leaf in leaves_of(self.manager.conversation.view.nodes)]
+        return [leaf.key for leaf in leaves(self.manager)]
 
 
 def replaced(rows: list[JsonRow], at: int, text: str) -> list[JsonRow]:
@@ -86,7 +91,7 @@ def replaced(rows: list[JsonRow], at: int, text: str) -> list[JsonRow]:
 def row_of(session: Session, segment: int) -> int:
     """A tool result in this summarised segment."""
     history = session.manager.conversation.history
-    leaf = list(leaves_of(session.manager.conversation.view.nodes))[segment]
+    leaf = leaves(session.manager)[segment]
     group = next(
         found
         for at in range(leaf.first_group, leaf.end_group)

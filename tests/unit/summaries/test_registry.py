@@ -259,20 +259,6 @@ class TestFallbacks:
         scene.target = provider
         assert (await scene.text(leaf)).text == ANSWER
 
-    async def test_it_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Compaction after compaction that shows it; the rows below a merge are read once."""
-        scene, read = Scene(), list[Node]()
-        scene.target = None
-        noted(scene.builder, read, monkeypatch)
-        first = await scene.text(scene.merged)
-        for _ in range(3):
-            scene.tasks.compacted(scene.tasks.rows([scene.merged]))
-            assert await scene.text(scene.merged) is first
-        assert read == scene.leaves[:3]
-        scene.tasks.compacted([])
-        assert await scene.text(scene.merged) == first
-        assert read == scene.leaves[:3] * 2, "what no view shows is let go of"
-
     async def test_a_key_whose_answers_were_refused_three_times_is_not_asked_for_again(self) -> None:
         """Nor after a compaction; other keys are not concerned, and a cleared session begins anew."""
         scene = Scene(*[""] * 6)
