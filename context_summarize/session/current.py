@@ -19,8 +19,10 @@ from context_summarize.session.serving import Retention, Server
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 
-PREFETCH = 2 / 3
+_PREFETCH = 2 / 3
 """Share of the size at which the next compaction is due from which on its summaries are made."""
+_FIRST_PREFETCH = 0.9
+"""The same before the first one: of the many sessions that stay short, few come so far without needing it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -40,6 +42,8 @@ class Attempt:
     """Tokens of the request as it would go out now, as the provider counts."""
     due: int = 0
     """Tokens of the request at which the next compaction is due."""
+    ahead: float = 0.0
+    """Tokens of the request from which on the summaries of that compaction are made."""
     is_near: bool = False
     """A compaction may be due, or its summaries may be made ahead."""
     indexed: object | None = None
@@ -150,7 +154,8 @@ class Current:
             attempt.used = limits.used(self._server.view(chat).tokens())
             attempt.due = limits.used(limits.own.again_above(self._left(chat)))
             attempt.chat, attempt.limits = chat, limits
-            attempt.is_near = attempt.is_manual or attempt.used >= min(PREFETCH * attempt.due, limits.budget)
+            attempt.ahead = attempt.due * (_PREFETCH if chat.view.compactions else _FIRST_PREFETCH)
+            attempt.is_near = attempt.is_manual or attempt.used >= min(attempt.ahead, limits.budget)
             if not attempt.is_near or attempt.indexed is chat.builder.begun:
                 return
             attempt.indexed, attempt.rows = chat.builder.begun, len(history)

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -27,6 +27,9 @@ _PAUSE, _PAUSE_AFTER_HANG = 1.0, 60.0
 _MOST_PROVIDERS = 8
 """Providers whose last known windows are remembered."""
 _PREFIX = "provider-"
+_RESOLVER = "model_role_resolver"
+_ROLE_SECONDS = 10.0
+"""Seconds for resolving a role, which may ask each provider for its models."""
 _OPERATIONS = "context.active_operations"
 """Registered by loops with background jobs (amplifier-module-loop-live): a callable that lists them."""
 _MOST_OPERATIONS = 20
@@ -180,6 +183,8 @@ class Providers:
         self._config = config
         self._last: Any | None = None
         self._warned = False
+        self._of_role: Sequence[Any] | None = None
+        """What the role resolves to; None before it was asked for."""
         self.windows = Windows(config, self.is_cancelled)
 
     def is_cancelled(self) -> bool:
@@ -209,19 +214,54 @@ class Providers:
     async def summariser(self) -> Target | None:
         """Who writes summaries, and with which model; None = nobody.
 
-        `summary_provider` if it is mounted; else the provider of the request, and not with a model of another one.
+        `summary_provider` if it is mounted, or what the role resolves to; else the provider of the request, and not
+        with a model of another one.
         """
-        provider, model, mounted = self.seen(None), self._config.summary_model, self.mounted()
+        provider, model, mounted, basis = self.seen(None), self._config.summary_model, self.mounted(), "request"
         if self._config.summary_provider is not None:
             named = self._named(mounted)
             if named is None and mounted:
                 self.check()
-            provider, model = (provider, None) if named is None else (named, model)
+            provider, model, basis = (provider, None, basis) if named is None else (named, model, "summary_provider")
+        elif self._config.summary_model_role is not None and (found := await self._resolved(mounted)) is not None:
+            (provider, model), basis = found, "summary_model_role"
         if provider is None:
             return None
         window = await self.windows.of(provider)
         room, output = (window.context, window.output or None) if window else (None, None)
-        return Target(provider, _name_of(provider, mounted), model, room, output)
+        return Target(provider, _name_of(provider, mounted), model, room, output, basis)
+
+    async def _resolved(self, mounted: Mapping[str, Any]) -> tuple[Any, str | None] | None:
+        """The first mounted candidate for `summary_model_role`; None, said once, without one.
+
+        Follows amplifier-foundation's hooks-session-naming: the capability `model_role_resolver` (of
+        amplifier-bundle-routing-matrix, or another router) has `async resolve(role)`, which gives a list of candidates
+        with `provider` and `model`.
+        """
+        if self._of_role is None and mounted:
+            resolver, self._of_role = self._capability(_RESOLVER), ()
+            try:
+                if resolver is not None:
+                    asking = partial(resolver.resolve, self._config.summary_model_role)
+                    self._of_role = tuple(await within(asking, _ROLE_SECONDS, self.is_cancelled))
+            except Exception as error:  # noqa: BLE001 - logged without its secrets
+                self._say_of_role(f"cannot be resolved: {traceback_of(error, self._config.redact)}")
+        for candidate in self._of_role or ():
+            if (found := find_provider(str(candidate.provider), mounted)) is not None:
+                return found, candidate.model
+        if mounted:
+            self._say_of_role(f"names no mounted provider (mounted: {', '.join(sorted(mounted))})")
+        return None
+
+    def _say_of_role(self, what: str) -> None:
+        if not self._warned:
+            self._warned = True
+            told = "summary_model_role %r %s; the session's own provider writes the summaries"
+            logger.error(told, self._config.summary_model_role, what)
+
+    def _capability(self, name: str) -> Any | None:
+        look_up = getattr(self._coordinator, "get_capability", None)
+        return look_up(name) if callable(look_up) else None
 
     def _named(self, mounted: Mapping[str, Any]) -> Any | None:
         """The provider that `summary_provider` means, if there is one."""
@@ -230,7 +270,9 @@ class Providers:
         return find_provider(self._config.summary_provider or "", mounted)
 
     def check(self) -> None:
-        """Say once, as an error in the log, when `summary_provider` names nothing mounted."""
+        """Say once, as an error in the log, when nothing mounted fits what the settings say of who summarises."""
+        if self._config.summary_model_role is not None and self._capability(_RESOLVER) is None:
+            self._say_of_role(f"needs a module that resolves roles (capability {_RESOLVER}), and none is mounted")
         name, model, mounted = self._config.summary_provider, self._config.summary_model, self.mounted()
         if name is None or self._warned or self._named(mounted) is not None:
             return
@@ -247,9 +289,8 @@ class Providers:
 
         Nothing where the host has no list, or it cannot be read.
         """
-        look_up = getattr(self._coordinator, "get_capability", None)
         try:
-            found = look_up(_OPERATIONS) if callable(look_up) else None
+            found = self._capability(_OPERATIONS)
             listed = found() if callable(found) else found
             return tuple(map(_line, listed[:_MOST_OPERATIONS])) if isinstance(listed, list | tuple) else ()
         except Exception as error:  # noqa: BLE001 - a host may raise anything

@@ -33,7 +33,7 @@ async def test_each_call_for_a_summary_is_announced_as_other_helpers_calls_are(m
     host = await Host(monkeypatch, {**SMALL, "prefetch": False, "max_concurrency": 1}).start()
     heard = await watched(host, HookResult(action="inject_context", context_injection="Be brief."))
     rows = len(await host.context.get_messages())
-    await host.talk(6)
+    await host.talk(18)
 
     made = len(host.provider.summary_requests)
     resolved, asked = ([data for event, data in heard if event == name] for name in CALLS[:2])
@@ -55,7 +55,7 @@ async def test_each_call_for_a_summary_is_announced_as_other_helpers_calls_are(m
     order = [event for event, _ in heard]
     at = order.index("provider:resolve")
     assert order[at : at + 3] == list(CALLS)
-    assert len(await host.context.get_messages()) == rows + 24, "what a hook injects belongs to no summary"
+    assert len(await host.context.get_messages()) == rows + 72, "what a hook injects belongs to no summary"
     await host.end()
 
 
