@@ -12,9 +12,8 @@ from context_summarize.background import in_thread
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.core.history import History
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.reading import rough_size
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import checked_rows, common_prefix, fill, named
@@ -212,7 +211,7 @@ class SummarizingContextManager(HostFace):
         used, chat, served = await self.get_token_count(), self.conversation, self._host.limits.served
         budget = served.budget if served else DEFAULT_BUDGET
         bound = self._requests.defer_below(served) if served and self._config.auto_compact else budget
-        limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), chat.view.nodes
+        limit, nodes = limit_tokens(query, budget, bound - used - self._recall.reading), chat.view.nodes
         return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
