@@ -70,7 +70,7 @@ def _print(out: Console, name: str, found: Inspection) -> None:
     about = {
         "roles": "System and developer rows belong to the host and have no message number.",
         "largest": "The messages that take the most tokens.",
-        "segments": f"A provider call summarises a segment, which ends after {found.segment_tokens * 4:,} bytes of text. "
+        "segments": f"One call summarises a segment, of {found.segment_tokens * 4:,} bytes of text or a bit more. "
         "The table has the tokens that its messages take in a request.",
     }
     for title, (columns, rows) in found.tables.items():

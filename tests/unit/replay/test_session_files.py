@@ -126,7 +126,7 @@ def test_what_names_several_sessions_or_none_is_refused_with_a_remedy() -> None:
     for at in range(7):
         stored(f"ab{at}", project=f"p{at}")
 
-    with pytest.raises(SessionFileError, match=r"the ids of 7 sessions begin with 'ab': ab0, .*ab4 and 2 more; give more of the"):
+    with pytest.raises(SessionFileError, match=r"ids of 7 sessions begin with 'ab': ab0, .*ab4 and 2 more; give more"):
         open_recording("ab")
     with pytest.raises(SessionFileError, match=r"there is no file nix, and no session in .* has this id"):
         open_recording("nix")
