@@ -22,7 +22,7 @@ SUMMARY = "context-summarize:summary"
 FAILURE = "context-summarize:failure"
 OVER_BUDGET = "context-summarize:over_budget"
 
-ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, SUMMARY, FAILURE, OVER_BUDGET)
+ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, RESOLVE, REQUEST, SUMMARY, FAILURE, OVER_BUDGET)
 
 
 class Outbox:

@@ -20,8 +20,8 @@ from context_summarize.summaries.services import Services
 
 _PREFETCH = 2 / 3
 """Share of the size at which the next compaction is due from which on its summaries are made."""
-_FIRST_PREFETCH = 0.9
-"""The same before the first one: of the many sessions that stay short, few come so far without needing it."""
+_YOUNG, _PREFETCH_YOUNG = 40, 0.9
+"""Rows up to which a session may well stay short, as those of sub-agents do; and the same share for it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -153,7 +153,8 @@ class Current:
             attempt.used = limits.used(self._server.view(chat).tokens())
             attempt.due = limits.used(limits.own.again_above(self._left(chat)))
             attempt.chat, attempt.limits = chat, limits
-            attempt.ahead = attempt.due * (_PREFETCH if chat.view.compactions else _FIRST_PREFETCH)
+            is_young = len(history) < _YOUNG and not chat.view.compactions
+            attempt.ahead = attempt.due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
             attempt.is_near = attempt.is_manual or attempt.used >= min(attempt.ahead, limits.budget)
             if not attempt.is_near or attempt.indexed is chat.builder.begun:
                 return

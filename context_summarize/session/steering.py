@@ -130,7 +130,7 @@ class Steering(Requests):
     async def close(self) -> None:
         """End what is under way."""
         await self._prefetch.close()
-        await self._tasks.close(0)
+        await self._tasks.close()
         await self._services.outbox.close()
         await self.records.close()
 

@@ -274,7 +274,7 @@ class SummaryRegistry:
         """Ask again for keys that were refused too often."""
         self._refusals.clear()
 
-    async def close(self, seconds: float) -> None:
+    async def close(self, seconds: float = 0) -> None:
         """Start nothing more, wait at most so long for the calls under way, and cancel the rest."""
         self._closed = True
         await until_done(set(self._tasks.values()), seconds, lambda: self.is_stopped)

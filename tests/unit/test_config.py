@@ -16,6 +16,7 @@ DEFAULTS = {
     "profile": "balanced",
     "summary_provider": None,
     "summary_model": None,
+    "summary_model_role": None,
     "keep_recent": 10,
     "compact_threshold": (0.65, 90_000),
     "prefetch": True,
@@ -61,6 +62,7 @@ BAD: dict[str, list[Any]] = {
     "profile": ["lean", "", None, True, ["frugal"]],
     "summary_provider": ["", "  ", 5],
     "summary_model": ["", True],
+    "summary_model_role": ["", 1],
     "keep_recent": [-1, 1.5, "10", True, None],
     "compact_threshold": [
         0,
