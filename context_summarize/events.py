@@ -65,7 +65,7 @@ class Outbox:
         except Exception as error:  # noqa: BLE001 - logged without its secrets
             logger.warning("a hook failed on %s: %s", name, traceback_of(error, self._redact))
             return None
-        if getattr(answer, "action", None) not in ("deny", "ask_user"):
+        if answer is None or answer.action not in ("deny", "ask_user"):
             return None
         return str(answer.reason or answer.approval_prompt or "it gives no reason")
 

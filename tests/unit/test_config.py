@@ -178,6 +178,14 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
             "safety_margin 9000 is above max_tokens 8000; leave it out for 1000",
         ),
         (
+            {"summary_model_role": "fast", "summary_provider": "openai"},
+            "summary_model_role 'fast' and summary_provider 'openai' both say who writes the summaries; leave one out",
+        ),
+        (
+            {"summary_model_role": "fast", "summary_model": "small"},
+            "summary_model_role 'fast' and summary_model 'small' both say who writes the summaries; leave one out",
+        ),
+        (
             {"safety_margin": 300_000},
             "safety_margin 300000 is above a window of 200,000 tokens (the default); leave it out for 1000",
         ),

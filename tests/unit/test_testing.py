@@ -13,7 +13,7 @@ from amplifier_core.message_models import ChatRequest, ChatResponse, Message, Te
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call
-from context_summarize.session.host import Window, provider_window
+from context_summarize.session.windows import Window, provider_window
 from context_summarize.summaries.answer import answer_text
 from context_summarize.testing import (
     ScriptedProvider,

@@ -99,8 +99,9 @@ class Scene:
         return [node for node in nodes if node.key in found]
 
     async def events(self) -> list[tuple[str, dict[str, Any]]]:
+        """What hooks have heard, beside the announcements of calls."""
         await self.outbox.flush()
-        return self.hooks.events
+        return [(name, data) for name, data in self.hooks.events if not name.startswith("provider:")]
 
 
 def noted(builder: NodeBuilder, read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
