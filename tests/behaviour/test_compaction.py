@@ -167,4 +167,3 @@ class TestLate:
         await made.clear()
         await made.get_messages_for_request(budget, provider)
         assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == 1
-        await made.close()

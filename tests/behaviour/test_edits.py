@@ -109,7 +109,6 @@ async def test_an_edit_pays_for_the_segment_that_it_changes(restarted: bool) -> 
     assert session.keys[:3] + session.keys[4 : len(keys)] == keys[:3] + keys[4:]
     assert session.keys[3] != keys[3]
     assert 1 <= session.provider.calls - calls <= 2, "the segment, and perhaps the run after the last one"
-    await session.manager.close()
 
 
 async def test_a_history_that_is_cut_back_or_another_one_takes_nothing_over() -> None:
@@ -122,7 +121,6 @@ async def test_a_history_that_is_cut_back_or_another_one_takes_nothing_over() ->
     await session.manager.set_messages(tool_session(3, size=600, start=7_000))
     assert nodes(await session.view()) == []
     assert session.provider.calls == calls
-    await session.manager.close()
 
 
 async def test_an_edit_waits_for_no_provider_that_hangs() -> None:
@@ -140,4 +138,3 @@ async def test_an_edit_waits_for_no_provider_that_hangs() -> None:
         await session.manager.get_token_count()
         assert await session.manager.unpin() == ()
         assert nodes(await session.view()) == shown
-    await session.manager.close()

@@ -285,7 +285,6 @@ async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(ro
     assert await made.get_messages() == rows
     assert await made.get_messages_for_request(900, provider) == view
     assert provider.calls == calls
-    await made.close()
 
 
 @pytest.mark.parametrize("messages", [None, 7, "rows", b"rows", {"role": "user"}, [[]], [None], [["role", "user"]]])

@@ -107,7 +107,6 @@ async def test_the_breaker_outlives_a_repaired_transcript() -> None:
     await manager.set_messages([*rows[:200], {"role": "user", "content": "repaired"}, *rows[200:]])
     await manager.get_messages_for_request(provider=provider)
     assert provider.calls == calls
-    await manager.close()
 
 
 async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
@@ -126,7 +125,6 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
     assert any(node.level for node in shown), "nothing was merged"
     assert all(node.summary is not None and node.summary.fallback for node in shown)
     assert await store.get([node.key for node in shown]) == {}
-    await manager.close()
 
 
 BUDGET, VALUES = 6_900, 120
@@ -164,7 +162,6 @@ async def test_half_of_what_users_named_stands_in_a_small_view_though_no_summary
     text = json.dumps(view)
     assert sum(value in text for value in values()) >= VALUES / 2
     assert await manager.get_token_count() <= BUDGET
-    await manager.close()
 
 
 class HangingStore:

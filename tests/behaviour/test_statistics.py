@@ -138,7 +138,6 @@ class TestWaiting:
         told = await made.statistics()
         assert (told.waits, told.waited_s, told.longest_wait_s) == (2, 9.75, 7.25)
         assert told.compactions == 2
-        await made.close()
 
     async def test_a_request_that_was_cancelled_has_waited(self) -> None:
         """It is the longest waits that hosts give up."""
@@ -152,7 +151,6 @@ class TestWaiting:
         await asyncio.wait([request])
         told = await made.statistics()
         assert (told.waits, told.waited_s, told.longest_wait_s) == (1, 30, 30)
-        await made.close()
 
 
 class TestTheView:
@@ -181,7 +179,6 @@ class TestTheView:
         await made.get_messages_for_request(1_000, provider)
         told = await made.statistics()
         assert (told.messages, told.requests, told.budget) == (49, 2, 1_000)
-        await made.close()
 
 
 class TestFromCache:
@@ -198,5 +195,3 @@ class TestFromCache:
         told = await again.statistics()
         assert (told.calls, provider.calls, told.compactions) == (0, 0, 0)
         assert told.from_cache == told.summaries > 0
-        await first.close()
-        await again.close()

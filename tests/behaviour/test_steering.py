@@ -52,7 +52,6 @@ class TestPreview:
         assert shown[-1]["metadata"]["messages"][1] == told.messages[1]
         assert told.before_tokens == made["tokens"] + made["tokens_saved"]
         assert told.after_tokens >= made["tokens"]
-        await manager.close()
 
     @pytest.mark.parametrize(
         "rows",
@@ -80,7 +79,6 @@ class TestPreview:
         assert (told.notes is None) is (row is None)
         assert row is None or str(told.notes) in row["content"]
         assert asked.calls == calls
-        await manager.close()
 
     async def test_it_changes_nothing(self) -> None:
         """Not the view, not the history, no event, no call; asked twice it says the same."""
@@ -97,7 +95,6 @@ class TestPreview:
         assert asked.calls == 0
         with pytest.raises(FrozenInstanceError):
             (await manager.preview()).segments = 7  # type: ignore[misc]
-        await manager.close()
 
     async def test_where_none_would_be_made_it_has_no_reason(self) -> None:
         """An empty session, a short one, one that has just been compacted."""
@@ -126,7 +123,6 @@ class TestShouldCompact:
         assert await manager.should_compact()
         assert await manager.compact() > 0
         assert not await manager.should_compact()
-        await manager.close()
 
     async def test_it_starts_nothing(self) -> None:
         """No call, no event, no change of the view; also before the first request, with a provider that is mounted."""
@@ -140,7 +136,6 @@ class TestShouldCompact:
         assert asked.calls == 0
         assert recorder.events == []
         assert await manager.get_token_count() == tokens
-        await manager.close()
 
     @pytest.mark.parametrize("settings", [{"auto_compact": False}, {"keep_recent": 1_000}])
     async def test_where_the_next_request_would_make_none_it_is_false(self, settings: dict[str, Any]) -> None:
@@ -148,7 +143,6 @@ class TestShouldCompact:
         manager = await fed(11, **settings)
         await manager.get_messages_for_request(BUDGET, provider())
         assert not await manager.should_compact()
-        await manager.close()
 
     async def test_while_paused_it_is_false(self) -> None:
         """Unless the request would not fit."""
@@ -161,7 +155,6 @@ class TestShouldCompact:
         for row in tool_session(9, size=600, start=11):
             await manager.add_message(row)
         assert await manager.should_compact()
-        await manager.close()
 
 
 class TestPause:
@@ -178,7 +171,6 @@ class TestPause:
         await manager.resume()
         await manager.get_messages_for_request(BUDGET, asked)
         assert recorder.count("context:compaction") == 1
-        await manager.close()
 
     async def test_nothing_is_prefetched_while_paused(self) -> None:
         """Background work stops as well."""
@@ -187,7 +179,6 @@ class TestPause:
         await manager.pause()
         await manager.get_messages_for_request(BUDGET, asked)
         assert asked.calls == 0
-        await manager.close()
 
     async def test_what_does_not_fit_is_compacted_all_the_same(self) -> None:
         """A pause must not cost a request."""
@@ -198,7 +189,6 @@ class TestPause:
         assert broken_pairs(view) == []
         assert await manager.get_token_count() <= BUDGET
         assert recorder.of("context:pre_compact")[0]["reason"] == "must_fit"
-        await manager.close()
 
     async def test_a_host_may_compact_while_paused(self) -> None:
         """What the user asks for is done."""
@@ -208,7 +198,6 @@ class TestPause:
         await manager.get_messages_for_request(BUDGET, asked)
         assert await manager.compact() > 0
         assert recorder.of("context:pre_compact")[0]["reason"] == "manual"
-        await manager.close()
 
 
 async def test_a_session_finds_them_as_capabilities() -> None:

@@ -42,8 +42,6 @@ BUDGET = 5_000
 
 """Event → what its payload holds at least, as the design's table has it."""
 
-ADDED_BY_HOST = {"session_id", "parent_id", "timestamp"}
-
 
 @pytest.fixture(autouse=True)
 async def settled_kernel() -> AsyncIterator[None]:
