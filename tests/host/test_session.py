@@ -20,7 +20,7 @@ from amplifier_core.module_sources import ModuleNotFoundError as SourceNotFoundE
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
-from context_summarize.testing import tool_session
+from context_summarize.testing import tool_session, user
 from tests.support.session import Host, is_summary_request
 
 ROOT = Path(__file__).parents[2]
@@ -349,3 +349,28 @@ def test_mount_writes_no_file_and_touches_no_network(tmp_path):
 
 
 # --- rows as hosts hand them over ------------------------------------------------------------------------------------
+
+
+async def test_mount_may_be_run_twice_on_one_coordinator():
+    """The second one takes the place; each cleanup ends its own alone, and may be awaited more than once."""
+    coordinator = MockCoordinator()
+    first = await mount(coordinator, {})
+    before = coordinator.get("context")
+    await before.add_message(user("kept by the first"))
+    second = await mount(coordinator, {})
+    after = coordinator.get("context")
+    assert after is not before
+    assert await after.get_messages() == []
+
+    await first()
+    await first()
+
+    await after.add_message(user("How much does a day of rain weigh?"))
+    await after.get_messages_for_request()
+    size = await after.get_token_count()
+    await coordinator.hooks.emit("llm:response", {"status": "ok", "usage": {"input_tokens": size + 40}})
+    assert await after.get_token_count() == size + 40, "the second one still hears"
+    await second()
+    await second()
+    assert coordinator.hooks.list_handlers("llm:response") == {"llm:response": []}
+    assert len(await before.get_messages()) == len(await after.get_messages()) == 1

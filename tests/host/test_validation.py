@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from amplifier_core.events import ALL_EVENTS as KERNEL_EVENTS
+from amplifier_core.testing import MockCoordinator
 from amplifier_core.validation import ContextValidator, ToolValidator
 from amplifier_core.validation.behavioral import ContextBehaviorTests
 from amplifier_core.validation.structural import ContextStructuralTests
@@ -17,6 +19,7 @@ import amplifier_module_context_summarize
 import amplifier_module_tool_context_recall
 import amplifier_module_tool_context_steering
 import context_summarize
+from context_summarize import mount
 from context_summarize.events import ALL_EVENTS
 
 PACKAGES = [
@@ -98,3 +101,15 @@ def test_amplifier_core_validate_passes(kind, package, tmp_path):
 def test_the_events_are_those_of_the_design():
     assert set(ALL_EVENTS) == DESIGNED_EVENTS
     assert len(ALL_EVENTS) == len(DESIGNED_EVENTS)
+
+
+async def test_every_event_is_declared_to_the_host():
+    """A host logs what modules contribute to `observability.events`, and what the kernel declares: each event once."""
+    coordinator = MockCoordinator()
+
+    cleanup = await mount(coordinator, {})
+    contributions = await coordinator.collect_contributions("observability.events")
+    await cleanup()
+
+    declared = [name for names in contributions for name in names]
+    assert sorted([*declared, *(DESIGNED_EVENTS & set(KERNEL_EVENTS))]) == sorted(DESIGNED_EVENTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,16 @@ class TestMount:
         with pytest.raises(TemplateError, match=r"segment\.md.*fence"):
             await mount(coordinator, {"prompts": str(tmp_path)})
         assert coordinator.mount_history == []
+
+    @pytest.mark.parametrize("config", [None, {}, SETTINGS, {"protected_recent": 0.3}])
+    async def test_it_mounts_a_manager_and_returns_a_cleanup(self, config: Any) -> None:
+        """At the mount point "context"; nothing and None are the defaults."""
+        coordinator, manager, cleanup = await mounted(config)
+        assert [entry["mount_point"] for entry in coordinator.mount_history] == ["context"]
+        assert await manager.get_messages_for_request() == []
+        assert not callable(manager), "the host would call it"
+        assert asyncio.iscoroutinefunction(cleanup)
+        await cleanup()
 
 
 class TestSessionReady:
