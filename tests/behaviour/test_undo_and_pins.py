@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from amplifier_core.testing import MockCoordinator
 
-from context_summarize import SummarizingContextManager, mount
+from context_summarize import SummarizingContextManager
 from context_summarize.errors import SteeringError
 from context_summarize.testing import (
     JsonRow,
@@ -156,46 +154,6 @@ class TestUndo:
         assert [row["metadata"]["key"] for row in nodes(await again.view())] == first
         assert again.provider.calls == 0
 
-    async def test_one_after_the_other_is_taken_back_though_the_store_knows_none(self) -> None:
-        """A session keeps its earlier views itself."""
-
-        class Forgetful(MemoryStore):
-            async def find_records(self, hashes: Sequence[str]) -> list[Any]:
-                return []
-
-        session = Session(Forgetful(), target_usage=0.5)
-        shown = list[list[JsonRow]]()
-        for times in (1, 2, 3):
-            await session.talk_until_compacted(times)
-            shown.append(nodes(await session.view()))
-        for earlier in (shown[1], shown[0], []):
-            await session.manager.undo()
-            assert nodes(await session.view(100_000)) == earlier
-        with pytest.raises(SteeringError, match="no compaction to take back"):
-            await session.manager.undo()
-
-    async def test_after_the_next_compaction_a_resume_takes_that_up(self) -> None:
-        """What was taken back once is no longer in the way."""
-        session = await Session().talk_until_compacted()
-        await session.manager.undo()
-        await session.talk_until_compacted(3)
-        view = await session.view()
-        again = await session.again()
-        assert await again.view() == view
-        assert again.provider.calls == 0
-
-    async def test_a_session_that_is_cleared_forgets_what_was_undone(self) -> None:
-        """The same rows get the compaction again, unasked, also after a restart."""
-        session = await Session().talk_until_compacted()
-        view, rows, calls = await session.view(), await session.manager.get_messages(), session.provider.calls
-        await session.manager.undo()
-        await session.manager.clear()
-        await session.manager.set_messages(rows)
-        assert await session.view() == view
-        again = await session.again()
-        assert await again.view() == view
-        assert session.provider.calls + again.provider.calls == calls
-
 
 class TestPins:
     async def test_a_pinned_message_stays_verbatim_from_the_next_compaction_on(self) -> None:
@@ -273,18 +231,6 @@ class TestPins:
         other = await third.again("two")
         assert await other.manager.unpin([]) == ()
 
-    async def test_a_pinned_result_is_not_shortened(self) -> None:
-        """Unless the view would not fit otherwise."""
-        session = await Session(shorten_tool_results=50).talk(6)
-        await session.view()
-        rows = await session.manager.get_messages()
-        await session.manager.pin(3)
-        await session.talk_until_compacted()
-        assert rows[2] in await session.view()
-        small = await session.view(300)
-        assert rows[2] not in small
-        assert broken_pairs(small) == []
-
 
 HOUR = 3_600
 """Seconds after which no provider's prompt cache is warm."""
@@ -337,18 +283,3 @@ class TestColdCache:
         await session.manager.add_message(user("And now?"))
         clock.time += HOUR + 1
         assert nodes(await session.view()) == []
-
-
-async def test_a_session_finds_them_as_capabilities() -> None:
-    """As the host's interface calls them."""
-    coordinator = MockCoordinator()
-    await mount(coordinator, {**SETTINGS, "cache": "memory"})
-    context = coordinator.get("context")
-    for row in tool_session(12, size=600):
-        await context.add_message(row)
-    provider = ScriptedProvider(then=answer)
-    await context.get_messages_for_request(4_000, provider)
-    assert await coordinator.get_capability("context.pin")(40) == (40,)
-    assert await coordinator.get_capability("context.unpin")() == ()
-    await context.get_messages_for_request(200_000, provider)
-    assert await coordinator.get_capability("context.undo")() > 0
