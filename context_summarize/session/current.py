@@ -132,7 +132,7 @@ class Current:
         """Whatever ends an attempt, its waiting is counted."""
         self._under_way -= attempt.is_due
         if attempt.waited:
-            self._services.totals.waited_for(attempt.waited)
+            self._services.totals.waited(attempt.waited)
 
     async def _ready(self, attempt: Attempt) -> None:
         """See the conversation as it is now: resumed, beside what is retained, indexed if a compaction may be due."""

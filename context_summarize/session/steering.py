@@ -1,4 +1,4 @@
-"""Steering: between requests a user looks ahead, takes the last compaction back, pins rows, and pauses it all."""
+"""Steering: between requests a user looks ahead, takes the last compaction back, and pins rows."""
 
 from __future__ import annotations
 
@@ -112,15 +112,6 @@ class Steering(Requests):
             return None
         found = await self._planned(attempt.chat, attempt.limits, partial(decide_for, case))
         return None if found.step == "go on" else case.reason
-
-    def pause(self) -> None:
-        """Make no compaction and no summary by ourselves, except where a request would not fit."""
-        self.paused = True
-        self._prefetch.stop()
-
-    def resume(self) -> None:
-        """Go on after `pause()`."""
-        self.paused, self._served = False, None
 
     @property
     def is_compacting(self) -> bool:

@@ -9,7 +9,7 @@ import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, SUMMARY
+from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.rows import JsonRow
 from context_summarize.testing import ScriptedProvider, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
@@ -67,21 +67,6 @@ class TestEvents:
         assert (made["before_messages"], made["after_messages"]) == (32, len(view))
         assert (made["before_tokens"], made["after_tokens"]) == (pre["tokens"], size(view))
         assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 175, 1)
-
-    async def test_each_new_node_is_told_once(self) -> None:
-        """context:include: its content, also over later compactions."""
-        made, recorder = manager(recorder := Recorder()), recorder
-        provider = ScriptedProvider(then=answer)
-        shown: list[str] = []
-        for row in tool_session(24):
-            await made.add_message(row)
-            view = await made.get_messages_for_request(1_500, provider)
-            shown += [node["content"] for node in nodes(view) if node["content"] not in shown]
-        told = recorder.of(INCLUDE)
-        assert len(recorder.of(COMPACTION)) > 1
-        assert [data["content"] for data in told] == shown
-        assert {data["source"] for data in told} == {"context-summarize"}
-        assert {frozenset(data) for data in told} == {frozenset({"source", "content"})}
 
 
 class TestWithdrawn:

@@ -11,8 +11,8 @@ from amplifier_core.llm_errors import RateLimitError
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize import SummarizingContextManager
-from context_summarize.session.statistics import Statistics
 from context_summarize.stores.memory import MemoryStore
+from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider, text_response, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure

@@ -1,4 +1,4 @@
-"""Steering by hosts: preview, pause, resume and compact, as methods and as capabilities of the session."""
+"""Steering by hosts: preview, should_compact and compact, as methods of the manager."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, ScriptedProvider, broken_pairs, tool_session
+from context_summarize.testing import JsonRow, ScriptedProvider, tool_session
 from tests.support.gated import shortened
 from tests.support.recorder import Recorder, recording
 from tests.support.views import nodes, notes
@@ -125,29 +125,3 @@ class TestShouldCompact:
         manager = await fed(11, **settings)
         await manager.get_messages_for_request(BUDGET, provider())
         assert not await manager.should_compact()
-
-
-class TestPause:
-    async def test_no_compaction_runs_while_paused_and_one_after_resume(self) -> None:
-        """The view grows past the threshold; with nothing added, `resume()` lets the next request run it."""
-        recorder, asked = Recorder(), provider()
-        manager = await fed(10, recorder)
-        await manager.pause()
-        view = await manager.get_messages_for_request(BUDGET, asked)
-        assert view == await manager.get_messages()
-        assert await manager.get_token_count() > 0.7 * BUDGET
-        assert (asked.calls, recorder.count("context:compaction")) == (0, 0)
-        assert (await manager.preview()).reason is None
-        await manager.resume()
-        await manager.get_messages_for_request(BUDGET, asked)
-        assert recorder.count("context:compaction") == 1
-
-    async def test_what_does_not_fit_is_compacted_all_the_same(self) -> None:
-        """A pause must not cost a request."""
-        recorder, asked = Recorder(), provider()
-        manager = await fed(30, recorder)
-        await manager.pause()
-        view = await manager.get_messages_for_request(BUDGET, asked)
-        assert broken_pairs(view) == []
-        assert await manager.get_token_count() <= BUDGET
-        assert recorder.of("context:pre_compact")[0]["reason"] == "must_fit"

@@ -15,7 +15,7 @@ from amplifier_core.testing import MockCoordinator
 from context_summarize import Config, SummarizingContextManager, mount
 from context_summarize.events import ALL_EVENTS
 from context_summarize.session.compaction import Preview
-from context_summarize.session.statistics import Statistics
+from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.support.pages import blocks, named, table
 from tests.support.paths import ROOT

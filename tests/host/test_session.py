@@ -21,7 +21,7 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.testing import tool_session, user
-from tests.support.session import Host, is_summary_request
+from tests.support.session import SUMMARY, Host, is_summary_request
 
 ROOT = Path(__file__).parents[2]
 SOURCE_FILES = (
@@ -37,6 +37,12 @@ SOURCE_FILES = (
 SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "shorten_tool_results": None}
 """With the provider's window of 6,000 and output of 500 tokens: a budget of 5,000."""
 BUDGET = 5_000
+
+OFFERED = {
+    *("compact", "preview", "statistics", "undo", "pin", "unpin"),  # the tool `context` calls these
+    *("compacting", "foreground_usage", "request_retention"),  # loops and status lines look these up
+}
+"""What the module registers as `context.…`."""
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +80,9 @@ async def test_a_long_session_stays_within_its_window_keeps_everything_and_tells
     assert {(data["reason"], data["usage"] >= 0.65) for data in pre} == {("threshold", True)}
     assert {data["attempts"] for data in host.seen("context-summarize:summary")} == {1}
     assert host.seen("context-summarize:failure") == host.seen("context-summarize:over_budget") == []
+    assert any(SUMMARY in str(row["content"]) for row in host.loop.views[-1])
+    assert [name for name, data in host.events if SUMMARY in str(data)] == [], "loggers write events whole"
+    assert host.seen("context:include") == [], "it is for the attribution of bundles"
     await host.end()
     assert own_tasks() == set()
 
@@ -147,6 +156,26 @@ async def test_a_session_whose_provider_breaks_on_every_summary_runs_to_its_end(
     assert await host.context.get_token_count() <= BUDGET
     await host.end()
     assert own_tasks() == set()
+
+
+async def test_a_session_finds_what_hosts_look_up_and_nothing_else(monkeypatch):
+    """The capabilities `context.…` belong to the mounted manager; what only a program calls is a method of it."""
+    host = await Host(monkeypatch, SMALL).start()
+    await host.talk(4)
+    coordinator = host.session.coordinator
+
+    def offered(name: str) -> Any:
+        return coordinator.get_capability(f"context.{name}")
+
+    registered = coordinator.to_dict()["capabilities"]
+    assert {name for name in registered if name.startswith("context.")} == {f"context.{name}" for name in OFFERED}
+    assert (await offered("preview")()).segments > 0
+    assert await offered("compact")(focus="open orders") > 0
+    assert (await offered("statistics")()).compactions == 1
+    assert await offered("pin")(5) == (5,)
+    assert await offered("unpin")() == ()
+    assert await offered("undo")() > 0
+    await host.end()
 
 
 # --- from a source ---------------------------------------------------------------------------------------------------

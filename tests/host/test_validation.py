@@ -49,7 +49,6 @@ DESIGNED_EVENTS = {
     "context:pre_compact",
     "context:post_compact",
     "context:compaction",
-    "context:include",
     "context-summarize:summary",
     "context-summarize:failure",
     "context-summarize:over_budget",
