@@ -7,14 +7,13 @@ from dataclasses import replace
 from functools import partial
 
 from context_summarize.core.history import History
-from context_summarize.core.nodes import regular_frontier
 from context_summarize.core.plan import CompactionRequest, Reason, plan
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
 from context_summarize.session.announcing import Change
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import Conversation, start_segments, with_view
+from context_summarize.session.conversation import Conversation, with_view
 from context_summarize.session.decide import decide_for
 from context_summarize.session.limits import RequestLimits
 from context_summarize.session.request import Requests
@@ -42,7 +41,7 @@ class Steering(Requests):
                 break
         back, change = taken_back(limits, chat, earlier, self._services.count)
         undone = self.records.undone(chat, earlier)
-        cut_again(back, self._config.fan_in)
+        back.builder.go_on_from(back.view.frontier)
         self._tasks.compacted(back.view.shown)
         self._announcer.made(change)
         await self._steer(replace(back, steered=replace(back.steered, undone=undone)))
@@ -170,13 +169,6 @@ def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
             f"the pinned messages would take {tokens:,} tokens together, at most {most:,} may be pinned "
             f"({_MOST_PINNED:.0%} of the budget); pin fewer of them, or unpin others first"
         )
-
-
-def cut_again(chat: Conversation, fan_in: int) -> None:
-    """Have segments for what an earlier view shows verbatim."""
-    regular = regular_frontier(chat.view.nodes, chat.view.frontier)
-    if chat.builder.segment_sizes is not None and chat.builder.first_group > regular:
-        start_segments(chat, *chat.builder.segment_sizes, fan_in)
 
 
 def _numbers(messages: int | Iterable[int]) -> list[int]:
