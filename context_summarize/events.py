@@ -16,12 +16,11 @@ logger = logging.getLogger(__name__)
 PRE_COMPACT = "context:pre_compact"
 POST_COMPACT = "context:post_compact"
 COMPACTION = "context:compaction"
-INCLUDE = "context:include"
 SUMMARY = "context-summarize:summary"
 FAILURE = "context-summarize:failure"
 OVER_BUDGET = "context-summarize:over_budget"
 
-ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, INCLUDE, SUMMARY, FAILURE, OVER_BUDGET)
+ALL_EVENTS = (PRE_COMPACT, POST_COMPACT, COMPACTION, SUMMARY, FAILURE, OVER_BUDGET)
 
 
 class Outbox:

@@ -16,18 +16,8 @@ logger = logging.getLogger(__name__)
 
 NAME = "context-summarize"
 _AFTER_OTHERS = 900
-_CAPABILITIES = (
-    "compact",
-    "preview",
-    "pause",
-    "resume",
-    "statistics",
-    "undo",
-    "pin",
-    "unpin",
-    "request_retention",
-)
-"""Methods of the manager that are registered as `context.…`."""
+_CAPABILITIES = ("compact", "preview", "statistics", "undo", "pin", "unpin", "request_retention")
+"""Methods of the manager that are registered as `context.…`: for the tool `context`, the last one for loops."""
 
 
 async def mount(coordinator: Any, config: Mapping[str, Any] | None = None) -> Callable[[], Awaitable[None]]:

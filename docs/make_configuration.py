@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,12 @@ from context_summarize.config import PROFILES, SETTINGS, Config
 PAGE = Path(__file__).with_name("configuration.md")
 
 
-def _settings() -> list[str]:
-    rows = [f"| `{name}` | {_shown(item.default)} | {item.description} |" for name, item in SETTINGS.items()]
+FIRST = ("recall_tool", "summary_provider", "summary_model", "keep_recent", "compact_threshold", "prompts")
+"""Settings that people have a reason to look at first, in the order of their table."""
+
+
+def _settings(names: Iterable[str]) -> list[str]:
+    rows = [f"| `{name}` | {_shown(SETTINGS[name].default)} | {SETTINGS[name].description} |" for name in names]
     return ["| key | default | |", "| --- | --- | --- |", *rows]
 
 
@@ -38,7 +43,9 @@ def renewed(page: str) -> str:
     Raises:
         ValueError: the page lacks one of the comments.
     """
-    for name, rows in {"settings": _settings(), "profiles": _profiles()}.items():
+    rare = [name for name in SETTINGS if name not in FIRST]
+    tables = {"first settings": _settings(FIRST), "other settings": _settings(rare), "profiles": _profiles()}
+    for name, rows in tables.items():
         begin, end = f"<!-- {name}: made by make_configuration.py -->", f"<!-- end of {name} -->"
         before, rest = page.split(begin)
         _, after = rest.split(end)

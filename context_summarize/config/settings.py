@@ -78,7 +78,7 @@ class Config:
     profile: Annotated[Profile, f"must be one of {', '.join(PROFILES)}, got {{!r}}"] = "balanced"
     """A set of settings under one name: `balanced`, `frugal` or `verbatim`. Other keys override it."""
     summary_provider: _Name = None
-    """Mount name, instance id or module id of the provider that writes the summaries; none = that of the request."""
+    """Provider that writes the summaries: mount name, instance id or module id; none = that of the request."""
     summary_model: _Name = None
     """Model of that provider for summaries; none = the provider's own default."""
     keep_recent: Annotated[
@@ -86,13 +86,13 @@ class Config:
         Field(ge=0),
         "must be a whole number of 0 or more, got {!r}; use 0 to keep only the newest message or tool group",
     ] = 10
-    """Newest rows that stay verbatim (count, 0 or more; 0 = none beyond the newest message or tool group)."""
+    """Number of newest messages that are never summarised; 0 = only the newest message or tool group."""
     compact_threshold: Annotated[
         _Above0 | _Tokens | tuple[_Above0, _Tokens],
         BeforeValidator(_as_tuple),
         "must be a share (0.65), tokens (150000) or both ([0.65, 150000]: the smaller one counts), got {!r}",
     ] = (0.65, 90_000)
-    """Where a compaction is made: a share of the budget (0.65), tokens (150000), or the smaller of both."""
+    """Size at which a request is compacted: a share of the budget (0.65), tokens (150000), or the smaller of both."""
     prefetch: _Flag = True
     """False: no summary is made in the background, before a compaction is due."""
     max_tokens: Annotated[
@@ -104,7 +104,7 @@ class Config:
     safety_margin: Annotated[int, Field(ge=0), "must be a whole number of 0 or more, got {!r}; use 0 for no margin"] = (
         1000
     )
-    """Tokens of the window left free beside those for the model's answer."""
+    """Tokens of the window that stay free beside those for the model's answer."""
     auto_compact: _Flag = True
     """False: compactions are made only by compact(), and where a request does not fit otherwise."""
     segment_tokens: Annotated[
@@ -115,18 +115,18 @@ class Config:
     """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near budget / 8, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
     """Share of the budget for summaries and notes before old ones merge; default: 3/4 of compact_threshold, ≤ 0.28."""
-    notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 is none"] = 0.1
+    notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
     """Share of the budget for the row of notes that code writes; out of `summary_share`, and at most half of it."""
     action_tools: Annotated[
         Mapping[str, ToolKind] | None,
         f"must map tool names to one of {', '.join(get_args(ToolKind))}, got {{!r}}",
     ] = None
-    """What your own tools do, by name, such as `{deploy: command, save_note: write}`; none = by their arguments."""
+    """What your own tools do, by name, such as `{deploy: command}`; none = their arguments tell it."""
     prompts: Annotated[_Filled, "must be the name of a set or a folder, got {!r}; try 'default'"] = "default"
-    """Name of a set in prompts/, or path to a folder of templates."""
+    """Prompts for the summaries: the name of a set (`coding`), or the path to a folder of your own."""
     shorten_tool_results: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=1)] | None,
-        "must be tokens (1 or more), none or 'auto', got {!r}; none is never",
+        "must be tokens (1 or more), none or 'auto', got {!r}; none means never",
     ] = "auto"
     """A compaction shortens tool results above this many tokens; none = never; default: min(4000, budget / 10)."""
     redact: Annotated[
@@ -151,13 +151,14 @@ class Config:
     ] = None
     """`{path: …}` keeps the history in a file; none = memory."""
     recall_tool: _Flag = False
-    """True mounts a tool that reads summarised rows back."""
+    """True: the model gets a tool, `recall`, that reads summarised messages back."""
 
     @classmethod
     def from_mapping(cls, config: Mapping[str, Any] | None) -> Config:
         """Read the mapping that a host hands over; `None` and `{}` give the defaults.
 
-        Unknown keys are ignored with one warning that names them: context modules are swapped with their settings.
+        Unknown keys are ignored with one warning that names them: context modules are swapped with their settings. A
+        `compact_threshold` of `None` counts as not given.
 
         Raises:
             ConfigError: misspelt keys, wrong values, and values that contradict each other, all in one text.
@@ -172,6 +173,8 @@ class Config:
                 "unknown settings are ignored: %s; docs/migration.md says what replaces the settings of other modules",
                 ", ".join(unknown),
             )
+        if given.get("compact_threshold", 0) is None:
+            del given["compact_threshold"]  # a bundle writes null over the threshold that another module was given
         return cls(**given)
 
     # --- what is derived --------------------------------------------------------------------------------------------

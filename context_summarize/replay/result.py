@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import analyse, block_type
-from context_summarize.messages.rows import CALL_BLOCKS, JsonRow
+from context_summarize.messages.rows import CALL_BLOCKS, JsonRow, compact_json
 from context_summarize.messages.text import content_text
 from context_summarize.transcript.rows import call_line, counted
 
@@ -175,7 +174,11 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
     calls = "for summaries"
     if result.failed_summaries:
-        every = "every summary failed" if result.no_summary_made else f"{result.failed_summaries:,} summaries failed"
+        every = (
+            "every summary failed"
+            if result.no_summary_made
+            else f"{counted(result.failed_summaries, 'summary', 'summaries')} failed"
+        )
         calls += f"; {every}, fallback summaries replace them"
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),

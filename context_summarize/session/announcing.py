@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from context_summarize.events import COMPACTION, INCLUDE, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.transcript.rows import counted
 
 logger = logging.getLogger(__name__)
 
@@ -16,14 +15,14 @@ logger = logging.getLogger(__name__)
 class Change:
     """A compaction that has become the view, or an undo. Tokens of the request as the provider counts, rows of it."""
 
-    reason: str
-    budget: int
-    target_tokens: int
+    reason: str = ""
+    budget: int = 0
+    target_tokens: int = 0
     """What a compaction aims at."""
-    history_rows: int
+    history_rows: int = 0
     before_tokens: int
     after_tokens: int
-    before_rows: int
+    before_rows: int = 0
     after_rows: int
     segments: int = 0
     merged: int = 0
@@ -36,13 +35,6 @@ class Change:
     """See `Plan.level`."""
     waited: float = 0.0
     """Seconds."""
-    new: Sequence[str] = ()
-    """Contents of the summaries that the view did not show before."""
-
-    @property
-    def is_undo(self) -> bool:
-        """True where a compaction was taken back."""
-        return self.reason == "undo"
 
 
 class Announcer:
@@ -63,60 +55,47 @@ class Announcer:
     def withdraw(self, used: int, rows: int, waited: float) -> None:
         """Close an announcement of a compaction that is not made after all: nothing was saved."""
         if self._is_open:
-            self._close(rows, used, wait_ms=round(waited * 1000))
-
-    def _close(self, rows: int, used: int, **told: Any) -> None:
-        self._is_open = False
-        nothing = {
-            "tokens_saved": 0,
-            "segments": 0,
-            "merged": 0,
-            "from_cache": 0,
-            "fallbacks": 0,
-            "shortened": 0,
-            "undo": False,
-        }
-        self._outbox.put(POST_COMPACT, {"message_count": rows, "tokens": used, "token_count": used, **nothing, **told})
+            self._close(Change(before_tokens=used, after_tokens=used, after_rows=rows, waited=waited))
 
     def made(self, change: Change) -> None:
         """Tell of a change that has just become the view."""
         self.announce(change.reason, change.budget, change.before_tokens, change.history_rows)
-        self._close(
-            change.after_rows,
-            change.after_tokens,
-            tokens_saved=change.before_tokens - change.after_tokens,
-            segments=change.segments,
-            merged=change.merged,
-            from_cache=change.from_cache,
-            fallbacks=change.fallbacks,
-            shortened=change.shortened,
-            wait_ms=round(change.waited * 1000),
-            undo=change.is_undo,
-        )
-        self._outbox.put(COMPACTION, _compaction(change))
-        for content in change.new:
-            self._outbox.put(INCLUDE, {"source": "context-summarize", "content": content})
+        self._close(change)
+        told = {
+            "undo": change.reason == "undo",
+            "before_tokens": change.before_tokens,
+            "after_tokens": change.after_tokens,
+            "before_messages": change.before_rows,
+            "after_messages": change.after_rows,
+            "budget": change.budget,
+            "target_tokens": change.target_tokens,
+            "strategy_level": change.level,
+        }
+        self._outbox.put(COMPACTION, told)
         logger.info(
-            "compaction: %d -> %d tokens, %d segments, %d merged, %d cached, %d fallbacks, %d rows shortened",
+            "compaction: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
             change.before_tokens,
             change.after_tokens,
-            change.segments,
+            counted(change.segments, "segment"),
             change.merged,
             change.from_cache,
-            change.fallbacks,
-            change.shortened,
+            counted(change.fallbacks, "fallback"),
+            counted(change.shortened, "row"),
         )
 
-
-def _compaction(change: Change) -> dict[str, Any]:
-    """The data of `context:compaction`."""
-    return {
-        "undo": change.is_undo,
-        "before_tokens": change.before_tokens,
-        "after_tokens": change.after_tokens,
-        "before_messages": change.before_rows,
-        "after_messages": change.after_rows,
-        "budget": change.budget,
-        "target_tokens": change.target_tokens,
-        "strategy_level": change.level,
-    }
+    def _close(self, change: Change) -> None:
+        self._is_open = False
+        told = {
+            "message_count": change.after_rows,
+            "tokens": change.after_tokens,
+            "token_count": change.after_tokens,
+            "tokens_saved": change.before_tokens - change.after_tokens,
+            "segments": change.segments,
+            "merged": change.merged,
+            "from_cache": change.from_cache,
+            "fallbacks": change.fallbacks,
+            "shortened": change.shortened,
+            "wait_ms": round(change.waited * 1000),
+            "undo": change.reason == "undo",
+        }
+        self._outbox.put(POST_COMPACT, told)

@@ -9,7 +9,6 @@ from context_summarize.session.announcing import Announcer
 from context_summarize.session.conversation import (
     Conversation,
     derive_sizes,
-    start_segments,
     with_prompt,
     with_view,
 )
@@ -132,7 +131,7 @@ class Current:
         """Whatever ends an attempt, its waiting is counted."""
         self._under_way -= attempt.is_due
         if attempt.waited:
-            self._services.totals.waited_for(attempt.waited)
+            self._services.totals.waited(attempt.waited)
 
     async def _ready(self, attempt: Attempt) -> None:
         """See the conversation as it is now: resumed, beside what is retained, indexed if a compaction may be due."""
@@ -175,7 +174,7 @@ class Current:
                 view = found.view if found else chat.view
                 self._chat = replace(with_view(chat, view, self._services.count, hides_system), steered=steered)
                 if found is not None:
-                    start_segments(self.chat, *found.sizes, self._config.fan_in)
+                    self.chat.builder.start(*found.sizes, view.frontier)
                     self._tasks.compacted(view.shown)
                     self._services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
         if self.chat.groups.hides_system != hides_system:

@@ -25,7 +25,7 @@ from context_summarize.stores import LayeredStore, MemoryStore, SummaryStore, op
 from context_summarize.summaries.call import Summarizer, own_call
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.summaries.services import Services, Totals
+from context_summarize.summaries.services import Services, Statistics
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 
@@ -60,7 +60,7 @@ class HostFace:
             prompts=prompts,
             store=_store(config, store),
             outbox=Outbox(getattr(coordinator, "hooks", None), config.redact),
-            totals=Totals(),
+            totals=Statistics(),
             count=count,
             clock=clock,
             sleep=sleep,
@@ -170,15 +170,16 @@ class HostFace:
         self._host.system.set_factory(factory)
 
     async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
-        """Hear an `llm:response`: the provider's own figures correct our measuring."""
+        """Hear an `llm:response`: figures correct our measuring, and a refusal for length makes requests smaller."""
         from amplifier_core.models import HookResult
 
-        is_heard = event == "llm:response" and isinstance(data, dict) and data.get("status", "ok") == "ok"
-        if is_heard and not own_call.get():
-            if isinstance(data.get("provider"), str):
-                self._summarizer.answered_elsewhere(data["provider"])
-            if isinstance(usage := data.get("usage"), dict):
-                self._host.meter.observe(usage)
+        if event == "llm:response" and isinstance(data, dict) and not own_call.get():
+            self._host.limits.refusals.heard(data)
+            if data.get("status", "ok") == "ok":
+                if isinstance(data.get("provider"), str):
+                    self._summarizer.answered_elsewhere(data["provider"])
+                if isinstance(usage := data.get("usage"), dict):
+                    self._host.meter.observe(usage)
         return HookResult(action="continue")
 
     def claim_foreground_usage(self) -> Callable[..., bool]:

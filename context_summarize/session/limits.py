@@ -11,6 +11,7 @@ from context_summarize.config import Config
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.host import Providers, given_budget, request_budget
+from context_summarize.session.refusals import Refusals
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.summaries.request import Target
 from context_summarize.tokens.calibration import Meter
@@ -77,6 +78,7 @@ class LimitsReader:
         self._providers = providers
         self._system = system
         self._meter = meter
+        self.refusals = Refusals(meter)
         self.last = RequestOptions()
         """What the host asked for last, as far as it holds for more than one request."""
         self.served: RequestLimits | None = None
@@ -86,6 +88,8 @@ class LimitsReader:
         """The limits of the next request; nothing is decided yet."""
         windows, provider = self._providers.windows, self._providers.seen(wanted.provider)
         budget = await request_budget(self._config, wanted.token_budget, provider, windows)
+        if (bound := self.refusals.bound(provider)) is not None:
+            budget = min(budget, bound)
         await self._system.refresh()
         target = await self._providers.summariser()
         own_budget, cap = max(1, self._meter.invert(budget)), self._config.threshold_tokens

@@ -12,16 +12,15 @@ from context_summarize.background import in_thread
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.core.history import History
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.reading import rough_size
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, limit_tokens
 from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import checked_rows, common_prefix, fill, named
 from context_summarize.session.host_face import HostFace
 from context_summarize.session.limits import RequestOptions
-from context_summarize.session.statistics import Statistics, take_statistics
 from context_summarize.stores import SummaryStore
+from context_summarize.summaries.services import Statistics
 from context_summarize.tokens.measure import measure
 
 _MANY = 1_000
@@ -199,14 +198,6 @@ class SummarizingContextManager(HostFace):
         await self._loaded()
         return await self._requests.preview()
 
-    async def pause(self) -> None:
-        """Make no compaction and no summary by ourselves until `resume()`, except where a request would not fit."""
-        self._requests.pause()
-
-    async def resume(self) -> None:
-        """Go on making compactions after `pause()`."""
-        self._requests.resume()
-
     async def settle(self) -> None:
         """Until what is being prefetched is there, at most `wait_seconds`: replays leave no time between requests."""
         await self._requests.settled(self._config.wait_seconds)
@@ -220,15 +211,21 @@ class SummarizingContextManager(HostFace):
         used, chat, served = await self.get_token_count(), self.conversation, self._host.limits.served
         budget = served.budget if served else DEFAULT_BUDGET
         bound = self._requests.defer_below(served) if served and self._config.auto_compact else budget
-        limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), chat.view.nodes
+        limit, nodes = limit_tokens(query, budget, bound - used - self._recall.reading), chat.view.nodes
         return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
-        tokens = await self.get_token_count()
-        chat, served = self.conversation, self._host.limits.served
-        budget = served.budget if served else None
-        return take_statistics(len(chat.history), tokens, budget, chat.view, self._services.totals)
+        tokens, chat, served = await self.get_token_count(), self.conversation, self._host.limits.served
+        shown = chat.view.shown
+        return replace(
+            self._services.totals,
+            messages=len(chat.history),
+            view_tokens=tokens,
+            budget=served.budget if served else None,
+            summaries=len(shown),
+            fallbacks=sum(item.summary.fallback for item in shown),
+        )
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""

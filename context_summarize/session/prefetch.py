@@ -65,10 +65,11 @@ class Prefetch:
         """Start every summary whose children are known."""
         unmade = {node.place: node for node in to_make(plan.missing, self._tasks.is_known)}
         first = [node for node in unmade.values() if all(map(self._tasks.is_known, node.children))]
-        # A partial node over nodes is wasted where estimates merge too much, or if more nodes follow.
-        with_partials = plan.reached and all(node.children for node in first)
+        # A merge of few nodes is wasted where estimates merge too much, or if more nodes follow.
+        with_small = plan.reached and all(node.children for node in first)
         for node in first:
-            if node.key not in self._started and (with_partials or not (node.children and node.is_partial)):
+            is_small = 0 < len(node.children) < limits.own.fan_in
+            if node.key not in self._started and (with_small or not is_small):
                 self._started.add(node.key)
                 self._tasks.start(node, chat.builder, limits.target)
 

@@ -41,7 +41,6 @@ class Requests(Current):
         self._views = ViewMaker(services, tasks, operations)
         self._throttle = CompactionThrottle()
         self._prefetch = Prefetch(tasks, services.outbox, self._plan_next)
-        self.paused = False
         self._served_at: tuple[float, History | None, int] = (0.0, None, 0)
         """Seconds of the clock at that request, its history, and how many rows it had."""
         self._made_for: tuple[object, ...] | None = None
@@ -136,11 +135,10 @@ class Requests(Current):
         is_cold = is_new and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None
         is_same = self._served == self._request(attempt) and self._late_at in (None, self._tasks.version)
         is_same = is_same or self._made_for == self._request(attempt)
-        is_automatic = config.auto_compact and not self.paused
         return Case(
             used=attempt.used,
             budget=limits.budget,
-            compact_from=attempt.due if is_automatic else math.inf,
+            compact_from=attempt.due if config.auto_compact else math.inf,
             defer_below=self.defer_below(limits) if is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=is_cold and may_prefetch,
@@ -153,8 +151,8 @@ class Requests(Current):
 
     def _may_prefetch(self, attempt: Attempt) -> bool:
         """Whether the next compaction's summaries may be made before it is due."""
-        is_automatic = self._config.auto_compact and not self.paused
-        return self._config.prefetch and is_automatic and attempt.used >= PREFETCH * attempt.due
+        config = self._config
+        return config.prefetch and config.auto_compact and attempt.used >= PREFETCH * attempt.due
 
     async def _planned(self, chat: Conversation, limits: RequestLimits, do: Callable[[PlanInput], T]) -> T:
         """What planning comes to; in a thread, on a copy, where the rows are many."""
@@ -221,8 +219,8 @@ class Requests(Current):
         self._chat = compacted(before, view, self.records.hash_of(before.history, view))
         before.groups.forget_before(view.frontier_row)
         shown_before = {node.place for node in before.view.nodes}
-        new = [item for item in view.shown if item.node.place not in shown_before]
-        from_cache = sum(self._tasks.is_from_store(item.node.key) for item in new)
+        new = [item.node for item in view.shown if item.node.place not in shown_before]
+        from_cache = sum(self._tasks.is_from_store(node.key) for node in new)
         self._tasks.compacted(view.shown)
         self._throttle.fired()
         self._services.totals.compactions += 1
@@ -245,7 +243,6 @@ class Requests(Current):
                 fallbacks=sum(item.summary.fallback for item in view.shown),
                 level=plan.level,
                 waited=attempt.waited,
-                new=[item.row["content"] for item in new],
             )
         )
 

@@ -1,4 +1,4 @@
-"""Steering: between requests a user looks ahead, takes the last compaction back, pins rows, and pauses it all."""
+"""Steering: between requests a user looks ahead, takes the last compaction back, and pins rows."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from dataclasses import replace
 from functools import partial
 
 from context_summarize.core.history import History
-from context_summarize.core.nodes import regular_frontier
 from context_summarize.core.plan import CompactionRequest, Reason, plan
 from context_summarize.core.view import View
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
 from context_summarize.session.announcing import Change
 from context_summarize.session.compaction import Preview
-from context_summarize.session.conversation import Conversation, start_segments, with_view
+from context_summarize.session.conversation import Conversation, with_view
 from context_summarize.session.decide import decide_for
 from context_summarize.session.limits import RequestLimits
 from context_summarize.session.request import Requests
@@ -42,7 +41,7 @@ class Steering(Requests):
                 break
         back, change = taken_back(limits, chat, earlier, self._services.count)
         undone = self.records.undone(chat, earlier)
-        cut_again(back, self._config.fan_in)
+        back.builder.go_on_from(back.view.frontier)
         self._tasks.compacted(back.view.shown)
         self._announcer.made(change)
         await self._steer(replace(back, steered=replace(back.steered, undone=undone)))
@@ -113,15 +112,6 @@ class Steering(Requests):
         found = await self._planned(attempt.chat, attempt.limits, partial(decide_for, case))
         return None if found.step == "go on" else case.reason
 
-    def pause(self) -> None:
-        """Make no compaction and no summary by ourselves, except where a request would not fit."""
-        self.paused = True
-        self._prefetch.stop()
-
-    def resume(self) -> None:
-        """Go on after `pause()`."""
-        self.paused, self._served = False, None
-
     @property
     def is_compacting(self) -> bool:
         """True while a compaction is being made."""
@@ -164,8 +154,8 @@ def taken_back(
     )
     if change.after_tokens > limits.budget:
         raise SteeringError(
-            f"the request before the last compaction takes {change.after_tokens:,} tokens now, the budget is "
-            f"{limits.budget:,}; nothing is taken back. A larger window makes room for it"
+            f"the last compaction is not taken back: the request would hold {change.after_tokens:,} tokens, and the "
+            f"budget is {limits.budget:,}; a larger window makes room for it"
         )
     steered = replace(chat.steered, undone_at=after.tokens())
     return replace(back, earlier=chat.earlier[:-1], steered=steered), change
@@ -179,13 +169,6 @@ def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
             f"the pinned messages would take {tokens:,} tokens together, at most {most:,} may be pinned "
             f"({_MOST_PINNED:.0%} of the budget); pin fewer of them, or unpin others first"
         )
-
-
-def cut_again(chat: Conversation, fan_in: int) -> None:
-    """Have segments for what an earlier view shows verbatim."""
-    regular = regular_frontier(chat.view.nodes, chat.view.frontier)
-    if chat.builder.segment_sizes is not None and chat.builder.first_group > regular:
-        start_segments(chat, *chat.builder.segment_sizes, fan_in)
 
 
 def _numbers(messages: int | Iterable[int]) -> list[int]:

@@ -20,40 +20,50 @@ from context_summarize.tokens.measure import Count
 logger = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
-class Totals:
-    """The running sums behind `Statistics`."""
+@dataclass(slots=True, kw_only=True)
+class Statistics:
+    """A session's summaries up to now. Tokens of calls are as the provider told them, those of the view estimated."""
 
+    messages: int = 0
+    """Rows of the history."""
+    view_tokens: int = 0
+    """Size of the view as it would be served now."""
+    budget: int | None = None
+    """Tokens that the last request could hold; None before the first."""
     requests: int = 0
     compactions: int = 0
     calls: int = 0
+    """Provider calls for summaries, those that failed among them."""
     failed: int = 0
+    """Summaries that could not be had."""
     input_tokens: int = 0
     output_tokens: int = 0
+    cost_usd: str | None = None
+    """Sum of what the provider says its calls cost; None while it says nothing."""
     from_cache: int = 0
+    """Summaries shown that took no call."""
     waits: int = 0
-    waited: float = 0.0
-    longest: float = 0.0
-    _cost: Decimal | None = None
+    """Requests that waited for summaries."""
+    waited_s: float = 0.0
+    longest_wait_s: float = 0.0
+    summaries: int = 0
+    """Nodes in the view now."""
+    fallbacks: int = 0
+    """Those of them that no model wrote."""
 
     def answered(self, answer: Answer) -> None:
         """Add what an answer tells of its usage."""
         self.input_tokens += answer.input_tokens
         self.output_tokens += answer.output_tokens
         if answer.cost is not None:
-            self._cost = answer.cost + (self._cost or 0)
+            self.cost_usd = f"{answer.cost + Decimal(self.cost_usd or 0):f}"
 
-    def waited_for(self, seconds: float) -> None:
+    def waited(self, seconds: float) -> None:
         """Add the waiting time of one request."""
         if seconds > 0:
             self.waits += 1
-            self.waited += seconds
-            self.longest = max(self.longest, seconds)
-
-    @property
-    def cost_usd(self) -> str | None:
-        """The sum as a decimal number; None if no cost was reported."""
-        return None if self._cost is None else f"{self._cost:f}"
+            self.waited_s += seconds
+            self.longest_wait_s = max(self.longest_wait_s, seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +74,8 @@ class Services:
     prompts: PromptSet
     store: SummaryStore
     outbox: Outbox
-    totals: Totals
+    totals: Statistics
+    """Their running sums; what the history and the view tell is filled in for who asks."""
     count: Count
     """Tokens of a text."""
     clock: Callable[[], float]

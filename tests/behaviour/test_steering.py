@@ -1,15 +1,13 @@
-"""Steering by hosts: preview, pause, resume and compact, as methods and as capabilities of the session."""
+"""Steering by hosts: preview, should_compact and compact, as methods of the manager."""
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
 from typing import Any
 
 import pytest
-from amplifier_core.testing import MockCoordinator
 
-from context_summarize import SummarizingContextManager, mount
-from context_summarize.testing import JsonRow, ScriptedProvider, broken_pairs, tool_session
+from context_summarize import SummarizingContextManager
+from context_summarize.testing import JsonRow, ScriptedProvider, tool_session
 from tests.support.gated import shortened
 from tests.support.recorder import Recorder, recording
 from tests.support.views import nodes, notes
@@ -52,7 +50,6 @@ class TestPreview:
         assert shown[-1]["metadata"]["messages"][1] == told.messages[1]
         assert told.before_tokens == made["tokens"] + made["tokens_saved"]
         assert told.after_tokens >= made["tokens"]
-        await manager.close()
 
     @pytest.mark.parametrize(
         "rows",
@@ -80,24 +77,6 @@ class TestPreview:
         assert (told.notes is None) is (row is None)
         assert row is None or str(told.notes) in row["content"]
         assert asked.calls == calls
-        await manager.close()
-
-    async def test_it_changes_nothing(self) -> None:
-        """Not the view, not the history, no event, no call; asked twice it says the same."""
-        recorder, asked = Recorder(), provider()
-        manager = await fed(3, recorder)
-        await manager.get_messages_for_request(BUDGET, asked)
-        for row in tool_session(8, size=600, start=3):
-            await manager.add_message(row)
-        statistics, tokens = await manager.statistics(), await manager.get_token_count()
-        assert await manager.preview() == await manager.preview()
-        assert await manager.statistics() == statistics
-        assert await manager.get_token_count() == tokens
-        assert recorder.events == []
-        assert asked.calls == 0
-        with pytest.raises(FrozenInstanceError):
-            (await manager.preview()).segments = 7  # type: ignore[misc]
-        await manager.close()
 
     async def test_where_none_would_be_made_it_has_no_reason(self) -> None:
         """An empty session, a short one, one that has just been compacted."""
@@ -126,7 +105,6 @@ class TestShouldCompact:
         assert await manager.should_compact()
         assert await manager.compact() > 0
         assert not await manager.should_compact()
-        await manager.close()
 
     async def test_it_starts_nothing(self) -> None:
         """No call, no event, no change of the view; also before the first request, with a provider that is mounted."""
@@ -140,7 +118,6 @@ class TestShouldCompact:
         assert asked.calls == 0
         assert recorder.events == []
         assert await manager.get_token_count() == tokens
-        await manager.close()
 
     @pytest.mark.parametrize("settings", [{"auto_compact": False}, {"keep_recent": 1_000}])
     async def test_where_the_next_request_would_make_none_it_is_false(self, settings: dict[str, Any]) -> None:
@@ -148,82 +125,3 @@ class TestShouldCompact:
         manager = await fed(11, **settings)
         await manager.get_messages_for_request(BUDGET, provider())
         assert not await manager.should_compact()
-        await manager.close()
-
-    async def test_while_paused_it_is_false(self) -> None:
-        """Unless the request would not fit."""
-        manager = await fed(2)
-        await manager.get_messages_for_request(BUDGET, provider())
-        await manager.pause()
-        for row in tool_session(9, size=600, start=2):
-            await manager.add_message(row)
-        assert not await manager.should_compact()
-        for row in tool_session(9, size=600, start=11):
-            await manager.add_message(row)
-        assert await manager.should_compact()
-        await manager.close()
-
-
-class TestPause:
-    async def test_no_compaction_runs_while_paused_and_one_after_resume(self) -> None:
-        """The view grows past the threshold; with nothing added, `resume()` lets the next request run it."""
-        recorder, asked = Recorder(), provider()
-        manager = await fed(10, recorder)
-        await manager.pause()
-        view = await manager.get_messages_for_request(BUDGET, asked)
-        assert view == await manager.get_messages()
-        assert await manager.get_token_count() > 0.7 * BUDGET
-        assert (asked.calls, recorder.count("context:compaction")) == (0, 0)
-        assert (await manager.preview()).reason is None
-        await manager.resume()
-        await manager.get_messages_for_request(BUDGET, asked)
-        assert recorder.count("context:compaction") == 1
-        await manager.close()
-
-    async def test_nothing_is_prefetched_while_paused(self) -> None:
-        """Background work stops as well."""
-        asked = provider()
-        manager = await fed(8, prefetch=True)
-        await manager.pause()
-        await manager.get_messages_for_request(BUDGET, asked)
-        assert asked.calls == 0
-        await manager.close()
-
-    async def test_what_does_not_fit_is_compacted_all_the_same(self) -> None:
-        """A pause must not cost a request."""
-        recorder, asked = Recorder(), provider()
-        manager = await fed(30, recorder)
-        await manager.pause()
-        view = await manager.get_messages_for_request(BUDGET, asked)
-        assert broken_pairs(view) == []
-        assert await manager.get_token_count() <= BUDGET
-        assert recorder.of("context:pre_compact")[0]["reason"] == "must_fit"
-        await manager.close()
-
-    async def test_a_host_may_compact_while_paused(self) -> None:
-        """What the user asks for is done."""
-        recorder, asked = Recorder(), provider()
-        manager = await fed(10, recorder)
-        await manager.pause()
-        await manager.get_messages_for_request(BUDGET, asked)
-        assert await manager.compact() > 0
-        assert recorder.of("context:pre_compact")[0]["reason"] == "manual"
-        await manager.close()
-
-
-async def test_a_session_finds_them_as_capabilities() -> None:
-    """`context.compact`, `.preview`, `.pause`, `.resume` and `.statistics`, bound to the mounted manager."""
-    coordinator = MockCoordinator()
-    cleanup = await mount(coordinator, {**SMALL, "cache": "memory"})
-    manager = coordinator.get("context")
-    for row in tool_session(10, size=600):
-        await manager.add_message(row)
-    asked = provider()
-    await coordinator.get_capability("context.pause")()
-    await manager.get_messages_for_request(BUDGET, asked)
-    assert asked.calls == 0
-    assert (await coordinator.get_capability("context.preview")()).segments > 0
-    await coordinator.get_capability("context.resume")()
-    assert await coordinator.get_capability("context.compact")(focus="open orders") > 0
-    assert (await coordinator.get_capability("context.statistics")()).compactions == 1
-    await cleanup()

@@ -28,11 +28,8 @@ FOUNDATION: dict[str, Any] = {
 }
 """What matters here of amplifier-foundation's own bundle, at commit d0d96f7."""
 
-USER: dict[str, Any] = {
-    "bundle": {"name": "mine"},
-    "session": {"context": {"config": {"keep_recent": 20, "compact_threshold": 0.6, "prompts": "coding"}}},
-}
-"""A user's own bundle with settings of this module."""
+USER = {"keep_recent": 20, "prompts": "coding"}
+"""Settings of this module in a user's own bundle."""
 
 
 def parts() -> tuple[dict[str, Any], str]:
@@ -56,20 +53,30 @@ def _composed(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
 
 
 def _merged(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
-    """`deep_merge` of the same: mappings are merged in depth, anything else is replaced."""
+    """`deep_merge` of the same: mappings are merged in depth, lists are joined, anything else is replaced."""
     merged = dict(base)
     for key, value in over.items():
         before = merged.get(key)
-        merged[key] = _merged(before, value) if isinstance(before, dict) and isinstance(value, dict) else value
+        if isinstance(before, dict) and isinstance(value, dict):
+            value = _merged(before, value)
+        elif isinstance(before, list) and isinstance(value, list):
+            value = [*before, *(item for item in value if item not in before)]
+        merged[key] = value
     return merged
 
 
+def _settings(plan: dict[str, Any]) -> Config:
+    context = plan["session"]["context"]
+    assert (context["module"], context["source"]) == ("context-summarize", None)
+    return Config.from_mapping(context["config"])
+
+
 def test_it_names_itself_and_adds_the_context_and_its_tool_alone() -> None:
-    """The session's loop, providers, other tools and agents stay those of the bundles beside it. It sets nothing."""
+    """The session's loop, providers, other tools and agents stay those of the bundles beside it."""
     front, _ = parts()
     assert front["bundle"]["name"] == "context-summarize"
     assert set(front) == {"bundle", "session", "tools"}
-    assert front["session"] == {"context": {"module": "context-summarize", "source": None}}
+    assert set(front["session"]) == {"context"}
     assert front["tools"] == [{"module": "tool-context-recall"}]
 
 
@@ -80,15 +87,23 @@ def test_it_has_the_version_of_the_package_and_no_body() -> None:
     assert body.strip() == ""
 
 
-@pytest.mark.parametrize("is_last", [True, False])
-def test_a_users_settings_stay_in_force_in_both_orders(is_last: bool) -> None:
-    """As an app bundle it is composed last, over the user's own bundle; as an include before it."""
-    front, _ = parts()
-    plan = composed(FOUNDATION, USER, front) if is_last else composed(FOUNDATION, front, USER)
-    context = plan["session"]["context"]
-    assert (context["module"], context["source"]) == ("context-summarize", None)
-    assert Config.from_mapping(context["config"]) == Config(
-        max_tokens=300_000, compact_threshold=0.6, keep_recent=20, prompts="coding"
-    )
+def test_one_line_gives_the_defaults_of_this_module() -> None:
+    """Under foundation's bundle, whose settings are those of another module."""
+    plan = composed(FOUNDATION, parts()[0])
+    assert _settings(plan) == Config()
     assert [tool["module"] for tool in plan["tools"]] == ["tool-filesystem", "tool-context-recall"]
     assert plan["session"]["orchestrator"]["module"] == "loop-streaming"
+
+
+@pytest.mark.parametrize("threshold", [0.6, 120_000, [0.5, 70_000]])
+def test_the_settings_of_a_bundle_that_includes_it_win(threshold: Any) -> None:
+    """A bundle is composed after its includes; a list of its own meets no other list that it would be joined with."""
+    own = {"session": {"context": {"config": {**USER, "compact_threshold": threshold}}}}
+    made = _settings(composed(FOUNDATION, parts()[0], own))
+    assert made == Config.from_mapping({**USER, "compact_threshold": threshold})
+
+
+def test_as_an_app_bundle_it_leaves_every_other_setting_of_the_user() -> None:
+    """App bundles are composed last, so what it sets is all that it replaces."""
+    own = {"session": {"context": {"config": {**USER, "compact_threshold": 0.6}}}}
+    assert _settings(composed(FOUNDATION, own, parts()[0])) == Config.from_mapping(USER)

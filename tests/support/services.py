@@ -12,7 +12,7 @@ from context_summarize.events import Outbox
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.summaries.prompts import PromptSet, load_prompts
-from context_summarize.summaries.services import Services, Totals
+from context_summarize.summaries.services import Services, Statistics
 
 
 def services(
@@ -24,7 +24,7 @@ def services(
     hooks: Any = None,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    totals: Totals | None = None,
+    totals: Statistics | None = None,
 ) -> Services:
     """Services with what is given; a store in memory, the default prompts and fresh totals for the rest."""
     return Services(
@@ -32,7 +32,7 @@ def services(
         prompts=prompts or load_prompts("default"),
         store=store or MemoryStore(),
         outbox=Outbox(hooks),
-        totals=totals or Totals(),
+        totals=totals or Statistics(),
         count=count,
         clock=clock,
         sleep=sleep,

@@ -67,7 +67,6 @@ BAD: dict[str, list[Any]] = {
         1.01,
         70,
         "0.7",
-        None,
         True,
         NAN,
         INF,
@@ -119,6 +118,13 @@ def test_a_value_within_its_bounds_is_taken_as_it_is(key: str) -> None:
         made = getattr(Config.from_mapping({key: value}), key)
         assert made == (tuple(value) if isinstance(value, list) else value)
         assert type(made) is (tuple if isinstance(value, list) else type(value))
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_a_threshold_of_null_is_that_of_the_profile(profile: Profile, caplog: pytest.LogCaptureFixture) -> None:
+    """A bundle sets it to null, because a mount plan has no way to take a key of another bundle away."""
+    assert Config.from_mapping({"profile": profile, "compact_threshold": None}) == Config(profile=profile)
+    assert caplog.records == []
 
 
 @pytest.mark.parametrize("key", BAD)

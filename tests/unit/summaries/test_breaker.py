@@ -14,7 +14,7 @@ from context_summarize.errors import SummaryUnavailable
 from context_summarize.summaries.breaker import Breaker
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.request import Job, Target
-from context_summarize.summaries.services import Totals
+from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Clock
 from tests.support.services import services
@@ -117,7 +117,7 @@ class Session:
     """A summariser that is asked for one summary with each request, and as often as it is allowed at the first."""
 
     def __init__(self, answers: Callable[[int], Any], **settings: Any) -> None:
-        self.clock, self.totals, self.lost, self.made = Clock(), Totals(), list[int](), 0
+        self.clock, self.totals, self.lost, self.made = Clock(), Statistics(), list[int](), 0
         self._answers, self._asked = answers, 0
         self.provider = ScriptedProvider(then=self._answer, name="p")
         shared = services(Config(**settings), len, clock=self.clock, sleep=self.clock.sleep, totals=self.totals)

@@ -32,7 +32,7 @@ from context_summarize.summaries.answer import REASONS
 from context_summarize.summaries.call import LONGEST_WAIT, Summarizer, own_call
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.request import Job, Target
-from context_summarize.summaries.services import Totals
+from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
 from context_summarize.transcript.escaping import fence_of, numbered
 from tests.support.recorder import Clock
@@ -59,7 +59,7 @@ def answer(text: str = ANSWER, **values: Any) -> ChatResponse:
     return ChatResponse.model_validate({"content": blocks, "finish_reason": "stop", **values})
 
 
-def summarizer(clock: Clock | None = None, totals: Totals | None = None, **settings: Any) -> Summarizer:
+def summarizer(clock: Clock | None = None, totals: Statistics | None = None, **settings: Any) -> Summarizer:
     clock = clock or Clock()
     shared = services(Config(**settings), count, clock=clock, sleep=clock.sleep, totals=totals)
     return Summarizer(shared, now=lambda: 12.5)
@@ -167,7 +167,7 @@ class TestSummary:
         """Key, level, sizes, who, when; what was refused has been paid for, too."""
         paid = {"input_tokens": 10, "output_tokens": 3, "total_tokens": 13, "cost_usd": Decimal("0.01")}
         script: list[Any] = [answer("", usage=paid), ProviderUnavailableError("x"), answer(usage=paid)]
-        totals = Totals()
+        totals = Statistics()
         made = await summarizer(totals=totals).make(job(), target(ScriptedProvider(script), model="small"))
         assert (made.key, made.level, made.text, made.fallback) == ("k1", 0, ANSWER, False)
         assert (made.provider, made.model, made.created) == ("main", "small", 12.5)
@@ -376,7 +376,7 @@ class TestHints:
 
     async def test_a_provider_that_takes_no_options_gets_none(self) -> None:
         """It is asked all the same, and once the next time."""
-        made, totals = summarizer(), Totals()
+        made, totals = summarizer(), Statistics()
         assert (await made.make(job(), target(Plain()))).usage["attempts"] == 2
         assert (await made.make(job(), target(Plain()))).usage["attempts"] == 1
         assert totals.failed == 0
@@ -397,7 +397,7 @@ class TestRefusedAnswers:
         assert [request.max_output_tokens for request in provider.requests] == [2_200, 4_400]
         found = await failure(summarizer(), ScriptedProvider(["", "I'm sorry, I can't do that.", ANSWER]))
         assert (found.kind, found.attempts, found.permanent, found.refused) == ("refusal", 2, False, True)
-        assert str(found) == f"the answer is no summary: {REASONS['refusal']}"
+        assert str(found) == f"the answer is not a summary: {REASONS['refusal']}"
 
     async def test_five_summaries_that_are_none_in_a_row_open_the_breaker(self) -> None:
         """A provider that answers nothing usable is as good as down."""

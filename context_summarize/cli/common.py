@@ -1,0 +1,227 @@
+"""What the commands share: options and their values, tables, JSON, warnings, a progress bar, errors and exit status."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import click
+from rich import box
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+from rich.text import Text
+
+from context_summarize.config import Config
+from context_summarize.errors import ContextSummarizeError
+from context_summarize.replay import Recording, open_recording
+
+WINDOW = 40_000
+MAX_OUTPUT = 4_000
+TOKENS = click.IntRange(min=1, max=10**12)
+Callback: TypeAlias = Callable[..., Any]
+_WIDTH = 100
+"""Most terminal columns that a sentence uses."""
+_LINE = 400
+"""Characters of a warning that are shown."""
+_SESSION_HELP = (
+    "SESSION is a file with one message per line, as Amplifier stores them; or the id of a session that Amplifier has "
+    "stored, or the beginning of one; or - for standard input."
+)
+_CONFIG_HELP = (
+    "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
+    "as text. `none` means no value."
+)
+_WINDOW_HELP = f"Context window of the model.  [default: {WINDOW}, or the provider's]"
+_OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {MAX_OUTPUT}, or the provider's]"
+
+
+# --- options ----------------------------------------------------------------------------------------------------------
+
+
+class Name(click.ParamType[str]):
+    """A name that is no option, such as that of a file: `--html --json` is a slip, not a file of that name."""
+
+    name = "name"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value or str(value).startswith("-"):
+            self.fail(f"a name is missing before {value!r}; a file of that name is ./{value}", param, ctx)
+        return str(value)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
+
+
+def session_command(name: str, about: str) -> Callable[[Callback], click.Command]:
+    """Makes a command that takes a recording, the window and settings; `about` is its line in the list of commands."""
+
+    def made(callback: Callback) -> click.Command:
+        callback = click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=_CONFIG_HELP)(callback)
+        callback = click.option("--max-output", type=TOKENS, metavar="TOKENS", help=_OUTPUT_HELP)(callback)
+        callback = click.option("--window", type=TOKENS, metavar="TOKENS", help=_WINDOW_HELP)(callback)
+        callback = click.argument("session", metavar="SESSION")(callback)
+        return click.command(name, short_help=about, epilog=_SESSION_HELP)(callback)
+
+    return made
+
+
+def opened(session: str) -> Recording:
+    """The recording that the argument names; a line that is left out of it is named on stderr.
+
+    Raises:
+        SessionFileError: there is none, or it holds no session.
+    """
+    recording = open_recording(session)
+    if recording.cut is not None:
+        told(f"note: {recording.cut} is cut off and left out; is the file still being written?", "yellow")
+    return recording
+
+
+def read_config(given: Sequence[str]) -> Config:
+    """The settings given on the command line.
+
+    Raises:
+        Refused: a setting has no value, or is given twice.
+        ConfigError: a setting is unknown or wrong.
+    """
+    settings: dict[str, Any] = {}
+    for pair in given:
+        key, sign, text = (part.strip() for part in pair.partition("="))
+        if not sign:
+            raise Refused(f"--config {pair!r} has no value; expected KEY=VALUE, such as keep_recent=20")
+        if key in settings:
+            raise Refused(f"--config gives {key} twice; keep one of them")
+        try:
+            settings[key] = None if text.lower() == "none" else json.loads(text)
+        except (ValueError, RecursionError):
+            settings[key] = text
+    return Config.from_mapping(settings)
+
+
+# --- errors and warnings ----------------------------------------------------------------------------------------------
+
+
+class Refused(click.ClickException):
+    """The command cannot do what was asked; the text says why."""
+
+    exit_code = 2
+
+    def format_message(self) -> str:
+        """The message without what would control the terminal: it may hold a file's name or a provider's words."""
+        return plain(self.message)
+
+
+def plain(text: str) -> str:
+    """The text without control characters: recorded text must not control the reader's terminal."""
+    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+
+
+def told(text: str, colour: str) -> None:
+    """Say something beside the result, on one line of stderr."""
+    click.secho(plain(" ".join(text.split())), fg=colour, err=True)
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Prints warnings on stderr, and turns our errors into exit status 2, and Ctrl-C into exit status 130."""
+    root, warnings = logging.getLogger(), _Warnings(logging.WARNING)
+    root.addHandler(warnings)
+    try:
+        yield
+    except ContextSummarizeError as error:
+        raise Refused(str(error)) from error
+    except KeyboardInterrupt:
+        told("Interrupted.", "red")
+        click.get_current_context().exit(130)
+    finally:
+        root.removeHandler(warnings)
+
+
+class _Warnings(logging.Handler):
+    """Prints warnings, one line each, and one of a kind: a provider that is down causes one for every summary."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._seen: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.msg not in self._seen:
+            self._seen.add(record.msg)
+            told(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
+
+
+@contextmanager
+def working(verb: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr, which is told how much is done; none if stderr is not a terminal."""
+    err = Console(stderr=True)
+    with Progress(console=err, disable=not err.is_terminal) as bar:
+        task = bar.add_task(verb, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+class _Out(Console):
+    """A console that lets the command handle a broken pipe; rich alone would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+@contextmanager
+def printing() -> Iterator[Console]:
+    """Prints a result: a closed pipe (`| head`) is not an error, a full disk is one line."""
+    try:
+        yield _Out(highlight=False)
+        sys.stdout.flush()
+    except OSError as error:
+        # Buffered output would fail again when the interpreter closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise Refused(f"the result cannot be written: {error.strerror or error}") from error
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document and nothing else, in ASCII, which every terminal and pipe can carry."""
+    with printing():
+        sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
+
+
+def sentence(out: Console, text: str, style: str = "") -> None:
+    """A paragraph."""
+    out.print(Text(plain(text), style=style), width=min(out.width, _WIDTH))
+
+
+def heading(out: Console, title: str, about: str) -> None:
+    """A title, and one paragraph that describes what follows."""
+    sentence(out, f"\n{title}", "bold")
+    sentence(out, f"{about}\n", "dim")
+
+
+def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> Table:
+    """A table with a line below its header; columns of numbers stand right."""
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    cells = [[f"{cell:,}" if isinstance(cell, int) else plain(str(cell)) for cell in row] for row in rows]
+    for at, title in enumerate(titles):
+        made.add_column(title, justify="right" if any(row[at][:1].isdigit() for row in cells) else "left")
+    for row in cells:
+        made.add_row(*map(Text, row))
+    return made
+
+
+def facts(lines: Iterable[tuple[str, str, str]]) -> Table:
+    """A table of (what, figure, remark), without a header."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(justify="right", style="bold", no_wrap=True)
+    grid.add_column(style="dim")
+    for line in lines:
+        grid.add_row(*(Text(plain(cell)) for cell in line))
+    return grid
