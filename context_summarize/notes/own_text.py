@@ -52,7 +52,7 @@ _PASTED_LINE = re.compile(
     r"|\s*\[[^\]]*\]\s*$"  # a mark of a host in place of an image, or of an interruption
     r"|\s*\"[^\"]+\"\s*:|(?=[\w-]*[./])[\w./-]++:\d+[: ]"  # a key in JSON, what grep finds
 )
-_PLAIN = re.compile(r"[^\W\d_](?:[\w ,.;:!?()/-]|(?<=\w)['’](?=\w))*")  # noqa: RUF001 - an apostrophe
+_PLAIN = re.compile(r"[^\W\d_](?:[\w ,.;:!?()/-]|(?<=\w)['’](?=\w))*")
 """One line without a sign that begins or ends another's words, as most messages are."""
 
 

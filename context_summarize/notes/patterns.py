@@ -132,7 +132,7 @@ def _is_path(value: str) -> bool:
     return any(map(str.isalpha, value)) and not value.startswith("//") and (not plain or value[0] in ".~")
 
 
-# --- JSON ----------------------------------------------------------------------------------------------------------------
+# --- JSON ----------------------------------------------------------------------------------------------------------
 
 _LONGEST_JSON = 60_000
 """Characters of JSON that is read; what is longer has no keys."""

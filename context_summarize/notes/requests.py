@@ -61,10 +61,6 @@ def _first_telling(text: str) -> str:
     """The first sentence that says something: a few words, or a word and an exact value."""
     for start, end in sentences_of(text):
         flat = " ".join(text[start:end].split())
-        if (
-            len(words_of(flat)) >= 2
-            or (" " in flat and values_in(flat))
-            or (len(flat) >= 8 and not flat.isascii())
-        ):
+        if len(words_of(flat)) >= 2 or (" " in flat and values_in(flat)) or (len(flat) >= 8 and not flat.isascii()):
             return shortened(flat, _MOST)
     return ""

@@ -21,7 +21,7 @@ _CLAUSE = re.compile(r"(?<=[,;:—–])\s+|\s+(?=\()|(?<=\))\s+")
 _MARKS = " \t#*+->•|`"
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»"  # noqa: RUF001 - quotes
 _CODE_SIGN = re.compile(r"[{}<>=;|\\()\[\]$]")
-_TIMES = frozenset("yesterday today tonight tomorrow last next ago week weeks month months year years".split())
+_TIMES = frozenset({"yesterday", "today", "tonight", "tomorrow", "last", "next", "ago"})
 
 
 def shortened(text: str, most: int) -> str:
@@ -53,7 +53,7 @@ def words_of(text: str) -> dict[str, bool]:
 
 
 def sentences_of(text: str) -> Iterator[tuple[int, int]]:
-    """Where each sentence begins and ends; a line that does not begin with a large letter goes on with the one before."""
+    """Where each sentence begins and ends; a line that begins with a small letter goes on with the one before."""
     start = 0
     for match in _END.finditer(text):
         end = match.end()
