@@ -339,7 +339,7 @@ class TestWhatGoesWrong:
         """What was made is shown all the same; the log holds no secret of the error."""
         scene = Scene(store=Broken())
         assert (await scene.text(scene.merged)).text == ANSWER
-        assert "no summary can be read" in caplog.text
+        assert "stored summaries cannot be read" in caplog.text
         assert "a summary cannot be stored" in caplog.text
         assert TOKEN not in caplog.text
 
