@@ -10,7 +10,6 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.testing import assistant, call, hook, result, tool_session, user
-from context_summarize.tokens.measure import measure
 
 SYSTEM = {"role": "system", "content": "be kind"}
 
@@ -56,16 +55,6 @@ MIXED: list[JsonRow] = [
 """History rows 0 … 9; rendered groups: [1], [3, 6), [8], [9]."""
 
 
-class TestCounting:
-    def test_a_row_is_counted_once(self) -> None:
-        """Whoever asks again finds the figure."""
-        history = history_of(MIXED)
-        assert set(history.tokens) == {-1}
-        assert [history.count_row(at, count) for at in range(5)] == [measure(row, count) for row in MIXED[:5]]
-        assert [history.count_row(at, lambda _: 99) for at in range(5)] == list(history.tokens[:5])
-        assert list(history.tokens[5:]) == [-1] * 5
-
-
 class TestNumbers:
     def test_groups_are_the_smallest_runs_that_may_not_be_cut(self) -> None:
         """Call, result and what stands between are one; the others stand alone."""
@@ -83,14 +72,6 @@ class TestNumbers:
         assert [history.rendered_group(at).start for at in range(4)] == [1, 3, 8, 9]
         assert list(history.users) == [0, 3]
         assert list(history.pins) == [0, 5]
-
-    def test_message_range_counts_rendered_rows_from_one(self) -> None:
-        """System, developer and hook rows have no number."""
-        history = history_of(MIXED)
-        assert history.message_range(0, 1) == (1, 1)
-        assert history.message_range(0, 2) == (1, 3)
-        assert history.message_range(1, 3) == (2, 4)
-        assert history.message_range(0, 4) == (1, 5)
 
 
 def test_rows_are_numbered_as_hosts_save_them() -> None:
@@ -119,11 +100,6 @@ class TestRunningHashes:
         for rows in (saved(MIXED), blocks, marked):
             assert history_of(rows).running_hashes("s", 4) == whole
 
-    def test_the_seed_counts(self) -> None:
-        """Records of other settings are not found."""
-        history = history_of(MIXED)
-        assert not set(history.running_hashes("a", 4)) & set(history.running_hashes("b", 4))
-
 
 def cut(rows: list[JsonRow], sizes: tuple[int, int] | None = None, first_group: int = 0) -> NodeBuilder:
     """A history cut into segments of these sizes; none without."""
@@ -135,12 +111,6 @@ def cut(rows: list[JsonRow], sizes: tuple[int, int] | None = None, first_group: 
 
 
 class TestNodes:
-    def test_other_sizes_go_on_where_they_are_told_to(self) -> None:
-        """Sizes derived anew do not move what is summarised already."""
-        builder = cut(tool_session(12), (128, 32), first_group=6)
-        assert builder.leaves[0].first_group == 6
-        assert builder.segment_sizes == (128, 32)
-
     def test_a_rest_needs_sizes_and_more_than_it_would_write(self) -> None:
         """No summary where it would not be smaller."""
         builder = cut([*tool_session(4), user("short"), assistant("too")], (128, 48))

@@ -9,12 +9,14 @@ import pytest
 
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens, next_cut
+from context_summarize.core.node_builder import derive_segment_tokens, derive_summary_tokens, next_cut
 from context_summarize.core.nodes import Node, merge_node, segment_key
+from context_summarize.core.rendering import render_group
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
-from context_summarize.testing import assistant, call, calls, hook, result, tool_session, user
+from context_summarize.redaction import build_redactor
+from context_summarize.testing import assistant, call, calls, hook, result, user
 from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.rows import RenderedRow, render_rows
 from tests.support.rendered import render_groups
@@ -188,15 +190,6 @@ class TestRendering:
         assert rows[2].text == "[result without a call] late"
         assert rows[3].text == "[result without a call] lost"
 
-    def test_a_second_result_is_an_orphan_wherever_it_stands(self) -> None:
-        """Within a group that is still open, too, and within one row of results."""
-        rows = rendered(
-            [calls(("a", "ls", {}), ("b", "cat", {})), result("a", "1"), result("a", "2"), result("b", "3")]
-        )
-        assert [row.text for row in rows[1:]] == ["1", "[result without a call] 2", "3"]
-        twice = user([{"type": "tool_result", "tool_use_id": "a", "content": text} for text in ("1", "2")])
-        assert rendered([call("a", "ls"), twice])[1].text == "result of ls: 1\n[result without a call] 2"
-
 
 class TestSizes:
     def test_a_segment_is_the_power_of_two_nearest_to_an_eighth_of_the_budget(self) -> None:
@@ -240,11 +233,6 @@ class TestSegmenter:
         assert cuts("949") == [(0, 1), (1, 2)], "one group is past the size and the quarter of the one before"
         assert cuts("uuuuu") == [(0, 4)]
         assert cuts("4u4u4u") == [(0, 1), (1, 3), (3, 5)]
-
-    def test_the_quarter_is_a_quarter_of_the_size(self) -> None:
-        """With 16 tokens, a turn after three more still counts, one after four does not."""
-        assert cuts("88111u", 16) == [(0, 5)]
-        assert cuts("881111u", 16) == [(0, 2)]
 
 
 class TestKeys:
@@ -324,19 +312,33 @@ class TestKeys:
         assert merge_node((node, leaves[1]), template_hash="t", summary_tokens=100).level == 2
 
 
-class TestSegmentsOfAHistory:
-    def test_hook_rows_move_neither_cut_nor_key(self) -> None:
-        """DESIGN: hosts do not save them."""
+# --- large rows -----------------------------------------------------------------------------------------------------
 
-        def segments(raws: list[JsonRow]) -> list[tuple[int, int, str]]:
-            history = History()
-            builder = NodeBuilder(history, "t", "m", None)
-            builder.start(512, 100, 0)
-            for raw in raws:
-                history.add(analyse(normalise(raw)))
-                builder.advance()
-            return [(leaf.first_group, leaf.end_group, leaf.key) for leaf in builder.leaves]
+SECRET = "ghp_" + "a1B2c3D4e5F6" * 3
 
-        plain = tool_session(30, size=300)
-        assert len(segments(plain)) > 3
-        assert segments([row for raw in plain for row in (raw, hook("h" * 500))]) == segments(plain)
+
+def test_a_row_of_ten_segments_is_whole_and_a_longer_one_is_not() -> None:
+    """Head and tail of ten segments, and between them a note of what was left out."""
+    for size, is_whole in ((40_960, True), (40_961, False), (400_000, False)):
+        history = History()
+        text = ("word " * 100_000)[:size]
+        history.add(analyse(user(text)))
+        [row] = render_group(history.rows, history.groups[0], number=1, segment_tokens=1_024)
+        assert (row.text == text) is is_whole
+        if not is_whole:
+            head, note, tail = row.text.split("\n")
+            assert (len(head), len(tail)) == (40_960 * 2 // 3, 40_960 // 3)
+            assert note == f"[… {size - len(head) - len(tail):,} of {size:,} characters left out …]"
+
+
+@pytest.mark.parametrize("shift", [0, 15, 40])
+def test_no_half_of_a_secret_is_left_at_a_cut(shift: int) -> None:
+    """A row is redacted before it is cut."""
+    history = History()
+    history.add(analyse(user("x" * shift + f" {SECRET}" * 5_000)))
+    for segment_tokens in (102, 512):
+        redact = build_redactor(True)
+        [row] = render_group(history.rows, history.groups[0], number=1, segment_tokens=segment_tokens, redact=redact)
+        assert "left out" in row.text
+        assert "a1B2" not in row.text
+        assert "[redacted: GitHub token]" in row.text

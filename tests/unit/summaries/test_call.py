@@ -29,12 +29,12 @@ from amplifier_core.message_models import ChatRequest, ChatResponse
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.summaries.answer import REASONS
-from context_summarize.summaries.call import LONGEST_WAIT, Summarizer, own_call
+from context_summarize.summaries.call import LONGEST_WAIT, Summarizer
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.request import Job, Target
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
-from context_summarize.transcript.escaping import fence_of, numbered
+from context_summarize.transcript.escaping import fence_of
 from tests.support.recorder import Clock
 from tests.support.services import services
 
@@ -112,13 +112,6 @@ class TestRequest:
         await summarizer().make(job(), target(provider))
         assert provider.options == [{**HINTS, "enable_response_chaining": False}]
 
-    async def test_a_merge_is_asked_with_the_merge_template(self) -> None:
-        """How many there are is said."""
-        provider = ScriptedProvider([ANSWER])
-        text = numbered([f"one {TRANSCRIPT}", f"two {TRANSCRIPT}"])
-        await summarizer().make(job(text, level=1, count=2), target(provider))
-        assert rows_of(provider.requests[0])[0] == PROMPTS.merge.fill(words="75", fence=fence_of(text), count="2")
-
     async def test_a_focus_stands_before_the_fence(self) -> None:
         """compact(focus) shapes the request, on one line."""
         provider = ScriptedProvider([ANSWER])
@@ -143,23 +136,6 @@ class TestRequest:
         provider = ScriptedProvider(["", ANSWER])
         await summarizer().make(job("short text " * 30), target(provider, window=window, output=output))
         assert [request.max_output_tokens for request in provider.requests] == rooms
-
-    async def test_our_calls_are_marked_while_they_last(self) -> None:
-        """So that hooks tell them from the host's; not after, whether it went well or not."""
-        inside: list[bool] = []
-
-        def look(request: ChatRequest) -> str:
-            inside.append(own_call.get())
-            if len(inside) == 2:
-                raise AuthenticationError("no")
-            return ANSWER
-
-        made, provider = summarizer(), ScriptedProvider(then=look)
-        await made.make(job(), target(provider))
-        assert not own_call.get()
-        await failure(made, provider)
-        assert not own_call.get()
-        assert inside == [True, True]
 
 
 class TestSummary:
@@ -193,11 +169,6 @@ class TestSummary:
         provider = ScriptedProvider([lambda request: SimpleNamespace(content=ANSWER, usage=SimpleNamespace(**usage))])
         made = await summarizer().make(job(), target(provider))
         assert (made.cost_usd, made.usage["input_tokens"]) == (None, 0)
-
-    async def test_lone_surrogates_become_replacement_characters(self) -> None:
-        """Nobody could send them to a provider; pairs are joined."""
-        provider = ScriptedProvider([f"{ANSWER} \ud800 \ud83d\ude00"])
-        assert (await summarizer().make(job(), target(provider))).text == f"{ANSWER} \ufffd \U0001f600"
 
 
 class APITimeoutError(Exception):
@@ -259,13 +230,6 @@ class TestErrors:
         assert (made.text, made.usage["attempts"]) == (ANSWER, 3)
         assert [least <= slept <= least + 1 for least, slept in zip((1, 2), clock.slept, strict=True)] == [True] * 2
 
-    async def test_retry_after_is_waited_no_more_and_no_less(self) -> None:
-        """What is no number counts as not said; less than nothing as nothing."""
-        clock = Clock()
-        script: list[Any] = [RateLimitError("slow", retry_after=7.5), RateLimitError("slow", retry_after=-3), ANSWER]
-        await summarizer(clock).make(job(), target(ScriptedProvider(script)))
-        assert clock.slept == [7.5, 0]
-
     async def test_a_longer_retry_after_than_two_minutes_is_handed_on_instead(self) -> None:
         """The summary is late by then anyway."""
         clock, provider = Clock(), ScriptedProvider(then=RateLimitError("slow", retry_after=LONGEST_WAIT + 1))
@@ -283,12 +247,6 @@ class TestErrors:
         assert made.is_paused(target(provider))
         made.answered_elsewhere("main")
         assert not made.is_paused(target(provider))
-
-    async def test_a_provider_that_hangs_is_given_up(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A call has its time, and is made again like after any timeout."""
-        provider = ScriptedProvider(gate=asyncio.Event())
-        found = await failure(hasty(monkeypatch), provider)
-        assert (found.kind, found.attempts, provider.cancelled) == ("timeout", 3, 3)
 
     async def test_a_cancellation_passes_through(self) -> None:
         """It is no failure of the summariser."""
@@ -381,13 +339,6 @@ class TestHints:
         assert (await made.make(job(), target(Plain()))).usage["attempts"] == 1
         assert totals.failed == 0
 
-    async def test_what_a_wrong_request_was_tried_without_is_not_left_out_of_the_next(self) -> None:
-        """Its hints were not the cause; calls in vain count for the breaker."""
-        made, provider = summarizer(), ScriptedProvider([InvalidRequestError("no")] * 3, then=ANSWER)
-        assert (await failure(made, provider)).attempts == 3
-        await made.make(job(), target(provider))
-        assert (provider.requests[-1].reasoning_effort, provider.options[-1]) == ("low", HINTS)
-
 
 class TestRefusedAnswers:
     async def test_a_refused_answer_gets_one_more_try_with_more_room(self) -> None:
@@ -398,15 +349,6 @@ class TestRefusedAnswers:
         found = await failure(summarizer(), ScriptedProvider(["", "I'm sorry, I can't do that.", ANSWER]))
         assert (found.kind, found.attempts, found.permanent, found.refused) == ("refusal", 2, False, True)
         assert str(found) == f"the answer is not a summary: {REASONS['refusal']}"
-
-    async def test_five_summaries_that_are_none_in_a_row_open_the_breaker(self) -> None:
-        """A provider that answers nothing usable is as good as down."""
-        made, provider = summarizer(), ScriptedProvider(then="")
-        for _ in range(6):
-            await failure(made, provider)
-        assert provider.calls == 10
-        made.forget_failures()
-        assert (await failure(made, provider)).kind == "empty"
 
 
 def window_of(tokens: int) -> Callable[[ChatRequest], str]:
@@ -462,22 +404,8 @@ LONG = job("It was looked up. " * 900, summary_tokens=400)
 
 
 class TestLength:
-    async def test_an_answer_that_was_cut_off_stands_up_to_its_last_whole_sentence(self) -> None:
-        """At once where it is as long as was asked for; half of that on the second try."""
-        for times, calls in ((30, 1), (12, 2)):
-            text = looked_up(times) + "And then it was th"
-            provider = ScriptedProvider(then=answer(text, finish_reason="length"))
-            made = await summarizer().make(LONG, target(provider))
-            assert (provider.calls, made.text) == (calls, looked_up(times).strip())
-
     async def test_an_answer_that_is_far_too_long_is_cut_to_whole_sentences(self) -> None:
         """Four times the length that was asked for stands: a model that rambles fills no view."""
         made = await summarizer().make(LONG, target(ScriptedProvider([looked_up(120)])))
         assert 1_400 < made.tokens <= 1_600
         assert made.text.endswith("on its way.")
-
-    @pytest.mark.parametrize("text", ["Order HAT136 was found. And th", " ".join(map(str, range(800)))])
-    async def test_too_little_of_an_answer_that_was_cut_off_does_not_stand(self, text: str) -> None:
-        """No sentence, or a short one."""
-        provider = ScriptedProvider(then=answer(text, finish_reason="length"))
-        assert (await failure(summarizer(), provider, LONG)).kind == "cut_off"

@@ -90,13 +90,6 @@ class TestTheShippedSets:
         assert end.endswith("3 to 40.]")
 
     @every_set
-    def test_it_is_short_because_it_is_paid_for_in_every_request(self, name: str) -> None:
-        prompts = load_prompts(name)
-        assert len(prompts.segment.body.split()) <= WORDS[name]
-        assert len(prompts.merge.body.split()) < len(prompts.segment.body.split())
-        assert len(prompts.frame.body.split()) <= 60
-
-    @every_set
     async def test_a_whole_replay_is_summarised_with_its_prompts(self, name: str) -> None:
         """Segments and merges; the instructions are the set's, and every summary is taken."""
         counter = TokenCounter()
@@ -164,13 +157,6 @@ class TestFiles:
         assert told in seen
         assert seen.startswith(str(tmp_path))
 
-    def test_a_byte_order_mark_and_foreign_line_ends_change_nothing(self, tmp_path: Path) -> None:
-        text = "---\nversion: 2\n---\n\nIn $words words,\nwithin $fence.\n"
-        plain = load_prompts(write_set(tmp_path / "a", segment=text)).segment
-        windows = load_prompts(write_set(tmp_path / "b", segment="\ufeff" + text.replace("\n", "\r\n"))).segment
-        assert plain.body == "In $words words,\nwithin $fence."
-        assert (windows.body, windows.header, windows.hash) == (plain.body, plain.header, plain.hash)
-
     def test_the_hash_is_of_the_whole_file_without_trailing_newlines(self, tmp_path: Path) -> None:
         text = "---\nversion: 2\n---\n$words $fence"
         template = load_prompts(write_set(tmp_path, segment=text + "\n\n\n")).segment
@@ -183,18 +169,8 @@ class TestFiles:
         assert prompts.segment.body == GOOD["segment.md"]
         assert prompts.rule_signs == ("always", "from now on", "don't")
 
-    def test_a_line_across_a_text_without_a_header_is_no_header(self, tmp_path: Path) -> None:
-        text = "In $words words:\n---\nwhat $fence encloses."
-        assert load_prompts(write_set(tmp_path, merge=text)).merge.body == text
-
 
 class TestFilling:
     def test_variables_are_replaced_and_two_dollars_are_one(self, tmp_path: Path) -> None:
         template = load_prompts(write_set(tmp_path, merge="$$5: ${words} words, $fence, $words")).merge
         assert template.fill(words="40", fence="<<1>>") == "$5: 40 words, <<1>>, 40"
-
-    def test_a_value_is_never_expanded(self) -> None:
-        frame = load_prompts("default").frame
-        assert "costs $5, $first ${last} $$" in frame.fill(
-            text="costs $5, $first ${last} $$", first="1", last="9", recall=""
-        )

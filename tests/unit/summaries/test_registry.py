@@ -149,18 +149,6 @@ class TestOneSummary:
         assert scene.provider.calls == 1
         assert [name for name, _ in await scene.events()] == [SUMMARY]
 
-    async def test_asking_what_is_known_starts_nothing(self) -> None:
-        """Neither a text nor a size nor a row."""
-        scene = Scene()
-        node, tasks, before = scene.leaves[0], scene.tasks, asyncio.all_tasks()
-        assert (tasks.summary(node), tasks.size_of(node), tasks.shown(node), tasks.is_known(node)) == (
-            *[None] * 3,
-            False,
-        )
-        assert (tasks.rows([node]), tasks.texts([node]), tasks.is_from_store(node.key)) == ([], [], False)
-        await settle()
-        assert (asyncio.all_tasks(), scene.provider.calls) == (before, 0)
-
     async def test_only_as_many_as_may_be_asked_at_once_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
         gate, read = asyncio.Event(), list[Node]()
@@ -172,15 +160,6 @@ class TestOneSummary:
         gate.set()
         assert await asked == []
         assert read == scene.leaves[:4]
-
-    async def test_what_is_made_ahead_has_its_row(self) -> None:
-        """A row takes a few milliseconds: the next request need not make it."""
-        scene = Scene()
-        scene.tasks.start(scene.merged, scene.builder, scene.target)
-        assert scene.tasks.version == 0
-        await scene.tasks.settled([scene.merged.key])
-        assert [shown.node for shown in scene.tasks.rows([scene.merged])] == [scene.merged]
-        assert scene.tasks.version == 4, "a task each"
 
 
 class TestMerge:
@@ -234,14 +213,6 @@ class TestMerge:
         scene.clock.time += 60
         assert (await scene.text(top)).text == ANSWER
 
-    async def test_a_merge_that_fails_is_joined_by_code(self) -> None:
-        """The children's texts stand, within the length of the node."""
-        scene = Scene(ANSWER, ANSWER, ANSWER, DOWN)
-        made = await scene.text(scene.merged)
-        assert made.fallback
-        assert made.text.count(ANSWER) == 3
-        assert made.tokens <= scene.merged.summary_tokens
-
 
 class TestFallbacks:
     async def test_without_a_provider_one_stands_in_and_is_not_stored(self) -> None:
@@ -291,34 +262,6 @@ class TestFallbacks:
         assert [shown.summary.text for shown in fresh.tasks.rows([under_way])] == [ANSWER]
         assert ANSWER in fresh.tasks.rows([fresh.merged])[0].summary.text, "what the store has of it is in it"
 
-    async def test_what_is_looked_up_is_known_or_stored_and_nothing_else(self) -> None:
-        """Nobody is asked, and no fallback takes a place."""
-        scene = Scene()
-        await scene.get(*scene.leaves[:2])
-        fresh = Scene(store=scene.store)
-        await fresh.tasks.look_up(scene.leaves[:3], fresh.builder)
-        assert [shown.node for shown in fresh.tasks.rows(scene.leaves[:3])] == scene.leaves[:2]
-        assert not fresh.tasks.is_known(scene.leaves[2])
-        assert fresh.provider.calls == 0
-
-    @pytest.mark.parametrize("known", [True, False])
-    async def test_others_have_their_turn_between_two_rows(self, known: bool) -> None:
-        """Each takes a few milliseconds, whether of a summary or of a fallback."""
-        scene, turns = Scene(), set[int]()
-        if known:
-            await scene.get(*scene.leaves[:3])
-            scene.tasks.forget_history(scene.builder.history)
-
-        async def count_rows() -> None:
-            while True:
-                turns.add(len(scene.tasks.rows(scene.leaves[:3])))
-                await asyncio.sleep(0)
-
-        counting = asyncio.create_task(count_rows())
-        await scene.tasks.place(scene.leaves[:3], scene.builder)
-        counting.cancel()
-        assert {1, 2} <= turns
-
 
 class TestWhatGoesWrong:
     async def test_a_store_that_fails_costs_no_summary(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -354,14 +297,6 @@ class TestWhatGoesWrong:
         await scene.tasks.place(scene.leaves[:2], scene.builder)
         assert all(map(scene.tasks.is_known, scene.leaves[:2]))
         assert scene.provider.calls == 1
-
-    async def test_a_task_that_was_cancelled_before_it_began_is_over(self) -> None:
-        """A session that ends at once."""
-        scene = Scene()
-        scene.tasks.start(scene.leaves[0], scene.builder, scene.target)
-        await scene.tasks.close()
-        await asyncio.wait_for(scene.tasks.settled([scene.leaves[0].key]), 30)
-        assert scene.provider.calls == 0
 
 
 class TestEvents:
@@ -433,18 +368,6 @@ class TestWaiting:
         assert await scene.get(node, seconds=3_600.0) == []
         assert scene.tasks.summary(node) is not None
         assert scene.provider.calls == 2
-
-    async def test_only_what_was_waited_for_is_late(self) -> None:
-        """What prefetch has begun is waited for by the request that needs it."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        begun = scene.leaves[1]
-        scene.tasks.start(begun, scene.builder, scene.target)
-        await scene.get(scene.leaves[0], seconds=0.0)
-        waiting = asyncio.create_task(scene.get(begun, seconds=3_600.0))
-        await settle()
-        gate.set()
-        assert await waiting == []
 
     @pytest.mark.parametrize("how", ["told", "looked up"])
     async def test_while_the_host_has_cancelled_nobody_waits_and_the_work_goes_on(self, how: str) -> None:
