@@ -12,7 +12,6 @@ from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.host import Providers, given_budget, request_budget
 from context_summarize.session.system_prompt import SystemPrompt
-from context_summarize.summaries.request import Target
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
 
@@ -50,8 +49,6 @@ class RequestLimits:
     """The prompt of the host's factory, which hides stored system rows; None without one."""
     status: JsonRow | None
     """What of the prompt keeps changing, as the row that ends the request; None without such parts."""
-    target: Target | None
-    """Who writes summaries; None = nobody: fallbacks only."""
     correct: Callable[[int], int]
     """Our tokens → the provider's."""
 
@@ -69,34 +66,37 @@ class RequestLimits:
         return replace(self, own=replace(self.own, keep_recent=self.own.keep_recent + rows)) if rows else self
 
 
-class LimitsReader:
-    """Finds out the limits of a request: budget, system prompt, measuring, and who summarises."""
+class Host:
+    """What a request hears from its host: its limits, the provider's own figures, and whether it is cancelled."""
 
-    def __init__(self, config: Config, providers: Providers, system: SystemPrompt, meter: Meter) -> None:
+    def __init__(self, coordinator: Any | None, config: Config) -> None:
         self._config = config
-        self._providers = providers
-        self._system = system
-        self._meter = meter
+        self.counter = TokenCounter()
+        self.meter = Meter()
+        self.providers = Providers(coordinator, config)
+        self.is_cancelled = self.providers.is_cancelled
+        self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
+        session_id = getattr(coordinator, "session_id", None)
+        self.session_id = session_id if isinstance(session_id, str) else None
         self.last = RequestOptions()
         """What the host asked for last, as far as it holds for more than one request."""
         self.served: RequestLimits | None = None
         """Those of the last request."""
 
-    async def read(self, wanted: RequestOptions) -> RequestLimits:
+    async def limits(self, wanted: RequestOptions) -> RequestLimits:
         """The limits of the next request; nothing is decided yet."""
-        windows, provider = self._providers.windows, self._providers.seen(wanted.provider)
-        budget = await request_budget(self._config, wanted.token_budget, provider, windows)
-        await self._system.refresh()
-        target = await self._providers.summariser()
-        own_budget, cap = max(1, self._meter.invert(budget)), self._config.threshold_tokens
-        own_cap = None if cap is None else self._meter.own(cap)
+        provider, system = self.providers.seen(wanted.provider), self.system
+        budget = await request_budget(self._config, wanted.token_budget, provider, self.providers.windows)
+        if system.factory is not None:
+            await system.refresh()
+        cap = self._config.threshold_tokens
+        own_cap = None if cap is None else self.meter.own(cap)
         limits = RequestLimits(
             budget=budget,
-            own=own_limits(self._config, own_budget, self._system.tokens, own_cap),
-            system_prompt=self._system.text,
-            status=self._system.status_row,
-            target=target,
-            correct=self._meter.correct,
+            own=own_limits(self._config, max(1, self.meter.invert(budget)), system.tokens, own_cap),
+            system_prompt=system.text,
+            status=system.status_row,
+            correct=self.meter.correct,
         )
         if not wanted.hard_fit:  # a budget for one request alone
             self.last, self.served = RequestOptions(token_budget=wanted.token_budget), limits
@@ -133,20 +133,6 @@ def scaled(config: Config, tokens: int, cap: int | None = None) -> int:
     """
     cap = config.threshold_tokens if cap is None else cap
     return tokens if cap is None else min(tokens, int(cap / config.threshold_share))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
-    """What a request hears from the host."""
-
-    limits: LimitsReader
-    system: SystemPrompt
-    meter: Meter
-    counter: TokenCounter
-    is_cancelled: Callable[[], bool]
-    """True while the host has cancelled what is running."""
-    session_id: str | None = None
-    """None without a host."""
 
 
 class CompactionThrottle:
