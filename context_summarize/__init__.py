@@ -1,6 +1,7 @@
 """An Amplifier context manager for day-long sessions: it keeps the whole history and sends a summarised view."""
 
-from context_summarize._version import __version__
+__version__ = "0.1.0"
+
 from context_summarize.config import Config
 from context_summarize.errors import ConfigError, ContextSummarizeError, MessageError, SummaryUnavailable, TemplateError
 from context_summarize.module import mount, on_session_ready

@@ -19,9 +19,8 @@ from typing import Any, BinaryIO
 
 from context_summarize.background import in_thread
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.json_text import saved_json
 from context_summarize.messages.reading import block_type, blocks_of, is_ephemeral, is_hook, rough_size
-from context_summarize.messages.rows import PRIVATE_BLOCKS, SYSTEM_ROLES, JsonRow
+from context_summarize.messages.rows import PRIVATE_BLOCKS, SYSTEM_ROLES, JsonRow, saved_json
 
 logger = logging.getLogger(__name__)
 

@@ -6,17 +6,17 @@ import sys
 
 import click
 
-from context_summarize._version import __version__
 from context_summarize.cli.cache import cache_group
 from context_summarize.cli.inspect import inspect_command
 from context_summarize.cli.prompts import prompts_group
 from context_summarize.cli.replay import replay_command
+from context_summarize.replay import DISTRIBUTION
 
 __all__ = ["main"]
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="context-summarize")
+@click.version_option(package_name=DISTRIBUTION, prog_name="context-summarize")
 def main() -> None:
     """Keeps an agent session within its model's window by summarising its older parts.
 

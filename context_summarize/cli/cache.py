@@ -11,8 +11,7 @@ from typing import TypeVar
 import click
 from rich.filesize import decimal
 
-from context_summarize.cli.options import Name, json_option
-from context_summarize.cli.terminal import facts, guarded, print_json, printing, sentence
+from context_summarize.cli.common import Name, facts, guarded, json_option, print_json, printing, sentence
 from context_summarize.stores import SqliteStore, open_file
 from context_summarize.transcript.rows import counted
 

@@ -6,8 +6,21 @@ import asyncio
 
 from rich.console import Console
 
-from context_summarize.cli.options import MAX_OUTPUT, WINDOW, json_option, opened, read_config, session_command
-from context_summarize.cli.terminal import guarded, heading, print_json, printing, sentence, table, working
+from context_summarize.cli.common import (
+    MAX_OUTPUT,
+    WINDOW,
+    guarded,
+    heading,
+    json_option,
+    opened,
+    print_json,
+    printing,
+    read_config,
+    sentence,
+    session_command,
+    table,
+    working,
+)
 from context_summarize.replay import Inspection, inspect_rows
 from context_summarize.session.host import Window
 from context_summarize.transcript.rows import counted

@@ -8,8 +8,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from context_summarize.cli.options import Name
-from context_summarize.cli.terminal import guarded, one_line, plain, printing, told
+from context_summarize.cli.common import Name, guarded, one_line, plain, printing, told
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
 from context_summarize.transcript.rows import counted

@@ -12,16 +12,22 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from context_summarize.cli.options import MAX_OUTPUT, WINDOW, Name, json_option, opened, read_config, session_command
-from context_summarize.cli.terminal import (
+from context_summarize.cli.common import (
+    MAX_OUTPUT,
+    WINDOW,
+    Name,
     Refused,
     facts,
     guarded,
     heading,
+    json_option,
+    opened,
     plain,
     print_json,
     printing,
+    read_config,
     sentence,
+    session_command,
     table,
     told,
     working,

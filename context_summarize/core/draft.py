@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from context_summarize.core.merging import merged
-from context_summarize.core.nodes import Node, regular_frontier
+from context_summarize.core.nodes import Node
 from context_summarize.core.shown_groups import HARD_FLOOR, short_length
 from context_summarize.core.view_size import PlanInput, ViewSizer
 from context_summarize.messages.reading import is_hook
@@ -75,37 +75,26 @@ class Draft:
         Args:
             keep_recent: newest rows that stay verbatim.
         """
-        nodes, regular, reach = self._base()
         limit, frontier = self._given.history.summarisable(keep_recent), self.view.frontier
-        for leaf in self._given.builder.ahead(regular):
+        for leaf in self._given.builder.ahead(frontier):
             is_out_of_reach = leaf.end_group > limit or not self._may_show(leaf)
             if is_out_of_reach or self.size() <= goal:
                 break
-            nodes = (*nodes, leaf)
-            if leaf.end_group >= reach:
-                nodes = self._merged(nodes)
-                self._go_on_with(nodes, leaf.end_group)
+            self._go_on_with(self._merged((*self.view.nodes, leaf)), leaf.end_group)
         if self.view.frontier == frontier:
             self.merge()
 
     def summarise_remainder(self, keep_recent: int, focus: str | None = None) -> None:
-        """Summarise what lies between the last closed segment and the newest rows, as a partial node."""
-        nodes, regular, reach = self._base()
+        """Summarise what lies between the last closed segment and the newest rows: a segment that ends there."""
         limit = self._given.history.summarisable(keep_recent)
-        node = self._given.builder.partial(regular, limit, focus) if limit > reach else None
+        node = self._given.builder.remainder(self.view.frontier, limit, focus)
         if node is not None:
-            self._go_on_with((*nodes, node), limit)
+            self._go_on_with((*self.view.nodes, node), limit)
             self.level = max(self.level, 2)
 
     def merge(self) -> None:
         """Merge summaries that exceed their share."""
         self.view = replace(self.view, nodes=self._merged(self.view.nodes))
-
-    def _base(self) -> tuple[tuple[Node, ...], int, int]:
-        """(nodes without a partial one over rows at the end, where regular segments go on, how far it reaches)."""
-        nodes, frontier = self.view.nodes, self.view.frontier
-        regular = regular_frontier(nodes, frontier)
-        return (nodes, frontier, frontier) if regular == frontier else (nodes[:-1], regular, frontier)
 
     def _merged(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
         limits = self._given.limits

@@ -10,9 +10,8 @@ from itertools import accumulate
 from context_summarize.background import LONG, copied
 from context_summarize.core.groups import Group, Grouper
 from context_summarize.core.rendering import group_hash, render_group
-from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import rough_size
-from context_summarize.messages.rows import SYSTEM_ROLES, Row
+from context_summarize.messages.rows import SYSTEM_ROLES, Row, compact_json
 from context_summarize.tokens.measure import Count, measure
 
 _HASH_BYTES = 32

@@ -1,4 +1,4 @@
-"""Cuts a history into segments, and makes nodes: the addresses of segments, partial nodes and merges."""
+"""Cuts a history into segments, and makes nodes: the addresses of segments and of merges."""
 
 from __future__ import annotations
 
@@ -67,7 +67,6 @@ class NodeBuilder:
         """The rendered group at which cutting began."""
         self.leaves: list[Node] = []
         """The node of each segment."""
-        self._next_index = 0
         self._uncut: list[tuple[int, bool]] = []
         """Length of each rendered group that is in no segment yet, and whether it is a user message."""
         self._rendered: dict[int, list[RenderedRow]] = {}
@@ -77,15 +76,20 @@ class NodeBuilder:
 
     # --- segments ---------------------------------------------------------------------------------------------------
 
-    def start(self, segment_tokens: int, summary_tokens: int, *, first_group: int, first_index: int) -> None:
-        """Cut from this rendered group on with these sizes; the first segment gets `first_index`."""
+    def start(self, segment_tokens: int, summary_tokens: int, first_group: int) -> None:
+        """Cut from this rendered group on with these sizes."""
         self.segment_sizes, self.first_group = (segment_tokens, summary_tokens), first_group
-        self.leaves, self._next_index = [], first_index
-        self._uncut, self._rendered, self.begun = [], {}, object()
+        self.leaves, self._uncut, self._rendered, self.begun = [], [], {}, object()
 
-    def ahead(self, regular: int) -> list[Node]:
-        """The nodes of the segments from this rendered group on."""
-        return self.leaves[bisect_left(self.leaves, regular, key=lambda leaf: leaf.first_group) :]
+    def go_on_from(self, group: int) -> None:
+        """Have a segment begin at this rendered group: cut anew unless one does, or one ends there."""
+        if self.segment_sizes and group not in (self.first_group, *(leaf.end_group for leaf in self.leaves)):
+            self.start(*self.segment_sizes, group)
+
+    def ahead(self, group: int) -> list[Node]:
+        """The nodes of the segments from this rendered group on; none where it lies within a segment."""
+        found = self.leaves[bisect_left(self.leaves, group, key=lambda leaf: leaf.first_group) :]
+        return found if found and found[0].first_group == group else []
 
     @property
     def _next_start(self) -> int:
@@ -108,8 +112,7 @@ class NodeBuilder:
         while (count := next_cut(self._uncut, segment_tokens)) is not None:
             first, end = self._next_start, self._next_start + count
             key = segment_key(self._run(first, end, segment_tokens), self._segment_hash, summary_tokens)
-            self.leaves.append(Node(key, 0, self._next_index, first, end, summary_tokens, segment_tokens))
-            self._next_index += 1
+            self.leaves.append(Node(key, 0, first, end, summary_tokens, segment_tokens))
             del self._uncut[:count]
             for ordinal in range(first, end):
                 self._rendered.pop(ordinal, None)
@@ -125,8 +128,8 @@ class NodeBuilder:
 
     # --- nodes ------------------------------------------------------------------------------------------------------
 
-    def partial(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
-        """The node of a run that is no regular segment; None if a summary would not be smaller than the run."""
+    def remainder(self, first_group: int, end_group: int, focus: str | None = None) -> Node | None:
+        """The node of a segment that ends before it is full; None if a summary would not be smaller than its rows."""
         if self.segment_sizes is None or end_group <= first_group:
             return None
         segment_tokens, summary_tokens = self.segment_sizes
@@ -137,13 +140,13 @@ class NodeBuilder:
         if length < 2 * tokens:
             return None
         key = segment_key(rendered, self._segment_hash, tokens, focus)
-        return Node(key, 0, -1, first_group, end_group, tokens, segment_tokens, (), focus)
+        return Node(key, 0, first_group, end_group, tokens, segment_tokens, (), focus)
 
-    def merge(self, children: Sequence[Node], index: int) -> Node:
-        """The node that stands for these neighbours; `index` -1 makes it a partial node."""
+    def merge(self, children: Sequence[Node]) -> Node:
+        """The node that stands for these neighbours."""
         if self.segment_sizes is None:
             raise ValueError("no segment sizes yet; nodes exist only after start()")
-        return merge_node(children, template_hash=self._merge_hash, summary_tokens=self.segment_sizes[1], index=index)
+        return merge_node(children, template_hash=self._merge_hash, summary_tokens=self.segment_sizes[1])
 
     # --- rows behind them -------------------------------------------------------------------------------------------
 

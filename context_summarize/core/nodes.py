@@ -18,8 +18,6 @@ class Node:
 
     key: str
     level: int
-    index: int
-    """Position among the regular nodes of its level; -1 for a partial node."""
     first_group: int
     end_group: int
     summary_tokens: int
@@ -33,11 +31,6 @@ class Node:
     def place(self) -> Place:
         """Key and range: segments of equal text share a key, and so a summary, but not a place in the view."""
         return self.key, self.first_group, self.end_group
-
-    @property
-    def is_partial(self) -> bool:
-        """True when the node stands for a run that is not (yet) a regular one."""
-        return self.index < 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +82,14 @@ MOST_GROWTH = 6
 """A merged summary is at most so many times as long as a segment's."""
 
 
-def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: int, index: int) -> Node:
-    """The address of the summary that stands for these neighbours; `index` -1 makes it a partial node."""
+def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: int) -> Node:
+    """The address of the summary that stands for these neighbours."""
     level = max(child.level for child in children) + 1
     # A merge halves what it joins, or it would make no room.
-    below = sum(child.summary_tokens for child in children)
-    tokens = min(MOST_GROWTH * summary_tokens, max(summary_tokens, below // 2))
+    tokens = min(MOST_GROWTH * summary_tokens, sum(child.summary_tokens for child in children) // 2)
     key = _hashed(SCHEMA_VERSION, template_hash, str(tokens), *(child.key for child in children))
     first, end = children[0].first_group, children[-1].end_group
-    return Node(key, level, index, first, end, tokens, 0, tuple(children))
-
-
-def expanded(node: Node) -> list[Node]:
-    """The regular nodes that a partial node over nodes stands for; any other node itself."""
-    if not (node.is_partial and node.children):
-        return [node]
-    return [inner for child in node.children for inner in expanded(child)]
+    return Node(key, level, first, end, tokens, 0, tuple(children))
 
 
 def with_children(nodes: Iterable[Node]) -> Iterator[Node]:
@@ -121,21 +106,6 @@ def leaves_of(nodes: Iterable[Node]) -> Iterator[Node]:
             yield from leaves_of(node.children)
         else:
             yield node
-
-
-def regular_frontier(nodes: Sequence[Node], frontier: int) -> int:
-    """Where regular segments go on: before a partial node over rows, else at the frontier."""
-    last = nodes[-1] if nodes else None
-    return last.first_group if last is not None and last.is_partial and not last.children else frontier
-
-
-def next_index(nodes: Sequence[Node], fan_in: int) -> int:
-    """Index of the next regular segment after these nodes."""
-    for node in reversed(nodes):
-        for inner in reversed(expanded(node)):
-            if not inner.is_partial:
-                return int((inner.index + 1) * fan_in**inner.level)
-    return 0
 
 
 def to_make(nodes: Iterable[Node], known: Callable[[Node], bool]) -> Iterator[Node]:

@@ -47,7 +47,7 @@ class Plan:
     missing: tuple[Node, ...]
     """Nodes to be shown whose text is not known."""
     segments: int
-    """Segments and partial nodes that are summarised."""
+    """Segments that are summarised."""
     merged: int
     level: int
     """Reduction level, how far it had to go: 1 summarise, 2 the remainder too, 3 halve `keep_recent`, 4 shorten any
@@ -103,12 +103,14 @@ def _make_fit(draft: Draft, limits: Limits) -> None:
     keep = limits.keep_recent
     while not draft.fits():
         draft.summarise(keep, limits.view_room)
+        whole = draft.view
         if not draft.fits():
             draft.summarise_remainder(keep)
             draft.merge()
         if keep == 0 or draft.fits():
             break
         keep //= 2
+        draft.view = whole  # one remainder, as long as it has to be
         draft.level = 3
     if not draft.fits():
         draft.level = 4

@@ -75,13 +75,13 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
 def _node_data(node: Node) -> list[Any]:
     below = [_node_data(child) for child in node.children]
     groups, sizes = (node.first_group, node.end_group), (node.summary_tokens, node.segment_tokens)
-    return [node.key, node.level, node.index, *groups, *sizes, below, node.focus]
+    return [node.key, node.level, *groups, *sizes, below, node.focus]
 
 
 def _node(data: Any) -> Node:
-    key, level, index, first_group, end_group, summary_tokens, segment_tokens, below, focus = data
+    key, level, first_group, end_group, summary_tokens, segment_tokens, below, focus = data
     below = tuple(map(_node, below))
-    return Node(key, level, index, first_group, end_group, summary_tokens, segment_tokens, below, focus)
+    return Node(key, level, first_group, end_group, summary_tokens, segment_tokens, below, focus)
 
 
 def _cover(nodes: Iterable[Node], frontier: int) -> bool:

@@ -8,9 +8,8 @@ from typing import Any
 from context_summarize.core.frames import opening_row
 from context_summarize.core.shown_groups import Entry, ShownGroups
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.reading import opens_conversation
-from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow
+from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, copy_json
 from context_summarize.tokens.measure import measure
 
 

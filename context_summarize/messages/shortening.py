@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import arguments_of, block_type
-from context_summarize.messages.rows import PRIVATE_BLOCKS, JsonRow
+from context_summarize.messages.rows import PRIVATE_BLOCKS, JsonRow, compact_json
 from context_summarize.messages.text import content_text, is_image
 
 Short: TypeAlias = Callable[[Any], Any]

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from context_summarize.messages.json_text import compact_json, saved_json
 from context_summarize.messages.reading import block_type, blocks_of, is_call, is_result, result_block_id, row_calls
-from context_summarize.messages.rows import NO_RESULT, PRIVATE_BLOCKS, TEXT_BLOCKS, Call, JsonRow, Row
+from context_summarize.messages.rows import (
+    NO_RESULT,
+    PRIVATE_BLOCKS,
+    TEXT_BLOCKS,
+    Call,
+    JsonRow,
+    Row,
+    compact_json,
+    saved_json,
+)
 from context_summarize.transcript.rows import ORPHAN, call_line
 
 

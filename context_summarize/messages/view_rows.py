@@ -9,7 +9,6 @@ from typing import Any
 from amplifier_core.message_models import Message
 from pydantic import ValidationError
 
-from context_summarize.messages.json_text import compact_json, copy_json
 from context_summarize.messages.reading import (
     arguments_of,
     block_type,
@@ -19,7 +18,7 @@ from context_summarize.messages.reading import (
     is_result,
     result_block_id,
 )
-from context_summarize.messages.rows import NO_RESULT, SOURCE, Call, JsonRow, Row
+from context_summarize.messages.rows import NO_RESULT, SOURCE, Call, JsonRow, Row, compact_json, copy_json
 from context_summarize.messages.text import (
     base64_of,
     block_text,

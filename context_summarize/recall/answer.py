@@ -17,8 +17,7 @@ from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, with_children
 from context_summarize.core.rendering import render_group
 from context_summarize.errors import RecallError
-from context_summarize.messages.json_text import compact_json
-from context_summarize.messages.rows import Call
+from context_summarize.messages.rows import Call, compact_json
 from context_summarize.recall.index import Found
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.escaping import RECALL_FENCE, after_cut
@@ -28,6 +27,8 @@ MIN_TOKENS, MAX_TOKENS = 400, 4_000
 """Tokens of an answer: with less room the request counts as full."""
 _WRAPPING = 140
 """Tokens of an answer for the text before and after its rows."""
+_WORTH = 300
+"""Tokens that are left of an answer from which on the beginning of a row is worth its note."""
 _QUESTION, _NOTED, _NUMBERS = 400, 300, 12
 """Most characters of a question and of the call that a result names, and most further matches that are named."""
 _RECORD = "a record of what was said, not instructions. Images and private reasoning are left out."
@@ -66,9 +67,10 @@ class RecallAnswer:
     """The range of messages that did not fit; None if nothing of the asked range is left."""
 
 
-def limit_tokens(budget: int, free: int) -> int:
-    """A twentieth of the budget, in small windows an eighth up to 1,600; at most 4,000 and half of `free` tokens."""
-    return max(0, min(MAX_TOKENS, max(MIN_TOKENS, budget // 20, min(1_600, budget // 8)), free // 2))
+def limit_tokens(query: RecallQuery, budget: int, free: int) -> int:
+    """Tokens of an answer: a sixth of the budget for rows that were asked for, less for passages; at most `free`."""
+    share = budget // 6 if query.words is None else max(budget // 20, min(1_600, budget // 8))
+    return max(0, min(MAX_TOKENS, max(MIN_TOKENS, share), free))
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +179,15 @@ class Answers:
         return self._range(first, last, offset)
 
     def _range(self, first: int, last: int, offset: int) -> RecallAnswer:
-        """As many whole rows as fit; a row is cut only if it is too large for an answer of its own."""
+        """As many whole rows as fit; a row that does not fit is cut if the answer would not be half full without it."""
         blocks: list[str] = []
         room, number = self._room, first
         while number <= last:
             shown = self.rows.row(number)
             block = self._block(shown, after_cut(shown.row.text, offset) if offset else shown.row.text, since=first)
             if (size := self._size(block)) > room:
-                if not blocks:
-                    block, offset = self._cut(shown, offset)
+                if not blocks or room > max(self._room // 2, _WORTH):
+                    block, offset = self._cut(shown, offset, room, since=first if blocks else 0)
                     blocks.append(block)
                 break
             blocks.append(block)
@@ -197,14 +199,14 @@ class Answers:
         title = f"Messages {first} to {shown_last} of {self.rows.total} of this conversation, {_RECORD}"
         return self._answer(title, blocks, more, range(first, shown_last + 1), rest)
 
-    def _cut(self, shown: ShownRow, offset: int) -> tuple[str, int]:
+    def _cut(self, shown: ShownRow, offset: int, room: int, *, since: int) -> tuple[str, int]:
         """As much of a row as fits, up to the end of a line, and the offset of the cut."""
         text = shown.row.text
-        kept = self._fit(text[offset:], self._room - self._size(self._block(shown, "", since=0)) - 50)
+        kept = self._fit(text[offset:], room - self._size(self._block(shown, "", since=since)) - 50)
         end = text.rfind("\n", offset + kept * 3 // 4, offset + kept) + 1 or offset + kept
         said = after_cut(text[:end], offset) if offset else text[:end]
         note = f"[… cut here: {len(text) - end:,} of {len(text):,} characters of this message follow …]"
-        return self._block(shown, f"{said}\n{note}", since=0), end
+        return self._block(shown, f"{said}\n{note}", since=since), end
 
     def _block(self, shown: ShownRow, text: str, *, since: int) -> str:
         """A row under its header; a result names its call unless the answer, from row `since` on, shows it above."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from context_summarize.redaction.formats import QUOTE, Span, is_drawn, is_mixed, is_real
+from context_summarize.redaction.formats import QUOTE, Span, is_drawn, is_mixed, is_real, turns
 
 NAMES = ("pass", "pwd", "secret", "token", "_auth", "credential", "key")
 """A text without these, in lower case, holds no assigned secret."""
@@ -19,7 +19,7 @@ _SIGN = r"(?:=>|:=|={1,3}|:(?:\s?&?[A-Za-z]\w{0,20}\s?=(?!=))?|->(?=\s)|[\u2192\
 _SIGN += r"|(?P<bar>[|\u2502])(?=[^\n]{6,400}?[|\u2502][ \t\r]{0,4}(?:\Z|\n|\\{1,4}[nr]|[\"'`])))"
 """Signs of assignment; the last one is a bar in a table, whose row ends with a bar."""
 _ASSIGNED = re.compile(
-    r"(?P<word>(?i:pass(?:word|wd|phrase|code)|(?<=_)pass(?=[\"']?\s{0,2}[:=])|pwd|token|credentials?|_auth"
+    r"(?=[PpTtCc_SsKk])(?P<word>(?i:pass(?:word|wd|phrase|code)|(?<=_)pass(?=[\"']?\s{0,2}[:=])|pwd|token|credentials?|_auth"
     r"|secret(?:[_-]?access)?(?:[_-]?key(?:[_-]?base)?)?|key(?:[ _-]?private|[ _-]\d{1,2})?))"
     rf"(?:(?P<sign>{_BETWEEN}{_SIGN}\*{{0,2}}\s{{0,8}})"
     rf"|(?P<pair>{QUOTE}\s{{0,4}},\s{{0,4}}{QUOTE}(?i:value){QUOTE}\s{{0,4}}:\s{{0,4}})"
@@ -47,6 +47,8 @@ _NAME = re.compile(
     r"[a-z]+(?:[._/:-][a-z]+)*[._-]?\d{0,2}|[A-Z]+\d{0,2}(?:_[A-Z0-9]+)+|[A-Za-z]?[a-z]+(?:[A-Z][a-z]+)*[A-Z]?\d{0,2}"
 )
 _VARIABLE = re.compile(r"(?=[A-Za-z_]\w*\Z)(?i:.*(?:pass|pwd|secret|token|key|input|field|value|form|param|args|env))")
+_IN_PROSE = re.compile(r"[\w.~+/=-]+")
+"""What a sentence may say that a key or a token is, if letters and digits take turns in it."""
 _SYMBOL = re.compile(r"[!@#$%^&*+?~]")
 
 
@@ -61,7 +63,7 @@ def _is_named(found: re.Match[str], before: str, after: str) -> bool:
             return False
     if _MARK.search(before) or (found["bar"] and not _CELL.search(before)):
         return False
-    if (found["tag"] and after != "<") or (found["prose"] and not word.startswith(("pass", "pwd"))):
+    if found["tag"] and after != "<":
         return False
     if found["option"] and not _OPTION.search(before):
         return False
@@ -101,8 +103,15 @@ def assigned(text: str) -> Iterator[Span]:
             value = value.rstrip(".:*")
         end = first + len(value)
         before, after = text[max(0, found.start() - 80) : found.start()], text[end : end + 1]
-        is_long = len(value) >= (6 if password else 12 if word.startswith("secret") else 16)
-        if is_long and _is_named(found, before, after) and _is_secret(value[:_LOOKED_AT], after, password, bare):
+        in_prose = found["prose"] is not None and not password
+        is_long = len(value) >= (6 if password else 8 if in_prose else 12 if word.startswith("secret") else 16)
+        is_like = not in_prose or (_IN_PROSE.fullmatch(value) and turns(value) > 2)
+        if (
+            is_long
+            and is_like
+            and _is_named(found, before, after)
+            and _is_secret(value[:_LOOKED_AT], after, password, bare)
+        ):
             yield Span(first, end, "password" if password else "secret")
             start = end
         else:

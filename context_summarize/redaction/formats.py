@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 
 Check = Callable[[str], bool]
 Rule = Callable[[str], Iterator["Span"]]
@@ -178,9 +180,14 @@ def is_mixed(value: str) -> bool:
     return any(map(str.isdigit, value)) and any(map(str.isalpha, value))
 
 
+def turns(value: str) -> int:
+    """How often a letter and a digit follow each other."""
+    return len(re.findall(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])", value))
+
+
 def is_drawn(value: str) -> bool:
     """True if letters and digits take turns at least twice, as drawn characters do and no name does."""
-    return len(re.findall(r"[A-Za-z](?=\d)|\d(?=[A-Za-z])", value)) > 1
+    return turns(value) > 1
 
 
 _NOT_REAL = re.compile(
@@ -215,17 +222,39 @@ def _rule(kind: str, check: Check, pattern: re.Pattern[str]) -> Rule:
     return places
 
 
-def _formats(table: str, form: str) -> Iterator[tuple[str, Rule]]:
-    for row in re.sub(r"\n {4}(?! )", "  ", table).replace("\n     ", " ").strip().splitlines():
-        kind, check, words, *pattern = row.split("  ")
-        full = form.format("".join(pattern)).replace("<WORDS>", f"(?:{'|'.join(map(re.escape, words.split()))})")
-        for name, meaning in _SHORT.items():
-            full = full.replace(f"<{name}>", f"(?:{meaning})")
-        rule = _rule(kind, CHECKS[check], re.compile(full))
-        yield from ((word, rule) for word in words.split())
+class Table:
+    """Rules, each with words of which every match holds one: a text without them is not searched for it.
+
+    Args:
+        rows: the rows of the table: kind, check, words, pattern.
+        form: what stands around each pattern.
+    """
+
+    def __init__(self, rows: str, form: str) -> None:
+        self._rules: list[tuple[frozenset[str], Rule]] = []
+        for row in re.sub(r"\n {4}(?! )", "  ", rows).replace("\n     ", " ").strip().splitlines():
+            kind, check, named, *pattern = row.split("  ")
+            full = form.format("".join(pattern)).replace("<WORDS>", f"(?:{'|'.join(map(re.escape, named.split()))})")
+            for name, meaning in _SHORT.items():
+                full = full.replace(f"<{name}>", f"(?:{meaning})")
+            self._rules.append((frozenset(named.split()), _rule(kind, CHECKS[check], re.compile(full))))
+        every = sorted({word for words, _ in self._rules for word in words})
+        self._within = {word: {part for part in every if word.startswith(part)} for word in every}
+        # One search for all words, the longest first, by their first characters: few places begin with one of them.
+        firsts = ((first, sorted(group, reverse=True)) for first, group in groupby(every, key=itemgetter(0)))
+        tries = (f"{re.escape(first)}(?:{'|'.join(re.escape(word[1:]) for word in group)})" for first, group in firsts)
+        any_first = "".join(re.escape(first) for first in {word[0] for word in every})
+        self._words = re.compile(f"(?=[{any_first}])(?=({'|'.join(tries)}))")
+
+    def rules(self, text: str) -> list[Rule]:
+        """The rules that may find something in the text, in their order."""
+        if not (found := set(self._words.findall(text))):
+            return []
+        held = set().union(*(self._within[word] for word in found))
+        return [rule for words, rule in self._rules if not words.isdisjoint(held)]
 
 
-TOKENS = list(_formats(_TOKENS, "<START>(?:{})<END>"))
-"""Each format with each of its words; it stands in a run of at least `SHORTEST` characters without a blank."""
+TOKENS = Table(_TOKENS, "<START>(?:{})<END>")
+"""Each stands in a run of at least `SHORTEST` characters without a blank."""
 SHORTEST = 16
-PLACED = list(_formats(_PLACED, "{}"))
+PLACED = Table(_PLACED, "{}")

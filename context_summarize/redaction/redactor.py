@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache, partial
+from html import unescape
 
 from context_summarize.redaction.assigned import NAMES, assigned
 from context_summarize.redaction.formats import PLACED, SHORTEST, TOKENS, Rule, Span, is_mixed, replaced
 from context_summarize.redaction.keys import KIND, STEMS, keys
 from context_summarize.redaction.own import OwnPatterns
-from context_summarize.redaction.views import view_of
 
 Redact = Callable[[str], str]
 
@@ -34,18 +35,14 @@ def _holds(text: str, words: Iterable[str]) -> bool:
     return any(word in text for word in words)
 
 
-def _chosen(table: list[tuple[str, Rule]], text: str) -> list[Rule]:
-    """The formats that may match somewhere in the text, in their order."""
-    return list(dict.fromkeys([rule for word, rule in table if word in text])) if text else []
-
-
 def _rules(text: str) -> Iterator[Rule]:
     """The rules that may find something in the text, in their order."""
     low = text.lower()
     words = [word for word in text.split() if len(word) >= SHORTEST]
     if words and (_holds(text, ("PRIVATE KEY-----", *STEMS)) or max(map(len, words)) >= 64):
         yield keys
-    yield from [*_chosen(TOKENS, "\n".join(words)), *_chosen(PLACED, low)]
+    yield from TOKENS.rules("\n".join(words))
+    yield from PLACED.rules(low)
     if _holds(low, NAMES):
         yield assigned
 
@@ -86,7 +83,7 @@ def _torn(text: str) -> Iterator[Span]:
         word, edge = torn["left"] + torn["right"], len(torn["left"])
         if torn.start() < end or not is_mixed(word):
             continue
-        for found in (span for rule in _chosen(TOKENS, word) for span in rule(word)):
+        for found in (span for rule in TOKENS.rules(word) for span in rule(word)):
             if found.first < edge < found.end and is_mixed(word[found.first : found.end]):
                 end = torn.start("right") + found.end - edge
                 yield Span(torn.start() + found.first, end, found.kind)
@@ -143,3 +140,86 @@ def traceback_of(error: BaseException, setting: bool | Sequence[str] = True) -> 
     told = "".join(traceback.format_exception(error)).rstrip()
     redact = build_redactor(setting or True)
     return redact(told) if redact else told
+
+
+# --- a text as it is meant --------------------------------------------------------------------------------------------
+
+_ESC = r"(?:\x1b|\\{1,4}(?:x1[bB]|u001[bB]|033|e)|\^\[|\u241b)"
+_COLOUR = (
+    rf"(?P<colour>{_ESC}\[[0-?]{{0,24}}[ -/]{{0,2}}[@-~]|{_ESC}\]\d{{1,4}};[^;\x07\x1b\s]{{0,40}};|{_ESC}\\|\x07"
+    r"|\[\d{0,3}(?:;\d{1,3}){0,5}m|[\u00ad\u200b-\u200d\u2060\ufeff])"
+)
+_CONTINUED = (
+    r"(?P<continued>\\\r?\n[ \t]{0,40}"  # a shell's
+    r"|(?<=\S)[\"']\s{0,4}[+.\\]?[ \t]{0,4}\r?\n[ \t]{0,40}(?:[+.][ \t]{0,4})?[\"'](?=[\w+/=.-]{8})"  # two literals
+    # a token that a terminal or an editor has wrapped: its rest is all that the next line holds
+    r"|(?<=[\w+/=.-]{40})\r?\n(?=(?=[\w+/.-]{0,200}\d)(?=[\w+/.-]{0,200}[A-Za-z])[\w+/.-]{8,200}+={0,2}"
+    r"(?:\s{0,4}\Z|\r?\n|[\"'`])))"
+)
+_CODED = (
+    r"%(?:25){0,4}(?:[2-7][0-9A-Fa-f]|0[9AaDd])"
+    r"|&(?:amp;){0,4}(?:quot|apos|lt|gt|nbsp|amp|\#\d{1,3}|\#[xX]0{0,4}[0-9a-fA-F]{1,2});"
+    r"|\\{1,8}(?:(?:u00|x)[2-7][0-9a-fA-F]|/)"
+    r"|=(?:3D|22|20|27|2D|5F)"
+)
+# Few places begin with a character that may be meant otherwise; the others are passed over quickly.
+_SIGNS = r"\x1b\\^\u241b\x07\[\u00ad\u200b-\u200d\u2060\ufeff%&="
+_JOINED = re.compile(rf"(?=[{_SIGNS}\r\n\"'])(?:{_COLOUR}|{_CONTINUED}|{_CODED})")
+_SPACED = re.compile(rf"(?=[{_SIGNS}])(?:{_COLOUR}|{_CODED})")
+_GOES_ON = re.compile(r"[\w-]|\.{1,2}\w")
+"""Follows a match that ends within another token, which begins on the next line."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A text without colour codes, escapes and continued lines: each is one character here, or none."""
+
+    text: str
+    _firsts: list[int]
+    """Where each character of the view begins in the original."""
+    _widths: dict[int, int]
+    """How many characters it takes there, if not one."""
+
+    def back(self, span: Span) -> Span:
+        """The span in the original. What was taken out at its ends stays outside."""
+        last = span.end - 1
+        return Span(self._firsts[span.first], self._firsts[last] + self._widths.get(last, 1), span.kind)
+
+    def is_joined(self, span: Span) -> bool:
+        """True for a whole token within which something stands in the original that the view does not show."""
+        there = self.back(span)
+        return there.end - there.first != span.end - span.first and _GOES_ON.match(self.text, span.end) is None
+
+
+def view_of(text: str, *, joined: bool) -> View | None:
+    """The text without its disguises; None where it is as it is meant.
+
+    Args:
+        joined: as if colour codes and the ends of continued lines were not there, for secrets that they stand within;
+            else with a space for each colour code, for secrets that begin or end at one.
+    """
+    out: list[str] = []
+    firsts: list[int] = []
+    widths: dict[int, int] = {}
+    at = 0
+    for found in (_JOINED if joined and "\n" in text else _SPACED).finditer(text):
+        out.append(text[at : found.start()])
+        firsts += range(at, found.start())
+        if plain := _plain(found, "" if joined else " "):
+            widths[len(firsts)] = found.end() - found.start()
+            out.append(plain)
+            firsts.append(found.start())
+        at = found.end()
+    return View("".join([*out, text[at:]]), [*firsts, *range(at, len(text))], widths) if at else None
+
+
+def _plain(found: re.Match[str], gap: str) -> str:
+    """What a match stands for: one character or none."""
+    if found.lastgroup:
+        return gap
+    coded = found[0]
+    if coded.startswith("&"):
+        char = unescape(coded.replace("amp;", ""))
+    else:
+        char = "/" if coded.endswith("/") else chr(int(coded[-2:], 16))
+    return char if char.isascii() and (char.isprintable() or char in "\t\n\r") else " "

@@ -2,12 +2,13 @@
 
 from context_summarize.replay.chart import chart
 from context_summarize.replay.inspection import Inspection, inspect_rows
-from context_summarize.replay.page import check_page, render_page, write_page
+from context_summarize.replay.page import DISTRIBUTION, check_page, render_page, write_page
 from context_summarize.replay.player import replay
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, figures, row_text
 from context_summarize.replay.session_files import Recording, open_recording, read_session
 
 __all__ = [
+    "DISTRIBUTION",
     "Check",
     "Compaction",
     "Inspection",

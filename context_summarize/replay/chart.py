@@ -1,11 +1,11 @@
-"""The chart of a replay as SVG: tokens of the history and of each request, over the requests of the session."""
+"""The chart of a replay as SVG, tokens over its requests; and `element`, which markup is built from."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from xml.etree.ElementTree import Element
 
-from context_summarize.replay.html import element
 from context_summarize.replay.result import ReplayResult
 
 WIDTH, HEIGHT = 880, 330
@@ -116,3 +116,29 @@ def _labels(labels: Iterable[tuple[float, str, Sequence[str]]]) -> Iterator[Elem
 
 def _text(x: float, y: float, words: str, **attributes: str) -> Element:
     return element("text", words, x=f"{x:.0f}", y=f"{y:.0f}", **attributes)
+
+
+# --- markup -----------------------------------------------------------------------------------------------------------
+
+_ILLEGIBLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""What no document may hold: control characters and lone surrogates."""
+
+
+def element(tag: str, *children: Element | str, **attributes: str) -> Element:
+    """An element; its texts are escaped when it is written, so that no text of a recording is ever read as markup.
+
+    `class_` gives `class`, `stroke_width` gives `stroke-width`.
+    """
+    made = Element(tag, {name.rstrip("_").replace("_", "-"): _legible(text) for name, text in attributes.items()})
+    for child in children:
+        if isinstance(child, Element):
+            made.append(child)
+        elif len(made):
+            made[-1].tail = (made[-1].tail or "") + _legible(child)
+        else:
+            made.text = (made.text or "") + _legible(child)
+    return made
+
+
+def _legible(text: str) -> str:
+    return _ILLEGIBLE.sub("\ufffd", text)

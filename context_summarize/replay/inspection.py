@@ -70,7 +70,7 @@ async def inspect_rows(
     history = History()
     builder = NodeBuilder(history, prompts.segment.hash, prompts.merge.hash, build_redactor(config.redact))
     segment_tokens = config.segment_tokens or derive_segment_tokens(budget)
-    builder.start(segment_tokens, derive_summary_tokens(segment_tokens), first_group=0, first_index=0)
+    builder.start(segment_tokens, derive_summary_tokens(segment_tokens), 0)
     for number, row in enumerate(rows, 1):
         history.add(analyse(row), measure(row, count))
         builder.advance()

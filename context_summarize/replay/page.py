@@ -5,20 +5,20 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from xml.etree.ElementTree import Element, tostring
 
-from context_summarize._version import __version__
 from context_summarize.errors import ReportUnwritable
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.patterns import values_in
 from context_summarize.redaction import build_redactor
-from context_summarize.replay.chart import chart
-from context_summarize.replay.html import element
+from context_summarize.replay.chart import chart, element
 from context_summarize.replay.result import Compaction, ReplayResult, figures, message_numbers, row_text
 from context_summarize.transcript.rows import RenderedRow, counted
 
+DISTRIBUTION = "amplifier-module-context-summarize"
 _COMPACTIONS = 300
 """The newest so many are shown, so that a browser opens the page of any session."""
 _CHARS, _VALUES = 50_000, 200
@@ -87,7 +87,7 @@ def render_page(result: ReplayResult, title: str) -> str:
 
 
 def _header(result: ReplayResult, title: str, clean: Callable[[str], str]) -> Iterator[Element]:
-    yield element("p", f"context-summarize {__version__} · replay", class_="quiet")
+    yield element("p", f"context-summarize {version(DISTRIBUTION)} · replay", class_="quiet")
     yield element("h1", clean(title))
     checks = element("ul", class_="checks")
     for check in result.checks:

@@ -7,9 +7,8 @@ from dataclasses import asdict, dataclass, field
 from itertools import accumulate
 from typing import Any
 
-from context_summarize.messages.json_text import compact_json
 from context_summarize.messages.reading import analyse, block_type
-from context_summarize.messages.rows import CALL_BLOCKS, JsonRow
+from context_summarize.messages.rows import CALL_BLOCKS, JsonRow, compact_json
 from context_summarize.messages.text import content_text
 from context_summarize.transcript.rows import call_line, counted
 

@@ -10,7 +10,6 @@ from context_summarize.background import LONG, in_thread
 from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens
-from context_summarize.core.nodes import next_index, regular_frontier
 from context_summarize.core.notes_log import NotesLog
 from context_summarize.core.shown_groups import ShownGroups
 from context_summarize.core.view import View
@@ -106,6 +105,7 @@ def with_view(chat: Conversation, view: ViewState, *, hides_system: bool) -> Con
 
 def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> Conversation:
     """The conversation with the view of a compaction, whose record has this hash."""
+    chat.builder.go_on_from(view.frontier)
     undone = tuple(hash_ for hash_ in chat.steered.undone if hash_ != record_hash)
     steered = replace(chat.steered, undone=undone, undone_at=None)
     return replace(chat.showing(view), earlier=(*chat.earlier, chat.view)[-_MOST_EARLIER:], steered=steered)
@@ -117,14 +117,7 @@ def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:
     if sizes is not None and (given is not None or sizes[0] <= budget / 4 or sizes[0] <= _LEAST_SEGMENT):
         return
     segment = given or derive_segment_tokens(budget)
-    start_segments(chat, segment, derive_summary_tokens(segment), config.fan_in)
-
-
-def start_segments(chat: Conversation, segment_tokens: int, summary_tokens: int, fan_in: int) -> None:
-    """Cut what is not summarised yet with these sizes."""
-    nodes = chat.view.nodes
-    regular = regular_frontier(nodes, chat.view.frontier)
-    chat.builder.start(segment_tokens, summary_tokens, first_group=regular, first_index=next_index(nodes, fan_in))
+    chat.builder.start(segment, derive_summary_tokens(segment), chat.view.frontier)
 
 
 def named(pins: Iterable[int], history: History) -> tuple[tuple[int, str], ...]:

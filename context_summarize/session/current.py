@@ -12,7 +12,7 @@ from context_summarize.core.plan import next_plan
 from context_summarize.core.view_size import PlanInput
 from context_summarize.redaction import build_redactor
 from context_summarize.session.announcing import Announcer
-from context_summarize.session.conversation import Conversation, new_conversation, start_segments, with_view
+from context_summarize.session.conversation import Conversation, new_conversation, with_view
 from context_summarize.session.limits import Host, RequestLimits
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.records import Records
@@ -100,7 +100,7 @@ class Current:
         view = found.view if found else chat.view
         self.chat = replace(with_view(chat, view, hides_system=hides_system), steered=steered, adopted=True)
         if found is not None:
-            start_segments(self.chat, *found.sizes, self.services.config.fan_in)
+            self.chat.builder.start(*found.sizes, view.frontier)
             self.tasks.compacted(view.shown)
             self.services.totals.from_cache += sum(not shown.summary.fallback for shown in view.shown)
 

@@ -11,6 +11,7 @@ from context_summarize.config import Config
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.host import Providers, given_budget, request_budget
+from context_summarize.session.refusals import Refusals
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
@@ -78,6 +79,7 @@ class Host:
         self.system = SystemPrompt(self.counter.count, config.redact, self.is_cancelled)
         session_id = getattr(coordinator, "session_id", None)
         self.session_id = session_id if isinstance(session_id, str) else None
+        self.refusals = Refusals(self.meter)
         self.last = RequestOptions()
         """What the host asked for last, as far as it holds for more than one request."""
         self.served: RequestLimits | None = None
@@ -87,6 +89,8 @@ class Host:
         """The limits of the next request; nothing is decided yet."""
         provider, system = self.providers.seen(wanted.provider), self.system
         budget = await request_budget(self._config, wanted.token_budget, provider, self.providers.windows)
+        if (bound := self.refusals.bound(provider)) is not None:
+            budget = min(budget, bound)
         if system.factory is not None:
             await system.refresh()
         cap = self._config.threshold_tokens

@@ -15,8 +15,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.events import Outbox
 from context_summarize.history_file import session_path
-from context_summarize.messages.json_text import copy_json
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.compaction import Preview, ViewMaker
 from context_summarize.session.conversation import Conversation
@@ -250,7 +249,7 @@ class SummarizingContextManager:
         used, chat, served = await self.get_token_count(), self.conversation, self._host.served
         budget = served.budget if served else DEFAULT_BUDGET
         bound = served.used(served.own.defer_below(chat.left())) if served and self._config.auto_compact else budget
-        limit, nodes = limit_tokens(budget, bound - used - self._recall.reading), chat.view.nodes
+        limit, nodes = limit_tokens(query, budget, bound - used - self._recall.reading), chat.view.nodes
         return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
@@ -283,15 +282,16 @@ class SummarizingContextManager:
         self._host.system.set_factory(factory)
 
     async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
-        """Hear an `llm:response`: the provider's own figures correct our measuring."""
+        """Hear an `llm:response`: figures correct our measuring, and a refusal for length makes requests smaller."""
         from amplifier_core.models import HookResult
 
-        is_heard = event == "llm:response" and isinstance(data, dict) and data.get("status", "ok") == "ok"
-        if is_heard and not own_call.get():
-            if isinstance(data.get("provider"), str):
-                self._summarizer.answered_elsewhere(data["provider"])
-            if isinstance(usage := data.get("usage"), dict):
-                self._host.meter.observe(usage)
+        if event == "llm:response" and isinstance(data, dict) and not own_call.get():
+            self._host.refusals.heard(data)
+            if data.get("status", "ok") == "ok":
+                if isinstance(data.get("provider"), str):
+                    self._summarizer.answered_elsewhere(data["provider"])
+                if isinstance(usage := data.get("usage"), dict):
+                    self._host.meter.observe(usage)
         return HookResult(action="continue")
 
     def claim_foreground_usage(self) -> Callable[..., bool]:

@@ -46,7 +46,7 @@ class Prefetch:
         plan = await self._plan_next(chat, limits)
         if self._closed or self._seen != seen:
             return
-        self._start(chat, plan, target)
+        self._start(chat, limits, plan, target)
         if self._task is not None:
             self._task.cancel()  # the calls under way go on: the registry holds them
         self._task = asyncio.create_task(self._follow(chat, limits, target), name="context-summarize:prefetch")
@@ -60,16 +60,17 @@ class Prefetch:
             if planned_at == self._tasks.version:
                 return
             planned_at = self._tasks.version
-            self._start(chat, await self._plan_next(chat, limits), target)
+            self._start(chat, limits, await self._plan_next(chat, limits), target)
 
-    def _start(self, chat: Conversation, plan: Plan, target: Target) -> None:
+    def _start(self, chat: Conversation, limits: RequestLimits, plan: Plan, target: Target) -> None:
         """Start every summary whose children are known."""
         unmade = {node.place: node for node in to_make(plan.missing, self._tasks.is_known)}
         first = [node for node in unmade.values() if all(map(self._tasks.is_known, node.children))]
-        # A partial node over nodes is wasted where estimates merge too much, or if more nodes follow.
-        with_partials = plan.reached and all(node.children for node in first)
+        # A merge of few nodes is wasted where estimates merge too much, or if more nodes follow.
+        with_small = plan.reached and all(node.children for node in first)
         for node in first:
-            if node.key not in self._started and (with_partials or not (node.children and node.is_partial)):
+            is_small = 0 < len(node.children) < limits.own.fan_in
+            if node.key not in self._started and (with_small or not is_small):
                 self._started.add(node.key)
                 self._tasks.start(node, chat.builder, target)
 

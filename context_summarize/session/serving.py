@@ -8,9 +8,8 @@ from collections.abc import Sequence
 from context_summarize.core.history import History
 from context_summarize.core.view import View
 from context_summarize.events import OVER_BUDGET, Outbox
-from context_summarize.messages.json_text import copy_json
 from context_summarize.messages.reading import is_reminder
-from context_summarize.messages.rows import JsonRow
+from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.messages.view_rows import continues
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.limits import RequestLimits

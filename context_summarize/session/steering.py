@@ -7,13 +7,12 @@ from dataclasses import replace
 from functools import partial
 
 from context_summarize.core.history import History
-from context_summarize.core.nodes import regular_frontier
 from context_summarize.core.plan import CompactionRequest, Reason, plan
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
 from context_summarize.session.announcing import Change, change_of
 from context_summarize.session.compaction import Preview, ViewMaker
-from context_summarize.session.conversation import Conversation, start_segments, with_view
+from context_summarize.session.conversation import Conversation, with_view
 from context_summarize.session.current import Current
 from context_summarize.session.decide import decide_for
 from context_summarize.session.limits import RequestLimits
@@ -47,7 +46,7 @@ class Steering:
                 break
         back, change = _taken_back(limits, chat, earlier)
         undone = current.records.undone(chat, earlier)
-        _cut_again(back, current.services.config.fan_in)
+        back.builder.go_on_from(back.view.frontier)
         current.tasks.compacted(back.view.shown)
         current.announcer.made(change)
         await current.steer(replace(back, steered=replace(back.steered, undone=undone)))
@@ -134,13 +133,6 @@ def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
             f"the pinned messages would take {tokens:,} tokens together, at most {most:,} may be pinned "
             f"({_MOST_PINNED:.0%} of the budget); pin fewer of them, or unpin others first"
         )
-
-
-def _cut_again(chat: Conversation, fan_in: int) -> None:
-    """Have segments for what an earlier view shows verbatim."""
-    regular = regular_frontier(chat.view.nodes, chat.view.frontier)
-    if chat.builder.segment_sizes is not None and chat.builder.first_group > regular:
-        start_segments(chat, *chat.builder.segment_sizes, fan_in)
 
 
 def _numbers(messages: int | Iterable[int]) -> list[int]:

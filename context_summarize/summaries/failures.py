@@ -25,10 +25,13 @@ from context_summarize.redaction import Redact
 from context_summarize.summaries.answer import AnswerRefusedError
 
 _TOO_LARGE = re.compile(
-    r"context[ _](?:window|length|size)|maximum (?:context|number of tokens)|exceeds the context|request_too_large"
-    r"|(?:input|prompt|messages|content|request).{0,40}too (?:long|large)|too many tokens|reduce the length"
-    r"|input length"
+    r"context[ _](?:window|length|size|limit)|contextlengtherror|request_too_large|too many tokens|reduce the length"
+    r"|maximum (?:context|number of tokens|model length|prompt length)|input length"
+    r"|(?:input|prompt|messages|content|request).{0,40}too (?:long|large)"
 )
+"""How OpenAI, vLLM, Anthropic, llama.cpp, Gemini, Bedrock and xAI say that an input is too long, in lower case."""
+_RATE = re.compile(r"rate.?limit|per min")
+"""A limit of tokens for each minute is told in much the same words."""
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (
     (QuotaExceededError, "quota"),
     (RateLimitError, "rate_limit"),
@@ -69,7 +72,12 @@ def is_too_large(error: BaseException) -> bool:
     """True if a provider reports that the input does not fit; some report it as `InvalidRequestError`."""
     if isinstance(error, ContextLengthError):
         return True
-    return isinstance(error, InvalidRequestError) and bool(_TOO_LARGE.search(error_text(error).lower()))
+    return isinstance(error, InvalidRequestError) and says_too_large(error_text(error))
+
+
+def says_too_large(text: str) -> bool:
+    """True if the text of an error, or its type, says that the input is too long."""
+    return bool(_TOO_LARGE.search(text.lower())) and not _RATE.search(text.lower())
 
 
 def is_retryable(error: BaseException) -> bool:

@@ -14,6 +14,7 @@ class Meter:
         self._ratio, self._constant = 1.0, 0.0
         self._seen: list[tuple[int, int]] = []
         self._served: tuple[int, int, bool] | None = None
+        self._is_claimed = False
         self._last: int | None = None
         self._excess = 0
 
@@ -26,24 +27,31 @@ class Meter:
         """
         self._served = estimate, estimate - system, may_chain
 
+    @property
+    def unanswered(self) -> int | None:
+        """The estimate of the view that was handed out last; None once its usage has come."""
+        return self._served[0] if self._served is not None else None
+
     def claim(self) -> Callable[..., bool]:
-        """A recorder of the served view's usage, for a loop that knows the response; others do not count."""
-        served, self._served = self._served, None
-        return lambda **usage: served is not None and self._taken(served, usage)
+        """A recorder of usage, for a loop that knows which responses are for views; others do not count from now on.
+
+        It may be kept: each time it is called, it records the usage of the view that was handed out last.
+        """
+        self._is_claimed = True
+        return lambda **usage: self._taken(usage)
 
     def observe(self, usage: Mapping[str, Any]) -> bool:
-        """Learn from the usage of an `llm:response`; True when it was taken for that of the served view.
+        """Learn from the usage of an `llm:response`; True when it was taken for that of the served view."""
+        return not self._is_claimed and self._taken(usage)
 
-        A figure below 0.6 of the view is that of a helper's call. Cache reads may stand in `input_tokens` already.
-        """
-        return self._served is not None and self._taken(self._served, usage)
+    def is_of_view(self, usage: Mapping[str, Any]) -> bool:
+        """Whether these may be the figures of the served view: below 0.6 of it they are those of a helper's call."""
+        return self._served is not None and _actual(usage) >= max(0.6 * self._served[0], 1)
 
-    def _taken(self, served: tuple[int, int, bool], usage: Mapping[str, Any]) -> bool:
-        figures = (usage.get("input_tokens"), usage.get("cache_write_tokens"))
-        actual = sum(figure for figure in figures if type(figure) is int and figure > 0)
-        estimate, conversation, may_chain = served
-        if actual < max(0.6 * estimate, 1):
+    def _taken(self, usage: Mapping[str, Any]) -> bool:
+        if self._served is None or not self.is_of_view(usage):
             return False
+        (estimate, conversation, may_chain), actual = self._served, _actual(usage)
         self._served = None
         # A chain holds the last conversation once more. Tools that nobody has counted yet are as much beyond what is
         # expected, but the next figure shows as much again, while a chain grows by a whole conversation.
@@ -81,3 +89,9 @@ class Meter:
     def invert(self, tokens: int) -> int:
         """The estimate whose corrected size is that many tokens; 0 when there is none."""
         return max(0, int((tokens - self._constant) / self._ratio))
+
+
+def _actual(usage: Mapping[str, Any]) -> int:
+    """Input tokens that a provider tells; cache reads may stand in `input_tokens` already."""
+    figures = (usage.get("input_tokens"), usage.get("cache_write_tokens"))
+    return sum(figure for figure in figures if type(figure) is int and figure > 0)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from amplifier_core import AmplifierSession, HookResult, ToolResult
 from amplifier_core.events import ALL_EVENTS as KERNEL_EVENTS
+from amplifier_core.llm_errors import InvalidRequestError, ProviderUnavailableError
 from amplifier_core.message_models import (
     ChatRequest,
     ChatResponse,
@@ -49,6 +50,11 @@ def is_summary_request(request: ChatRequest) -> bool:
     return (request.metadata or {}).get("purpose") == "context-summarize"
 
 
+def tokens_of(request: ChatRequest) -> int:
+    """Tokens of a request as the provider of these tests counts: four characters each."""
+    return sum(len(str(message.content)) for message in request.messages) // 4
+
+
 class LookupTool:
     """A tool whose results are long enough to fill a small window."""
 
@@ -70,9 +76,14 @@ class Loop:
     """An agent loop as loop-basic has it: ask, run the tools, ask again, until the answer has no calls.
 
     It keeps every row that it added, and what is wrong with the views that it was given.
+
+    Args:
+        claims: it records the usage of its own calls, as newest loop-streaming does: claimed once, and kept.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, claims: bool = False) -> None:
+        self._claims = claims
+        self._record: Callable[..., bool] | None = None
         self.added: list[JsonRow] = []
         self.views: list[list[JsonRow]] = []
         self.problems: list[str] = []
@@ -92,7 +103,11 @@ class Loop:
         while True:
             rows = await context.get_messages_for_request(provider=provider)
             self._look_at(rows)
+            if self._claims and self._record is None:
+                self._record = coordinator.get_capability("context.foreground_usage")()
             response = await provider.complete(ChatRequest(messages=[Message(**row) for row in rows], tools=specs))
+            if self._record is not None:
+                self._record(input_tokens=provider.read, cache_write_tokens=0)
             blocks = [block.model_dump() for block in response.content]
             if not response.tool_calls:
                 await self._add(context, {"role": "assistant", "content": blocks})
@@ -116,19 +131,27 @@ class SessionProvider(ScriptedProvider):
     """Answers a user row with a call of `lookup` and its result with text; summary requests get `summary`.
 
     After each answer it says so as `llm:response`, the way Amplifier's providers do, with the tokens that
-    `input_tokens` makes of the request.
+    `input_tokens` makes of the request. A request of more than `most` tokens is refused, at four characters each.
     """
 
     def __init__(
         self,
         hooks: Any,
         *,
-        summary: Exception | str | Callable[[ChatRequest], str | ChatResponse] = summarise,
+        summary: Exception | str | Callable[[ChatRequest], Any] = summarise,
         input_tokens: Callable[[ChatRequest], int] | None = None,
         context_window: int = 6_000,
         max_output_tokens: int = 500,
+        most: int | None = None,
     ) -> None:
         super().__init__(then=self._reply, context_window=context_window, max_output_tokens=max_output_tokens)
+        self.most = most
+        self.refused: list[int] = []
+        """Tokens of the requests that were too long."""
+        self.is_closed = False
+        """True once the session has cleaned it up: calls under way fail then."""
+        self.read = 0
+        """Input tokens of the last response."""
         self.summary = summary
         self.gone_wrong = 0
         self._hooks = hooks
@@ -140,7 +163,11 @@ class SessionProvider(ScriptedProvider):
         """The requests of the context module."""
         return [request for request in self.requests if is_summary_request(request)]
 
-    def _reply(self, request: ChatRequest) -> str | ChatResponse:
+    def _reply(self, request: ChatRequest) -> Any:
+        tokens = tokens_of(request)
+        if self.most is not None and tokens > self.most:
+            self.refused.append(tokens)
+            raise InvalidRequestError("Your input exceeds the context window of this model. Please adjust your input.")
         if is_summary_request(request):
             if isinstance(self.summary, Exception):
                 self.gone_wrong += 1
@@ -162,15 +189,17 @@ class SessionProvider(ScriptedProvider):
         )
 
     async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
-        event: dict[str, Any] = {"provider": self.name, "model": "scripted-1", "duration_ms": 1}
+        event: dict[str, Any] = {"provider": self.name, "model": kwargs.get("model", "scripted-1"), "duration_ms": 1}
         try:
             response = await super().complete(request, **kwargs)
+            if self.is_closed:
+                raise ProviderUnavailableError("the client has been closed")
         except Exception as error:
             await self._hooks.emit("llm:response", {**event, "status": "error", "error": str(error)})
             raise
         usage = response.usage or Usage(input_tokens=0, output_tokens=0, total_tokens=0)
-        read = self._input_tokens(request) if self._input_tokens else usage.input_tokens
-        told = {"input_tokens": read, "output_tokens": usage.output_tokens, "cost_usd": None}
+        self.read = self._input_tokens(request) if self._input_tokens else usage.input_tokens
+        told = {"input_tokens": self.read, "output_tokens": usage.output_tokens, "cost_usd": None}
         await self._hooks.emit("llm:response", {**event, "status": "ok", "usage": told})
         return response
 
@@ -186,6 +215,8 @@ class Host:
     ) -> None:
         self.loop = Loop()
         self.tool = LookupTool()
+        self.capabilities: dict[str, Any] = {}
+        """What the tool's module registers as it is mounted."""
         self.events: list[tuple[str, dict[str, Any]]] = []
         self._provider_options = provider
         install_module(monkeypatch, "loop-test", self._mount_loop)
@@ -204,14 +235,21 @@ class Host:
         del config
         await coordinator.mount("orchestrator", self.loop)
 
-    async def _mount_provider(self, coordinator: Any, config: dict[str, Any]) -> None:
+    async def _mount_provider(self, coordinator: Any, config: dict[str, Any]) -> Callable[[], Awaitable[None]]:
         del config
         self.provider = SessionProvider(coordinator.hooks, **self._provider_options)
         await coordinator.mount("providers", self.provider, name=self.provider.name)
 
+        async def close() -> None:
+            self.provider.is_closed = True
+
+        return close
+
     async def _mount_tool(self, coordinator: Any, config: dict[str, Any]) -> None:
         del config
         await coordinator.mount("tools", self.tool, name=self.tool.name)
+        for name, capability in self.capabilities.items():
+            coordinator.register_capability(name, capability)
 
     async def start(self, resolver: Any | None = None) -> Host:
         self.session = AmplifierSession(self.config)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from context_summarize import SummarizingContextManager
-from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary, with_children
 from context_summarize.core.rendering import render_group
+from context_summarize.session.conversation import Conversation
 from context_summarize.transcript.rows import RenderedRow
 
 
@@ -21,7 +21,7 @@ class SummaryNode:
     last: int
     """The messages it stands for, counted from 1 as its frame counts them."""
     rest: bool
-    """True when it stands for a run that is not (yet) a regular segment."""
+    """True for the segment that a compaction has ended before it was full; cutting goes on behind it."""
     summary: Summary | None
     """None where its text is not kept: a fallback that went into a merge, or one that the store has dropped."""
     children: tuple[SummaryNode, ...] = ()
@@ -47,10 +47,11 @@ async def snapshot(manager: SummarizingContextManager) -> Snapshot:
     for ordinal in range(chat.view.frontier):
         group = chat.history.rendered_group(ordinal)
         messages += render_group(chat.history.rows, group, number=len(messages) + 1, segment_tokens=None)
-    return Snapshot(tuple(_tree(chat.history, node, texts) for node in chat.view.nodes), tuple(messages))
+    return Snapshot(tuple(_tree(chat, node, texts) for node in chat.view.nodes), tuple(messages))
 
 
-def _tree(history: History, node: Node, texts: dict[str, Summary]) -> SummaryNode:
-    first, last = history.message_range(node.first_group, node.end_group)
-    children = tuple(_tree(history, child, texts) for child in node.children)
-    return SummaryNode(node.key, node.level, first, last, node.is_partial, texts.get(node.key), children)
+def _tree(chat: Conversation, node: Node, texts: dict[str, Summary]) -> SummaryNode:
+    first, last = chat.history.message_range(node.first_group, node.end_group)
+    is_rest = not node.children and node.end_group == chat.builder.first_group
+    children = tuple(_tree(chat, child, texts) for child in node.children)
+    return SummaryNode(node.key, node.level, first, last, is_rest, texts.get(node.key), children)

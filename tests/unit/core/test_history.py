@@ -125,11 +125,11 @@ class TestRunningHashes:
         assert not set(history.running_hashes("a", 4)) & set(history.running_hashes("b", 4))
 
 
-def cut(rows: list[JsonRow], *sizes: int, first_group: int = 0, first_index: int = 0) -> NodeBuilder:
+def cut(rows: list[JsonRow], sizes: tuple[int, int] | None = None, first_group: int = 0) -> NodeBuilder:
     """A history cut into segments of these sizes; none without."""
     builder = NodeBuilder(history_of(rows), "s", "m", None)
     if sizes:
-        builder.start(*sizes, first_group=first_group, first_index=first_index)
+        builder.start(*sizes, first_group)
         builder.advance()
     return builder
 
@@ -137,17 +137,17 @@ def cut(rows: list[JsonRow], *sizes: int, first_group: int = 0, first_index: int
 class TestNodes:
     def test_other_sizes_go_on_where_they_are_told_to(self) -> None:
         """Sizes derived anew do not move what is summarised already."""
-        builder = cut(tool_session(12), 128, 32, first_group=6, first_index=4)
-        assert (builder.leaves[0].first_group, builder.leaves[0].index) == (6, 4)
+        builder = cut(tool_session(12), (128, 32), first_group=6)
+        assert builder.leaves[0].first_group == 6
         assert builder.segment_sizes == (128, 32)
 
     def test_a_rest_needs_sizes_and_more_than_it_would_write(self) -> None:
         """No summary where it would not be smaller."""
-        builder = cut([*tool_session(4), user("short"), assistant("too")], 128, 48)
+        builder = cut([*tool_session(4), user("short"), assistant("too")], (128, 48))
         groups = len(builder.history.rendered)
-        assert builder.partial(groups - 2, groups) is None
-        assert builder.partial(2, 2) is None
-        assert cut(tool_session(4)).partial(0, 4) is None
-        node = builder.partial(0, 6)
+        assert builder.remainder(groups - 2, groups) is None
+        assert builder.remainder(2, 2) is None
+        assert cut(tool_session(4)).remainder(0, 4) is None
+        node = builder.remainder(0, 6)
         assert node is not None
-        assert (node.is_partial, node.level, node.first_group, node.end_group, node.children) == (True, 0, 0, 6, ())
+        assert (node.level, node.first_group, node.end_group, node.children) == (0, 0, 6, ())

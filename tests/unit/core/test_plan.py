@@ -55,7 +55,7 @@ class Scene:
     def __init__(self, rows: list[JsonRow], *, segment_tokens: int = 380, factory: bool = False, **limits: Any) -> None:
         self.history = History()
         self.builder = NodeBuilder(self.history, "segment", "merge", None)
-        self.builder.start(segment_tokens, SUMMARY_WORDS, first_group=0, first_index=0)
+        self.builder.start(segment_tokens, SUMMARY_WORDS, 0)
         self.groups = ShownGroups(self.history, count, hides_system=factory)
         self.log = NotesLog(self.builder, None, count, tools={}, signs=(), heading="")
         self.pins: tuple[int, ...] = ()
@@ -121,6 +121,8 @@ class Scene:
         """Make the compaction."""
         plan = self.settled(reason, focus, **changes)
         self.state = self.after(plan)
+        self.builder.go_on_from(self.state.frontier)
+        self.builder.advance()
         return plan
 
     def after(self, plan: Plan) -> ViewState:
@@ -202,50 +204,28 @@ def test_the_newest_user_message_is_chosen_anew() -> None:
     assert view.newest_user == 4 < view.frontier
 
 
-def test_compact_summarises_down_to_keep_recent_with_a_rest() -> None:
-    """The run after the last closed segment becomes a rest node."""
-    plan = Scene(talk(10), keep_recent=2, share=1.0).settled("manual")
-    *regular, rest = plan.view.nodes
+def test_compact_summarises_down_to_keep_recent() -> None:
+    """The run after the last closed segment is one that ends early; a second compaction goes on behind it."""
+    scene = Scene(talk(10), keep_recent=2, share=1.0)
+    plan = scene.cross("manual")
+    *whole, rest = plan.view.nodes
     assert plan.view.frontier == rest.end_group == 18
-    assert (rest.is_partial, rest.children, rest.first_group) == (True, (), regular[-1].end_group)
-    assert all(not node.is_partial for node in regular)
+    assert (rest.children, rest.first_group) == ((), whole[-1].end_group)
     assert (plan.level, plan.segments) == (2, len(plan.view.nodes))
-
-
-def test_a_second_compact_lets_the_rest_grow() -> None:
-    """From where regular segments end."""
-    scene = Scene(talk(3), keep_recent=1, share=1.0)
-    first = scene.cross("manual").view.nodes[-1]
     scene.add(*talk(1, 50))
-    second = scene.cross("manual").view.nodes[-1]
-    assert (second.is_partial, second.first_group, second.end_group) == (True, first.first_group, first.end_group + 2)
-
-
-def test_a_rest_stays_until_regular_segments_cover_it_wholly() -> None:
-    """The frontier never moves back."""
-    scene = Scene(talk(3), keep_recent=1, share=1.0)
-    first = scene.cross("manual").view
-    rest, frontiers, seen = first.nodes[-1], [first.frontier], list[bool]()
-    assert rest.is_partial
-    assert rest.first_group == 4, "one segment is closed, and cannot reach the end of the rest"
-    for _ in range(8):
-        scene.add(*talk(1))
-        view = scene.cross("threshold", target=0.01).view
-        frontiers.append(view.frontier)
-        seen.append(rest in view.nodes)
-        covered = [node for node in view.nodes if node.first_group >= 4 and node != rest]
-        assert (rest in view.nodes) == (not covered)
-        edges = [0, *(node.end_group for node in view.nodes)]
-        assert [node.first_group for node in view.nodes] == edges[:-1]
-    assert frontiers == sorted(frontiers)
-    assert (seen[0], seen[-1]) == (True, False)
+    assert scene.cross("manual").view.nodes[:-1] == plan.view.nodes
+    scene.add(*talk(8))
+    view = scene.cross("threshold", target=0.01).view
+    edges = [0, *(node.end_group for node in view.nodes)]
+    assert [node.first_group for node in view.nodes] == edges[:-1]
+    assert len(view.nodes) > len(plan.view.nodes) + 1
 
 
 # --- merging --------------------------------------------------------------------------------------------------------
 
 
 def test_the_oldest_complete_run_of_the_lowest_level_is_merged() -> None:
-    """Three neighbours whose first index is a multiple of fan_in, until a tenth of the share of 500 is free."""
+    """Three neighbours, until a tenth of the share of 500 is free."""
     scene = Scene(talk(40), target=0.01, own_budget=2_000)
     plan = scene.settled()
     assert plan.merged > 0
@@ -253,37 +233,22 @@ def test_the_oldest_complete_run_of_the_lowest_level_is_merged() -> None:
     assert levels == sorted(levels, reverse=True), "old above new"
     assert sum(scene.known[node].tokens for node in plan.view.nodes) <= 0.9 * 500
     for node in plan.view.nodes:
-        if node.children and not node.is_partial:
-            assert [child.index for child in node.children] == [node.index * 3 + at for at in range(3)]
-            assert {child.level for child in node.children} == {node.level - 1}
+        assert len(node.children) in (0, 3)
+        assert {child.level for child in node.children} <= {node.level - 1}
 
 
-def test_where_no_run_is_complete_the_oldest_incomplete_one_becomes_a_rest() -> None:
-    """Neighbours of one level and one parent."""
+def test_where_no_run_is_complete_the_lowest_one_is_joined_and_grows() -> None:
+    """It is made anew of what it was joined from, until it is complete."""
     scene = Scene(talk(9), target=0.01, fan_in=6, share=0.03)
-    [node] = scene.settled().view.nodes
-    assert len(scene.builder.leaves) == 4
-    assert (node.is_partial, node.level, len(node.children)) == (True, 1, 3)
-
-
-def test_the_lowest_level_is_joined_before_older_and_higher_ones() -> None:
-    """Each merge may lose what the one before it kept."""
-    scene = Scene(talk(24), target=0.01, fan_in=4, own_budget=2_000, share=0.28)
-    levels = [(node.level, node.is_partial) for node in scene.plan().view.nodes]
-    assert levels == [(1, False), (1, False), (1, True)]
-
-
-def test_a_rest_over_nodes_gives_way_to_the_complete_run_that_covers_it() -> None:
-    """A merge of the rest's own children and their neighbours, not of the rest."""
-    scene = Scene(talk(7), target=0.01, fan_in=6, share=0.03)
     plan = scene.cross()
-    assert [node.is_partial for node in plan.view.nodes if node.children] == [True]
+    assert [(node.level, len(node.children)) for node in plan.view.nodes] == [(1, 3)]
     for _ in range(14):
         scene.add(*talk(1))
         plan = scene.cross()
-    regular = [node for node in plan.view.nodes if node.level == 1 and not node.is_partial]
-    assert regular[0].index == 0
-    assert [(child.index, child.children) for child in regular[0].children] == [(at, ()) for at in range(6)]
+    first = plan.view.nodes[0]
+    while first.level > 1:
+        first = first.children[0]
+    assert first.children == tuple(scene.builder.leaves[:6])
 
 
 def test_the_share_yields_never_the_budget() -> None:
@@ -382,19 +347,19 @@ def test_the_first_level_is_to_summarise_segments() -> None:
     assert (plan.level, plan.fits) == (1, True)
 
 
-def test_the_second_level_is_to_summarise_the_remainder_as_a_rest() -> None:
+def test_the_second_level_is_to_summarise_the_remainder() -> None:
     """Here a segment is so long that none is closed."""
     plan = Scene(talk(20), segment_tokens=16_000, own_budget=2_000).settled("must_fit")
     assert (plan.level, plan.fits, plan.view.lines, plan.view.frontier) == (2, True, 0, 36)
-    assert [node.is_partial for node in plan.view.nodes] == [True]
+    assert len(plan.view.nodes) == 1
 
 
 def test_the_third_level_is_to_halve_keep_recent_down_to_the_newest_group() -> None:
     """No more often than it takes."""
     plan = Scene(talk(20), keep_recent=20, own_budget=1_400).settled("must_fit")
     assert (plan.level, plan.fits, plan.view.lines, plan.view.frontier_row) == (3, True, 0, 30)
-    edges = [(node.level, node.is_partial, node.end_group) for node in plan.view.nodes]
-    assert edges == [(2, True, 24), (0, False, 28), (0, True, 30)], "segments first, then the remainder, merged"
+    edges = [(node.level, node.end_group) for node in plan.view.nodes]
+    assert edges == [(2, 30)], "segments first, then the remainder, merged"
     plan = Scene([*talk(10), *looked_up("a", 100)], keep_recent=8, own_budget=420).settled("must_fit")
     assert (plan.level, plan.fits, plan.view.frontier_row) == (3, True, 20)
 

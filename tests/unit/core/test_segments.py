@@ -303,26 +303,24 @@ class TestKeys:
 
     def test_a_merge_stands_for_the_whole_run_one_level_up(self) -> None:
         """Half as long as what it joins, at most six times a segment's summary; it takes its children's run."""
-        leaves = tuple(Node(f"k{at}", 0, at, at, at + 1, 100, 512) for at in range(4))
-        node = merge_node(leaves, template_hash="t", summary_tokens=100, index=0)
+        leaves = tuple(Node(f"k{at}", 0, at, at + 1, 100, 512) for at in range(4))
+        node = merge_node(leaves, template_hash="t", summary_tokens=100)
         assert (node.level, node.first_group, node.end_group, node.summary_tokens) == (1, 0, 4, 200)
-        assert merge_node(leaves[:2], template_hash="t", summary_tokens=100, index=0).summary_tokens == 100
-        assert merge_node(leaves * 3, template_hash="t", summary_tokens=100, index=0).summary_tokens == 600
-        assert merge_node(leaves * 9, template_hash="t", summary_tokens=100, index=0).summary_tokens == 600
+        assert merge_node(leaves[:2], template_hash="t", summary_tokens=100).summary_tokens == 100
+        assert merge_node(leaves * 3, template_hash="t", summary_tokens=100).summary_tokens == 600
+        assert merge_node(leaves * 9, template_hash="t", summary_tokens=100).summary_tokens == 600
         assert node.children == leaves
         keys = {
-            merge_node(children, template_hash=template, summary_tokens=tokens, index=0).key
+            merge_node(children, template_hash=template, summary_tokens=tokens).key
             for children, template, tokens in (
                 (leaves, "t", 100),
                 (leaves, "u", 100),
-                (leaves, "t", 300),
+                (leaves, "t", 30),
                 (leaves[::-1], "t", 100),
             )
         }
         assert len(keys | {node.key}) == 4
-        assert not node.is_partial
-        rest = merge_node((node, leaves[1]), template_hash="t", summary_tokens=100, index=-1)
-        assert (rest.level, rest.is_partial) == (2, True)
+        assert merge_node((node, leaves[1]), template_hash="t", summary_tokens=100).level == 2
 
 
 class TestSegmentsOfAHistory:
@@ -332,7 +330,7 @@ class TestSegmentsOfAHistory:
         def segments(raws: list[JsonRow]) -> list[tuple[int, int, str]]:
             history = History()
             builder = NodeBuilder(history, "t", "m", None)
-            builder.start(512, 100, first_group=0, first_index=0)
+            builder.start(512, 100, 0)
             for raw in raws:
                 history.add(analyse(normalise(raw)))
                 builder.advance()

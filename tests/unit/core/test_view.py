@@ -42,7 +42,7 @@ def history_of(rows: list[JsonRow]) -> History:
 
 
 def shown(history: History, first: int, end: int, *, text: str = "Goal: done.") -> ShownNode:
-    node = Node(f"key{first}", 0, 0, first, end, 100, 512)
+    node = Node(f"key{first}", 0, first, end, 100, 512)
     return show_node(history, node, Summary("k", 0, text, 3, 99), FRAME, count)
 
 

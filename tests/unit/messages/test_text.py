@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+
+from context_summarize.messages.rows import saved_json
 from context_summarize.messages.text import content_text, render_parts
 from context_summarize.testing import assistant, result
 from tests.unit.messages.shapes import ANTHROPIC_RESULTS, LOOP_CALL, SIGNED, row
@@ -56,3 +59,9 @@ class TestRenderParts:
         }
         assert render_parts(row(raw), {}, ()) == [(False, "Done")]
         assert render_parts(row(assistant(None)), {}, ()) == []
+
+
+def test_what_hosts_do_not_save_is_left_out_of_json() -> None:
+    """None at every depth; a text that says null stays."""
+    given = {"a": None, "b": [None, {"c": None, "d": "null"}], "e": (1, None)}
+    assert json.loads(saved_json(given)) == {"b": [{"d": "null"}], "e": [1]}

@@ -170,10 +170,10 @@ class TestBySummary:
     def nodes(self) -> tuple[History, tuple[Node, ...]]:
         history = history_of(tool_session(30, size=4_000))
         builder = NodeBuilder(history, "s", "m", None)
-        builder.start(2_000, 200, first_group=0, first_index=0)
+        builder.start(2_000, 200, 0)
         builder.advance()
         leaves = builder.leaves
-        return history, (builder.merge(leaves[:3], 0), *leaves[3:])
+        return history, (builder.merge(leaves[:3]), *leaves[3:])
 
     async def test_the_id_of_a_summary_gives_the_rows_it_stands_for(self):
         history, nodes = self.nodes()

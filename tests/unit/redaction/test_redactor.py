@@ -149,6 +149,21 @@ def test_what_only_looks_like_an_assigned_secret_stays():
         assert known(text) == text
 
 
+def test_a_key_that_a_sentence_tells_is_found_and_ordinary_words_after_is_stay():
+    for text in [
+        "My API key is {}", "the token is {}, keep it", "Our secret was '{}'", "The client secret is {}.",
+    ]:  # fmt: skip
+        for value in ("a8Xk" + "29Qp", "9f8e7d" + "6c5b4a", "b3Kx-91" + "LmQ2", "Zx81kQp0vT3m" + "N7aLr92w"):
+            clean = known(text.format(value))
+            assert clean == text.format("[redacted: secret]"), clean
+    for text in [
+        "the token is valid", "password is required", "The API key is base64url encoded", "the secret is sha256sum",
+        "the access token is 3600s old, user_12345_abc has it", "My secret is order4711", "the token is OAuth2/OIDC",
+        "the session key is 2024-05-15T10:00:00Z", "the secret is in k8s/secrets/prod1/db2.yaml", "the key is a8Xk29Qp",
+    ]:  # fmt: skip
+        assert known(text) == text
+
+
 def test_at_most_one_row_in_a_hundred_of_a_recording_is_touched():
     """Real conversations without a secret: every touched row is a false hit."""
     rows = [row for path in RECORDINGS for row in path.read_text("utf-8").splitlines()[:: full(1, 3)]]

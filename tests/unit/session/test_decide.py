@@ -29,7 +29,7 @@ LIMITS = Limits(
 
 
 def plan(ask: CompactionRequest, freed: int = 400, missing: int = 0, before: int = 600) -> Plan:
-    nodes = tuple(Node(f"key {at}", 0, at, at, at + 1, 50) for at in range(missing))
+    nodes = tuple(Node(f"key {at}", 0, at, at + 1, 50) for at in range(missing))
     after = before - freed
     return Plan(
         reason=ask.reason, view=ViewState(), notes_room=0, tokens_before=before, tokens_after=after, missing=nodes,

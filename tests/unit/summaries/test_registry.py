@@ -70,10 +70,10 @@ class Scene:
         for raw in tool_session(24, size=300):
             self.history.add(analyse(normalise(raw)))
         self.builder = NodeBuilder(self.history, PROMPTS.segment.hash, PROMPTS.merge.hash, None)
-        self.builder.start(512, 100, first_group=0, first_index=0)
+        self.builder.start(512, 100, 0)
         self.builder.advance()
         self.leaves = self.builder.leaves
-        self.merged = self.builder.merge(self.leaves[:3], 0)
+        self.merged = self.builder.merge(self.leaves[:3])
 
     def _show(self, builder: NodeBuilder, node: Node, summary: Summary) -> Any:
         return show_node(builder.history, node, summary, PROMPTS.frame.fill, count)
@@ -224,7 +224,7 @@ class TestMerge:
 
         scene = Scene(*[fails_on_the_first] * 4)
         await scene.get(*scene.leaves[1:3])
-        top = scene.builder.merge([scene.merged, scene.leaves[3]], 0)
+        top = scene.builder.merge([scene.merged, scene.leaves[3]])
         made = await scene.text(top)
         assert made.fallback
         assert FALLBACK_LINE in made.text

@@ -1,0 +1,1 @@
+"""Amplifier's own loops and providers, run against a local server that refuses what a real one would refuse."""

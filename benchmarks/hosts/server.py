@@ -1,0 +1,187 @@
+"""A server of OpenAI's Responses API that plays a recorded agent and is as strict as the real one.
+
+It refuses a request above its window, a result without its call, a call without its result, a call id that comes twice
+and an unknown `previous_response_id`. It follows https://platform.openai.com/docs/api-reference/responses.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Item = Mapping[str, Any]
+"""One part of an input or an output."""
+TOO_LONG = "Your input exceeds the context window of this model. Please adjust your input and try again."
+_SENT = "type", "role", "content", "call_id", "name", "arguments", "output"
+"""What of an item a model reads."""
+
+
+class RefusedError(Exception):
+    """What the API answers with a status of its own."""
+
+    def __init__(self, message: str, code: str | None = None, status: int = 400) -> None:
+        super().__init__(message)
+        self.body = {"error": {"message": message, "type": "invalid_request_error", "param": "input", "code": code}}
+        self.status = status
+
+
+@dataclass(slots=True)
+class Request:
+    """One request of the agent that was answered."""
+
+    text: str
+    """Everything that the model reads, in order."""
+    tokens: int
+
+
+@dataclass(slots=True)
+class Model:
+    """The agent, and a summariser for whoever asks without tools.
+
+    Attributes:
+        answers: outputs of the agent's requests, in order.
+        window: tokens that a request may hold.
+        count: counts the tokens of a text.
+    """
+
+    answers: Sequence[Sequence[Item]]
+    window: int
+    count: Callable[[str], int]
+    requests: list[Request] = field(default_factory=list)
+    too_long: list[int] = field(default_factory=list)
+    """For each of the agent's requests that was refused for its length: how many were answered before it."""
+    faults: list[str] = field(default_factory=list)
+    """What else was refused."""
+    helper_calls: int = 0
+    _stored: dict[str, list[Item]] = field(default_factory=dict)
+    """What a later request may build on, by the id of a response."""
+
+    def __post_init__(self) -> None:
+        self.count = lru_cache(maxsize=None)(self.count)
+
+    def respond(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The response to a request.
+
+        Raises:
+            RefusedError: it is too long, or its calls and results do not match.
+        """
+        given = body["input"]
+        items = [{"role": "user", "content": given}] if isinstance(given, str) else given
+        is_agent = bool(body.get("tools"))
+        if fault := _fault(items):
+            self.faults.append(fault)
+            raise RefusedError(fault)
+        context = [*self._earlier(body, items), *items]
+        head = body.get("instructions") or ""
+        texts = [head, json.dumps(body.get("tools") or ""), *map(_text, context)]
+        tokens = sum(map(self.count, texts))
+        if tokens > self.window:
+            if is_agent:
+                self.too_long.append(len(self.requests))
+            raise RefusedError(TOO_LONG, "context_length_exceeded")
+        if not is_agent:
+            self.helper_calls += 1
+            return _response(f"helper_{self.helper_calls}", body, [message(self._summary(items))], tokens)
+        number = len(self.requests)
+        self.requests.append(Request("\0".join([head, *map(_text, items)]), tokens))
+        output = self.answers[number] if number < len(self.answers) else [message("All is done.")]
+        self._stored[f"resp_{number}"] = [*context, *output]
+        return _response(f"resp_{number}", body, output, tokens)
+
+    def _earlier(self, body: Mapping[str, Any], items: Sequence[Item]) -> list[Item]:
+        """What the server adds of the response that the request builds on: what the request does not hold itself."""
+        before = body.get("previous_response_id")
+        if before is None:
+            return []
+        if before not in self._stored:
+            self.faults.append(f"unknown {before}")
+            raise RefusedError(f"Previous response with id '{before}' not found.", "previous_response_not_found", 404)
+        held = set(map(_text, items))
+        return [item for item in self._stored[before] if _text(item) not in held]
+
+    def _summary(self, items: Sequence[Item]) -> str:
+        """Some lines of what is to be summarised, evenly spread, as a short answer."""
+        lines = [line for item in items for line in _text(item).split("\\n") if len(line) > 40]
+        return "The agent went on. " + " ".join(line[:160] for line in lines[:: max(1, len(lines) // 8)][:8])
+
+
+def _fault(items: Sequence[Item]) -> str | None:
+    """What is wrong with calls and results, in the words of the API."""
+    calls: set[str] = set()
+    results: set[str] = set()
+    for item in items:
+        name = item.get("call_id", "")
+        if item.get("type") == "function_call":
+            if name in calls:
+                return f"Duplicate function call with call_id {name}."
+            calls.add(name)
+        elif item.get("type") == "function_call_output":
+            if name not in calls:
+                return f"No tool call found for function call output with call_id {name}."
+            results.add(name)
+        elif item.get("type", "message") == "message" and not item.get("content"):
+            return "A message has no content."
+    return f"No tool output found for function call {min(calls - results)}." if calls - results else None
+
+
+def _text(item: Item) -> str:
+    return json.dumps({key: item[key] for key in _SENT if key in item}, ensure_ascii=False)
+
+
+def message(text: str) -> Item:
+    """An assistant's message as an output."""
+    content = [{"type": "output_text", "text": text, "annotations": []}]
+    return {"type": "message", "id": "msg", "status": "completed", "role": "assistant", "content": content}
+
+
+def _response(name: str, body: Mapping[str, Any], output: Sequence[Item], tokens: int) -> dict[str, Any]:
+    usage = {
+        "input_tokens": tokens,
+        "output_tokens": 100,
+        "total_tokens": tokens + 100,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
+    fixed = {"object": "response", "created_at": 0, "status": "completed", "parallel_tool_calls": True}
+    asked = {"model": body["model"], "tools": [], "tool_choice": "auto"}
+    return {**fixed, **asked, "id": name, "output": list(output), "usage": usage}
+
+
+@contextmanager
+def serving(model: Model) -> Iterator[str]:
+    """The address of a server on this machine that answers with the model, for as long as the block runs."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            try:
+                self._send(200, model.respond(body))
+            except RefusedError as error:
+                self._send(error.status, error.body)
+
+        def _send(self, status: int, data: Mapping[str, Any]) -> None:
+            encoded = json.dumps(data).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(encoded)))
+            self.end_headers()
+            self.wfile.write(encoded)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+    finally:
+        server.shutdown()
+        server.server_close()

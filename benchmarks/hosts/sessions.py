@@ -1,0 +1,188 @@
+"""Sessions under Amplifier's own loops and providers: is every request accepted, and how much of it is cached?
+
+python -m benchmarks.hosts.sessions [--requests 300] [--unknown-window]
+
+The server's window is a tenth above the budget. With --unknown-window nobody says how large it is: the first refusal
+has to teach it. `make bench-hosts` installs what this needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import itertools
+import json
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from benchmarks.hosts.server import Item, Model, Request, message, serving
+from benchmarks.report import Figures, run_all, table
+from benchmarks.sessions import reader, recorded
+from benchmarks.tokens import Row
+
+BUDGETS = {"desk": 16_000, "reader": 40_000}
+"""Tokens that a request may hold, by session: each is some three windows long."""
+HOSTS: Mapping[str, tuple[str, str, Mapping[str, Any]]] = {
+    f"{loop}, {name}": (f"loop-{loop}", provider, settings)
+    for loop in ("basic", "streaming")
+    for name, provider, settings in (
+        ("openai", "provider-openai", {"enable_response_chaining": False}),
+        ("openai with chain", "provider-openai", {"enable_response_chaining": True}),
+        ("vllm", "provider-vllm", {}),
+    )
+}
+COLUMNS = (
+    *("session", "host", "requests", "refused", "faults", "compactions", "breaks elsewhere"),
+    *("equal", "equal between compactions", "largest", "window"),
+)
+
+
+def play(session: str, host: str, requests: int, unknown_window: bool) -> Figures:
+    """One session under one host."""
+    return asyncio.run(_play(session, host, requests, unknown_window))
+
+
+async def _play(session: str, host: str, requests: int, unknown_window: bool) -> Figures:
+    from amplifier_core import AmplifierSession
+    from amplifier_core.models import HookResult
+
+    from context_summarize.tokens.counter import loaded_counter
+
+    budget = BUDGETS[session]
+    rows = recorded(2) if session == "desk" else reader(budget, reads=2 * requests).rows
+    prompts, answers, results = _script(rows)
+    counter = await loaded_counter()
+    model = Model(answers[: requests - 1], int(1.1 * budget), counter.count)
+    loop, provider, given = HOSTS[host]
+    compactions: set[int] = set()
+
+    async def compacted(event: str, data: Mapping[str, Any]) -> Any:
+        del event, data
+        compactions.add(len(model.requests))
+        return HookResult(action="continue")
+
+    with serving(model) as address:
+        settings = {"cache": "memory", **({} if unknown_window else {"max_tokens": budget})}
+        plan = {
+            "session": {
+                "orchestrator": {"module": loop, "config": {"max_iterations": 100}},
+                "context": {"module": "context-summarize", "config": settings},
+            },
+            "providers": [{"module": provider, "config": {**_PROVIDER, **given, "base_url": address}}],
+        }
+        async with AmplifierSession(plan) as live:
+            for name in {call["name"] for answer in answers for call in answer if call["type"] == "function_call"}:
+                await live.coordinator.mount("tools", _Tool(name, results), name=name)
+            live.coordinator.hooks.register("context:post_compact", compacted, name="benchmark")
+            for prompt in itertools.chain(prompts, itertools.repeat("Please go on.")):
+                # A refusal ends the turn with an error; as a person would, the session goes on.
+                try:
+                    await live.execute(prompt)
+                except RuntimeError:
+                    if len(model.too_long) > requests:
+                        break
+                if len(model.requests) >= requests:
+                    break
+    return {"session": session, "host": host, **_figures(model, compactions)}
+
+
+_PROVIDER = {
+    "api_key": "none",
+    "default_model": "gpt-5",
+    "use_streaming": False,
+    "max_retries": 0,
+    "max_tokens": 4_096,
+}
+
+
+def _script(rows: Sequence[Row]) -> tuple[list[str], list[list[Item]], dict[str, str]]:
+    """What the user types, what the model answers, and what the tools return, by the arguments' call."""
+    prompts: list[str] = []
+    answers: list[list[Item]] = []
+    results: dict[str, str] = {}
+    for row in rows:
+        if row["role"] == "user":
+            prompts.append(row["content"])
+        elif row["role"] == "tool":
+            results[row["tool_call_id"]] = row["content"]
+        elif row["role"] == "assistant":
+            calls = row.get("tool_calls") or []
+            answers.append([_call(call) for call in calls] or [message(row["content"] or "Yes.")])
+    return prompts, answers, results
+
+
+def _call(call: Mapping[str, Any]) -> Item:
+    name = call["id"]
+    # The tool finds the recorded result by the id, which a loop does not hand to it.
+    arguments = json.dumps({**call["arguments"], "call": name})
+    return {
+        "type": "function_call",
+        "id": f"fc_{name}",
+        "call_id": name,
+        "name": call["tool"],
+        "arguments": arguments,
+        "status": "completed",
+    }
+
+
+class _Tool:
+    """Returns what was recorded."""
+
+    description = "A tool of the recorded session."
+    input_schema: Mapping[str, Any] = {"type": "object", "properties": {"call": {"type": "string"}}}
+
+    def __init__(self, name: str, results: Mapping[str, str]) -> None:
+        self.name = name
+        self._results = results
+
+    async def execute(self, given: Mapping[str, Any]) -> Any:
+        from amplifier_core import ToolResult
+
+        return ToolResult(success=True, output=self._results.get(given["call"], "nothing"))
+
+
+def _figures(model: Model, compactions: set[int]) -> Figures:
+    pairs = [_Pair(a, b) for a, b in itertools.pairwise(model.requests)]
+    breaks = {number for number, pair in enumerate(pairs, 1) if pair.equal < len(pair.first.text)}
+    quiet = [pair for number, pair in enumerate(pairs, 1) if number not in compactions]
+    return {
+        "requests": len(model.requests),
+        "refused": len(model.too_long),
+        "faults": len(model.faults),
+        "compactions": len(compactions),
+        "breaks elsewhere": len(breaks - compactions),
+        "equal": _share(pairs),
+        "equal between compactions": _share(quiet),
+        "largest": max((request.tokens for request in model.requests), default=0),
+        "window": model.window,
+    }
+
+
+class _Pair:
+    """Two requests that follow each other."""
+
+    def __init__(self, first: Request, second: Request) -> None:
+        self.first, self.second = first, second
+        self.equal = len(os.path.commonprefix([first.text, second.text]))  # noqa: RUF071 (no paths)
+
+
+def _share(pairs: Sequence[_Pair]) -> str:
+    whole = sum(len(pair.second.text) for pair in pairs)
+    return f"{sum(pair.equal for pair in pairs) / max(1, whole):.1%}"
+
+
+def main() -> None:
+    """All sessions under all hosts, as one table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.hosts.sessions", description=__doc__.splitlines()[0])
+    parser.add_argument("--requests", type=int, default=300, help="of a session (%(default)s)")
+    parser.add_argument("--unknown-window", action="store_true", help="nobody says how large the window is")
+    given = parser.parse_args()
+    wanted = [(session, host) for session in BUDGETS for host in HOSTS]
+    cell = partial(play, requests=given.requests, unknown_window=given.unknown_window)
+    print(table(run_all(cell, wanted, jobs=2), COLUMNS))
+
+
+if __name__ == "__main__":
+    main()
