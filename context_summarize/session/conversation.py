@@ -113,6 +113,8 @@ def compacted(chat: Conversation, view: ViewState, record_hash: str | None) -> C
 
 def derive_sizes(chat: Conversation, config: Config, budget: int) -> None:
     """Fix the segment length at the first budget; derive it anew when it is too long for a later one."""
+    if config.threshold_tokens is not None:  # all shares are of what that is the threshold's share of
+        budget = min(budget, int(config.threshold_tokens / config.threshold_share))
     sizes, given = chat.builder.segment_sizes, config.segment_tokens
     if sizes is not None and (given is not None or sizes[0] <= budget / 4 or sizes[0] <= _LEAST_SEGMENT):
         return

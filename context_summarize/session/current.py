@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from context_summarize.background import LONG, in_thread
+from context_summarize.config import Config
 from context_summarize.core.plan import next_plan
 from context_summarize.core.view_size import PlanInput
+from context_summarize.events import Outbox
 from context_summarize.redaction import build_redactor
 from context_summarize.session.announcing import Announcer
 from context_summarize.session.conversation import Conversation, new_conversation, with_view
@@ -17,8 +19,11 @@ from context_summarize.session.limits import Host, RequestLimits
 from context_summarize.session.prefetch import Prefetch
 from context_summarize.session.records import Records
 from context_summarize.session.serving import Server
+from context_summarize.stores import SummaryStore
+from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.summaries.services import Services
+from context_summarize.summaries.services import Services, Statistics
 
 T = TypeVar("T")
 
@@ -30,15 +35,32 @@ class Current:
     wait is committed only if history, view and pins are still those that it was planned for.
     """
 
-    def __init__(self, services: Services, tasks: SummaryRegistry, host: Host) -> None:
-        self.services = services
-        self.tasks = tasks
-        self.host = host
+    def __init__(
+        self,
+        coordinator: Any | None,
+        config: Config,
+        store: SummaryStore,
+        clock: Callable[[], float],
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self.host = host = Host(coordinator, config)
+        self.services = services = Services(
+            config=config,
+            prompts=load_prompts(config.prompts),
+            store=store,
+            outbox=Outbox(getattr(coordinator, "hooks", None), config.redact),
+            totals=Statistics(),
+            count=host.counter.count,
+            clock=clock,
+            sleep=sleep,
+        )
+        self.summarizer = Summarizer(services)
+        self.tasks = tasks = SummaryRegistry(services, self.summarizer, host.is_cancelled)
         self.announcer = Announcer(services.outbox)
         self.server = Server(services.outbox, host.meter, services.count)
         self.records = Records(services, tasks, host.session_id)
         self.prefetch = Prefetch(tasks, services.outbox, lambda chat, limits: self.planned(chat, limits, next_plan))
-        self._redact = build_redactor(services.config.redact)
+        self._redact = build_redactor(config.redact)
         self.answered: tuple[object, ...] | None = None
         """The last request that was answered for good: the same one again has the same view, without a compaction."""
         self.chat = self.fresh()
@@ -58,6 +80,7 @@ class Current:
     def forget(self) -> None:
         """The session has been cleared: what was refused may be asked again, what does not fit is told again."""
         self.tasks.forget_refusals()
+        self.summarizer.forget_failures()
         self.server.forget()
 
     async def steer(self, chat: Conversation) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from context_summarize.background import in_thread
 from context_summarize.core.history import History
 from context_summarize.errors import MessageError
-from context_summarize.history_file import HistoryFile
+from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse, rough_size
 from context_summarize.messages.rows import JsonRow, Row
@@ -25,15 +25,14 @@ _MANY = 1_000
 
 
 class Incoming:
-    """Takes in the rows of a session's host.
+    """Takes in the rows of a session's host."""
 
-    Args:
-        path: of the history's file; None where none is kept.
-    """
-
-    def __init__(self, current: Current, path: str | None) -> None:
+    def __init__(self, current: Current, coordinator: Any | None) -> None:
         self._current = current
+        persistence = current.services.config.persistence
+        path = session_path(str(persistence["path"]), coordinator) if persistence else None
         self.file = HistoryFile(path, self._take) if path else None
+        """The history's file; None where none is kept."""
         self._replacing = asyncio.Lock()
         """Calls that replace the history take turns: the last of them wins, however long an earlier one takes."""
         self._added = 0

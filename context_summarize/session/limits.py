@@ -1,8 +1,7 @@
-"""What one request has to keep to, how it is found out, and how often a view that cannot fit may be compacted."""
+"""What one request has to keep to, and how it is found out."""
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,15 +9,11 @@ from typing import Any
 from context_summarize.config import Config
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
-from context_summarize.session.host import Providers, given_budget, request_budget
+from context_summarize.session.host import Providers, request_budget
 from context_summarize.session.refusals import Refusals
 from context_summarize.session.system_prompt import SystemPrompt
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter
-
-_WINDOW = 10
-_MOST = 2
-"""If the smallest possible request is still too large, at most two compactions run per ten requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +28,6 @@ class RequestOptions:
     """Contents of reminders that must stand in the request whole."""
     hard_fit: bool = False
     """The provider finds the same request, as it was served, too large for it."""
-
-    def __post_init__(self) -> None:
-        given_budget(self.token_budget)  # before anything changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +78,11 @@ class Host:
         """Those of the last request."""
 
     async def limits(self, wanted: RequestOptions) -> RequestLimits:
-        """The limits of the next request; nothing is decided yet."""
+        """The limits of the next request; nothing is decided yet.
+
+        Raises:
+            TypeError, ValueError: as `request_budget`.
+        """
         provider, system = self.providers.seen(wanted.provider), self.system
         budget = await request_budget(self._config, wanted.token_budget, provider, self.providers.windows)
         if (bound := self.refusals.bound(provider)) is not None:
@@ -99,7 +95,7 @@ class Host:
             budget=budget,
             own=own_limits(self._config, max(1, self.meter.invert(budget)), system.tokens, own_cap),
             system_prompt=system.text,
-            status=system.status_row,
+            status=system.status,
             correct=self.meter.correct,
         )
         if not wanted.hard_fit:  # a budget for one request alone
@@ -114,7 +110,7 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
         own_cap: the tokens of `compact_threshold`, if it has any.
     """
     given, room = config.shorten_tool_results, own_budget - system_tokens
-    base = max(0, scaled(config, room, own_cap))
+    base = max(0, room if own_cap is None else min(room, int(own_cap / config.threshold_share)))
     return Limits(
         system_tokens=system_tokens,
         view_room=room,
@@ -127,33 +123,3 @@ def own_limits(config: Config, own_budget: int, system_tokens: int, own_cap: int
         shorten_above=min(4_000, max(1, base // 10)) if isinstance(given, str) else given,
         notes_room=int(min(config.notes_share, config.share_of_summaries / 2) * base),
     )
-
-
-def scaled(config: Config, tokens: int, cap: int | None = None) -> int:
-    """So many tokens, or fewer where the threshold is given in tokens: all shares are of these.
-
-    Args:
-        cap: the tokens of the threshold in tokens of ours; None = as they were given.
-    """
-    cap = config.threshold_tokens if cap is None else cap
-    return tokens if cap is None else min(tokens, int(cap / config.threshold_share))
-
-
-class CompactionThrottle:
-    """Holds back compactions of a view that cannot fit, whatever the host does between its requests."""
-
-    def __init__(self) -> None:
-        self._requests = 0
-        self._made_at: deque[int] = deque(maxlen=_MOST)
-
-    def served(self) -> None:
-        """One request has been served."""
-        self._requests += 1
-
-    def fired(self) -> None:
-        """A compaction has been made."""
-        self._made_at.append(self._requests)
-
-    def may_fire(self) -> bool:
-        """True while fewer than two compactions were made within the last ten requests."""
-        return sum(1 for at in self._made_at if self._requests - at < _WINDOW) < _MOST

@@ -9,26 +9,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from context_summarize.config import DEFAULT_BUDGET, Config
-from context_summarize.core.frames import show_node
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view_state import ShownNode
-from context_summarize.events import Outbox
-from context_summarize.history_file import session_path
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.session.compaction import Preview, ViewMaker
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
 from context_summarize.session.incoming import Incoming
-from context_summarize.session.limits import Host, RequestOptions
+from context_summarize.session.limits import RequestOptions
 from context_summarize.session.request import Requests
 from context_summarize.session.steering import Steering
 from context_summarize.stores import LayeredStore, MemoryStore, SummaryStore, open_store
-from context_summarize.summaries.call import Summarizer, own_call
-from context_summarize.summaries.prompts import load_prompts
-from context_summarize.summaries.registry import SummaryRegistry
-from context_summarize.summaries.services import Services, Statistics
+from context_summarize.summaries.call import own_call
+from context_summarize.summaries.services import Statistics
 
 if TYPE_CHECKING:
     from amplifier_core.models import HookResult
@@ -64,31 +56,14 @@ class SummarizingContextManager:
     ) -> None:
         if config is not None and settings:
             raise TypeError("pass either config or settings, not both")
-        self._config = checked = config if isinstance(config, Config) else Config.from_mapping(settings or config)
-        self._host = host = Host(coordinator, checked)
-        self._services = Services(
-            config=checked,
-            prompts=load_prompts(checked.prompts),
-            store=_store(checked, store),
-            outbox=Outbox(getattr(coordinator, "hooks", None), checked.redact),
-            totals=Statistics(),
-            count=host.counter.count,
-            clock=clock,
-            sleep=sleep,
-        )
-        self._summarizer = Summarizer(self._services)
-        self._tasks = SummaryRegistry(self._services, self._summarizer, self._show, host.is_cancelled)
-        self._current = current = Current(self._services, self._tasks, host)
-        views = ViewMaker(self._services, self._tasks, host.providers.operations)
+        checked = config if isinstance(config, Config) else Config.from_mapping(settings or config)
+        self._current = current = Current(coordinator, checked, _store(checked, store), clock, sleep)
+        self._config, self._host = checked, current.host
+        views = ViewMaker(current.services, current.tasks, current.host.providers.operations)
         self._requests = Requests(current, views)
         self._steering = Steering(current, self._requests, views)
-        path = session_path(str(checked.persistence["path"]), coordinator) if checked.persistence else None
-        self._incoming = Incoming(current, path)
-        self._recall = RecallService(host.counter.count)
-
-    def _show(self, builder: NodeBuilder, node: Node, summary: Summary) -> ShownNode:
-        services = self._services
-        return show_node(builder.history, node, summary, services.prompts.frame.fill, services.count)
+        self._incoming = Incoming(current, coordinator)
+        self._recall = RecallService(current.host.counter.count)
 
     @property
     def conversation(self) -> Conversation:
@@ -148,12 +123,16 @@ class SummarizingContextManager:
         )
 
     async def _rows(self, wanted: RequestOptions) -> list[JsonRow]:
-        await self._loaded()
+        file, outbox = self._incoming.file, self._current.services.outbox
+        if file is not None:
+            await file.ready()
         rows = await self._requests.rows(wanted)
-        if self._incoming.file is not None:
-            await self._incoming.file.sync()  # every row of the view, also one that came while summaries were made
-        await self._services.outbox.flush()
-        self._recall.follow(self.conversation.history)
+        if file is not None:
+            await file.sync()  # every row of the view, also one that came while summaries were made
+        if outbox.waiting:
+            await outbox.flush()
+        if (history := self._current.chat.history).recall:
+            self._recall.follow(history)
         return rows
 
     async def get_messages(self) -> list[JsonRow]:
@@ -180,7 +159,6 @@ class SummarizingContextManager:
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
         await self._loaded()
-        self._summarizer.forget_failures()
         await self._incoming.clear()
 
     # --- what hosts look for ----------------------------------------------------------------------------------------
@@ -257,7 +235,7 @@ class SummarizingContextManager:
         tokens, chat, served = await self.get_token_count(), self.conversation, self._host.served
         shown = chat.view.shown
         return replace(
-            self._services.totals,
+            self._current.services.totals,
             messages=len(chat.history),
             view_tokens=tokens,
             budget=served.budget if served else None,
@@ -289,7 +267,7 @@ class SummarizingContextManager:
             self._host.refusals.heard(data)
             if data.get("status", "ok") == "ok":
                 if isinstance(data.get("provider"), str):
-                    self._summarizer.answered_elsewhere(data["provider"])
+                    self._current.summarizer.answered_elsewhere(data["provider"])
                 if isinstance(usage := data.get("usage"), dict):
                     self._host.meter.observe(usage)
         return HookResult(action="continue")
@@ -305,7 +283,7 @@ class SummarizingContextManager:
 
     async def stop_waiting(self) -> None:
         """The host has cancelled: a request that waits for summaries is answered now, the work goes on."""
-        self._tasks.stop_waiting()
+        self._current.tasks.stopped = True
 
     async def prepare(self) -> None:
         """All modules are mounted: say where `summary_provider` is none of them, and look for the tool `recall`."""
@@ -319,7 +297,7 @@ class SummarizingContextManager:
         await self._current.close()
         if self._incoming.file is not None:
             await self._incoming.file.close()
-        await self._services.store.close()
+        await self._current.services.store.close()
 
 
 def _store(config: Config, given: SummaryStore | None) -> SummaryStore:

@@ -56,9 +56,9 @@ class Prefetch:
         planned_at = self._tasks.version
         while True:
             await self._tasks.settled(self._started)
-            await self._outbox.flush()  # the next request, which would do it, may be long in coming
             if planned_at == self._tasks.version:
                 return
+            await self._outbox.flush()  # the next request, which would do it, may be long in coming
             planned_at = self._tasks.version
             self._start(chat, limits, await self._plan_next(chat, limits), target)
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections import deque
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from context_summarize.core.history import History
@@ -14,14 +15,16 @@ from context_summarize.session.announcing import change_of
 from context_summarize.session.compaction import ViewMaker
 from context_summarize.session.conversation import Conversation, compacted, derive_sizes
 from context_summarize.session.current import Current
-from context_summarize.session.decide import Case, Decision, decide_for
-from context_summarize.session.limits import CompactionThrottle, RequestLimits, RequestOptions, scaled
+from context_summarize.session.decide import Case, Step, decide_for
+from context_summarize.session.limits import RequestLimits, RequestOptions
 from context_summarize.summaries.request import Target
 
 _PREFETCH = 2 / 3
 """Share of the size at which the next compaction is due from which on its summaries are made."""
 _COLD_AFTER = 3_600
 """Seconds: no provider's prompt cache, where it is not asked for a longer life, outlives an hour without a request."""
+_WINDOW, _MOST_COMPACTIONS = 10, 2
+"""If the smallest possible request is still too large, at most two compactions run per ten requests."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -32,9 +35,9 @@ class Attempt:
     retained: tuple[str, ...] = ()
     is_manual: bool = False
     focus: str | None = None
-    chat: Conversation
+    chat: Conversation = field(init=False)
     """As it was seen last."""
-    limits: RequestLimits
+    limits: RequestLimits = field(init=False)
     """Those given, less the rows that stand beside the view."""
     used: int = 0
     """Tokens of the request as it would go out now, as the provider counts."""
@@ -70,7 +73,8 @@ class Requests:
         self._services, self._config, self._host = current.services, current.services.config, current.host
         self._tasks = current.tasks
         self._views = views
-        self._throttle = CompactionThrottle()
+        self._made_at: deque[int] = deque(maxlen=_MOST_COMPACTIONS)
+        """How many requests had been served at each of the last compactions."""
         self._last: tuple[float, History | None, int] = (math.inf, None, 0)
         """When the last request was served, by the clock; its history, and how many rows it had."""
         self._under_way = 0
@@ -81,12 +85,13 @@ class Requests:
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """The rows for the next request, within the budget."""
         attempt = await self.attempt(wanted)
-        if wanted.hard_fit and self._last[1:] == (attempt.chat.history, len(attempt.chat.history)):
+        history = self._current.chat.history
+        if wanted.hard_fit and self._last[1:] == (history, len(history)):
             # The provider refuses the very request that was served last: it gets a smaller one, whatever we measure.
             await self.look(attempt)
             smaller = max(1, min(attempt.limits.budget, attempt.used - 1))
             attempt = await self.attempt(replace(wanted, token_budget=smaller))
-        plan = (await self._carried_out(attempt)).plan
+        plan = await self._carried_out(attempt)
         is_late = plan is not None and attempt.in_vain and bool(plan.missing)
         if plan is not None and not is_late:
             self._withdraw(attempt)
@@ -117,17 +122,10 @@ class Requests:
 
     async def attempt(self, wanted: RequestOptions, *, is_manual: bool = False, focus: str | None = None) -> Attempt:
         """A request with its limits. It has seen nothing yet."""
-        if not self._host.is_cancelled():
-            self._tasks.resume_waiting()
+        if self._tasks.stopped and not self._host.is_cancelled():
+            self._tasks.stopped = False
         limits = await self._host.limits(wanted)
-        return Attempt(
-            given=limits,
-            retained=wanted.retained,
-            is_manual=is_manual,
-            focus=focus,
-            chat=self._current.chat,
-            limits=limits,
-        )
+        return Attempt(given=limits, retained=wanted.retained, is_manual=is_manual, focus=focus)
 
     async def look(self, attempt: Attempt) -> None:
         """See the conversation as it is now, beside what is retained; index it where a compaction may be due."""
@@ -144,7 +142,7 @@ class Requests:
             if not attempt.is_near:
                 return
             attempt.target = await self._host.providers.summariser()
-            derive_sizes(chat, self._config, scaled(self._config, limits.budget))
+            derive_sizes(chat, self._config, limits.budget)
             await chat.advance()
             if attempt.begun is not chat.builder.begun:
                 attempt.begun, attempt.rows = chat.builder.begun, rows
@@ -176,7 +174,7 @@ class Requests:
             focus=attempt.focus,
             is_answered=attempt.made >= most or (self._is_answered(attempt) and not attempt.is_manual),
             in_vain=attempt.in_vain,
-            may_fire=self._throttle.may_fire(),
+            may_fire=sum(self._services.totals.requests - at < _WINDOW for at in self._made_at) < _MOST_COMPACTIONS,
         )
 
     def _may_prefetch(self, attempt: Attempt) -> bool:
@@ -199,38 +197,34 @@ class Requests:
 
     # --- what is done -----------------------------------------------------------------------------------------------
 
-    async def _carried_out(self, attempt: Attempt) -> Decision:
-        """Decide and act, until the request goes on, or `compact()` has made its compaction."""
+    async def _carried_out(self, attempt: Attempt) -> Plan | None:
+        """Decide, act, and decide again, until the request goes on; the last plan, if one was made."""
         try:
-            while (decision := await self._decide(attempt)).step != "go on":
-                await self._act(decision, attempt)
-            return decision
+            while True:
+                await self.look(attempt)
+                if not attempt.is_near or (case := self.case(attempt)).goes_on:
+                    return None
+                if not attempt.is_due and case.reason != "cold_cache":
+                    if not self._under_way:
+                        self._tasks.begin()
+                    attempt.is_due = True
+                    self._under_way += 1
+                limits = attempt.limits.keeping(len(attempt.chat.history) - attempt.rows)
+                decision = await self._current.planned(attempt.chat, limits, partial(decide_for, case))
+                if not self._holds(attempt):
+                    continue
+                if decision.step == "go on" or decision.plan is None:
+                    return decision.plan
+                await self._act(decision.step, decision.plan, attempt)
         finally:  # whatever ends it, its waiting is counted
             self._under_way -= attempt.is_due
-            self._services.totals.waited(attempt.waited)
+            if attempt.waited:
+                self._services.totals.waited(attempt.waited)
 
-    async def _decide(self, attempt: Attempt) -> Decision:
-        """What is to be done next, decided for the conversation as it is now."""
-        while True:
-            await self.look(attempt)
-            if not attempt.is_near or (case := self.case(attempt)).reason is None or case.is_answered:
-                return Decision("go on")
-            if not attempt.is_due and case.reason != "cold_cache":
-                if not self._under_way:
-                    self._tasks.begin()
-                attempt.is_due = True
-                self._under_way += 1
-            limits = attempt.limits.keeping(len(attempt.chat.history) - attempt.rows)
-            decision = await self._current.planned(attempt.chat, limits, partial(decide_for, case))
-            if self._holds(attempt):
-                return decision
-
-    async def _act(self, decision: Decision, attempt: Attempt) -> None:
+    async def _act(self, step: Step, plan: Plan, attempt: Attempt) -> None:
         """Do what was decided. Whoever calls it decides anew."""
-        if (plan := decision.plan) is None:
-            return
-        if decision.step != "compact":
-            await self._fetch(plan, attempt, falls_back=decision.step == "fall back")
+        if step != "compact":
+            await self._fetch(plan, attempt, falls_back=step == "fall back")
             return
         view = await self._views.view(attempt.chat, attempt.limits, plan, attempt.chat.notes)
         if not self._holds(attempt) or len(view.shown) < len(view.nodes):
@@ -276,7 +270,7 @@ class Requests:
         current.chat = attempt.chat = after
         before.groups.forget_before(view.frontier_row)
         tasks.compacted(view.shown)
-        self._throttle.fired()
+        self._made_at.append(self._services.totals.requests)
         self._services.totals.compactions += 1
         self._services.totals.from_cache += change.from_cache
         current.announcer.made(change)
@@ -295,6 +289,5 @@ class Requests:
         history, before = attempt.chat.history, self._last
         self._last = (self._services.clock(), history, len(history))
         if self._last[1:] != before[1:]:
-            self._throttle.served()
             self._services.totals.requests += 1
         return self._current.server.rows(attempt.chat, attempt.limits)
