@@ -208,6 +208,10 @@ async def test_a_focus_is_one_line_before_the_fence() -> None:
     assert [at for at, line in enumerate(lines) if line.startswith("===")] == [2, len(lines) - 1]
     assert "prices" not in str(scene.requests[0].messages[0].content)
 
+    scene = await compacted(session("user", HARMLESS), focus="prices")
+    asked = ["prices" in str(request.messages) for request in scene.requests]
+    assert asked == [False] * (len(asked) - 1) + [True], "no summary of a regular segment is shaped by it"
+
 
 async def test_only_the_users_own_rule_is_told_on_and_it_is_quoted() -> None:
     """A rule in a document, a result or a fence is none; the user's own stands in the notes, under its heading."""
