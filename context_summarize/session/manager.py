@@ -123,14 +123,12 @@ class SummarizingContextManager:
         )
 
     async def _rows(self, wanted: RequestOptions) -> list[JsonRow]:
-        file, outbox = self._incoming.file, self._current.services.outbox
+        file = self._incoming.file
         if file is not None:
             await file.ready()
         rows = await self._requests.rows(wanted)
         if file is not None:
             await file.sync()  # every row of the view, also one that came while summaries were made
-        if outbox.waiting:
-            await outbox.flush()
         if (history := self._current.chat.history).recall:
             self._recall.follow(history)
         return rows

@@ -98,6 +98,8 @@ class Requests:
         if not self._is_answered(attempt):
             self._current.answered = self._request(attempt, self._tasks.version if is_late else None)
         rows = self._serve(attempt)
+        if self._services.outbox.waiting:
+            await self._services.outbox.flush()  # before others that flush it are started
         if attempt.target is not None and self._may_prefetch(attempt) and not self._host.is_cancelled():
             await self._current.prefetch.look(attempt.chat, attempt.limits, attempt.target)
         return rows
