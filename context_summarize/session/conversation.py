@@ -65,10 +65,6 @@ class Conversation:
         self.builder.advance()
         await in_thread(self.history.backlog(), self.history.advance)
 
-    def left(self) -> int:
-        """Tokens of the view that the last compaction left; or of the one that the user has gone back to."""
-        return max(self.rows.left(), self.steered.undone_at or 0)
-
     def showing(self, view: ViewState, groups: ShownGroups | None = None) -> Conversation:
         """The conversation with another view."""
         groups = self.groups if groups is None else groups

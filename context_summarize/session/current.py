@@ -14,6 +14,7 @@ from context_summarize.core.view_size import PlanInput
 from context_summarize.events import Outbox
 from context_summarize.redaction import build_redactor
 from context_summarize.session.announcing import Announcer
+from context_summarize.session.compaction import ViewMaker
 from context_summarize.session.conversation import Conversation, new_conversation, with_view
 from context_summarize.session.limits import Host, RequestLimits
 from context_summarize.session.prefetch import Prefetch
@@ -58,6 +59,7 @@ class Current:
         self.tasks = tasks = SummaryRegistry(services, self.summarizer, host.is_cancelled)
         self.announcer = Announcer(services.outbox)
         self.server = Server(services.outbox, host.meter, services.count)
+        self.views = ViewMaker(services, tasks, host.providers.operations)
         self.records = Records(services, tasks, host.session_id)
         self.prefetch = Prefetch(tasks, services.outbox, lambda chat, limits: self.planned(chat, limits, next_plan))
         self._redact = build_redactor(config.redact)
@@ -103,8 +105,6 @@ class Current:
         Args:
             hides_system: a factory's prompt takes the place of stored system rows.
         """
-        if not self.host.counter.loaded:
-            await self.host.counter.load()
         while True:
             chat = self.chat
             if not chat.adopted:
@@ -117,6 +117,7 @@ class Current:
                 return chat
 
     async def _adopt(self, chat: Conversation, *, hides_system: bool) -> None:
+        await self.host.counter.load()
         found, steered = await self.records.resume(chat)
         if self.chat is not chat:
             return

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.recall import RecallAnswer, RecallQuery, RecallService, limit_tokens
-from context_summarize.session.compaction import Preview, ViewMaker
+from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation
 from context_summarize.session.current import Current
 from context_summarize.session.incoming import Incoming
 from context_summarize.session.limits import RequestOptions
 from context_summarize.session.request import Requests
 from context_summarize.session.steering import Steering
-from context_summarize.stores import LayeredStore, MemoryStore, SummaryStore, open_store
+from context_summarize.stores import SummaryStore, session_store
 from context_summarize.summaries.call import own_call
 from context_summarize.summaries.services import Statistics
 
@@ -57,11 +57,10 @@ class SummarizingContextManager:
         if config is not None and settings:
             raise TypeError("pass either config or settings, not both")
         checked = config if isinstance(config, Config) else Config.from_mapping(settings or config)
-        self._current = current = Current(coordinator, checked, _store(checked, store), clock, sleep)
+        self._current = current = Current(coordinator, checked, session_store(checked.cache, store), clock, sleep)
         self._config, self._host = checked, current.host
-        views = ViewMaker(current.services, current.tasks, current.host.providers.operations)
-        self._requests = Requests(current, views)
-        self._steering = Steering(current, self._requests, views)
+        self._requests = Requests(current)
+        self._steering = Steering(current, self._requests)
         self._incoming = Incoming(current, coordinator)
         self._recall = RecallService(current.host.counter.count)
 
@@ -224,7 +223,7 @@ class SummarizingContextManager:
         """
         used, chat, served = await self.get_token_count(), self.conversation, self._host.served
         budget = served.budget if served else DEFAULT_BUDGET
-        bound = served.used(served.own.defer_below(chat.left())) if served and self._config.auto_compact else budget
+        bound = self._requests.defer_below(chat, served) if served and self._config.auto_compact else budget
         limit, nodes = limit_tokens(query, budget, bound - used - self._recall.reading), chat.view.nodes
         return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
 
@@ -296,12 +295,3 @@ class SummarizingContextManager:
         if self._incoming.file is not None:
             await self._incoming.file.close()
         await self._current.services.store.close()
-
-
-def _store(config: Config, given: SummaryStore | None) -> SummaryStore:
-    """The store of a session. Memory stands before one of the host's own: one that hangs holds nobody up."""
-    if given is None:
-        return open_store(config.cache) if config.cache else MemoryStore()
-    if isinstance(given, MemoryStore | LayeredStore):
-        return given
-    return LayeredStore(MemoryStore(), given, name=type(given).__name__)

@@ -12,7 +12,6 @@ from context_summarize.core.plan import Plan
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import change_of
-from context_summarize.session.compaction import ViewMaker
 from context_summarize.session.conversation import Conversation, compacted, derive_sizes
 from context_summarize.session.current import Current
 from context_summarize.session.decide import Case, Step, decide_for
@@ -51,6 +50,8 @@ class Attempt:
     """The builder's, when it was looked at first: else segments are cut anew, or of another history."""
     rows: int = 0
     """Of the history then: later ones stay verbatim like the newest, or what is waited for would grow."""
+    is_answered: bool = False
+    """The same request was answered before, and nothing is new: hosts may ask three times."""
     is_due: bool = False
     """True once a compaction was due."""
     until: float | None = None
@@ -68,11 +69,10 @@ class Attempt:
 class Requests:
     """Answers requests: each decides, and acts on it, until it goes on."""
 
-    def __init__(self, current: Current, views: ViewMaker) -> None:
+    def __init__(self, current: Current) -> None:
         self._current = current
         self._services, self._config, self._host = current.services, current.services.config, current.host
         self._tasks = current.tasks
-        self._views = views
         self._made_at: deque[int] = deque(maxlen=_MOST_COMPACTIONS)
         """How many requests had been served at each of the last compactions."""
         self._last: tuple[float, History | None, int] = (math.inf, None, 0)
@@ -85,8 +85,7 @@ class Requests:
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """The rows for the next request, within the budget."""
         attempt = await self.attempt(wanted)
-        history = self._current.chat.history
-        if wanted.hard_fit and self._last[1:] == (history, len(history)):
+        if wanted.hard_fit and self._last[1:] == (self._current.chat.history, len(self._current.chat.history)):
             # The provider refuses the very request that was served last: it gets a smaller one, whatever we measure.
             await self.look(attempt)
             smaller = max(1, min(attempt.limits.budget, attempt.used - 1))
@@ -95,9 +94,12 @@ class Requests:
         is_late = plan is not None and attempt.in_vain and bool(plan.missing)
         if plan is not None and not is_late:
             self._withdraw(attempt)
-        if not self._is_answered(attempt):
+        if not attempt.is_answered:
             self._current.answered = self._request(attempt, self._tasks.version if is_late else None)
-        rows = self._serve(attempt)
+        history, before = attempt.chat.history, self._last
+        self._last = (self._services.clock(), history, len(history))
+        self._services.totals.requests += self._last[1:] != before[1:]
+        rows = self._current.server.rows(attempt.chat, attempt.limits)
         if self._services.outbox.waiting:
             await self._services.outbox.flush()  # before others that flush it are started
         if attempt.target is not None and self._may_prefetch(attempt) and not self._host.is_cancelled():
@@ -139,7 +141,7 @@ class Requests:
             limits = attempt.given.beside(retention.tokens) if retention.tokens else attempt.given
             attempt.chat, attempt.limits, rows = chat, limits, len(chat.history)
             attempt.used = limits.used(chat.rows.tokens())
-            attempt.due = limits.used(limits.own.again_above(chat.left()))
+            attempt.due = limits.used(limits.own.again_above(max(chat.rows.left, chat.steered.undone_at or 0)))
             attempt.is_near = attempt.is_manual or attempt.used >= min(_PREFETCH * attempt.due, limits.budget)
             if not attempt.is_near:
                 return
@@ -164,20 +166,25 @@ class Requests:
         has_grown = history is chat.history and len(history) > rows
         is_ahead = may_prefetch and has_grown and attempt.target is not None and not attempt.is_manual
         is_busy = is_ahead and self._current.prefetch.is_busy(chat)
+        attempt.is_answered = self._is_answered(attempt)
         most = 2 if attempt.used > limits.budget and not attempt.is_manual else 1
         return Case(
             used=attempt.used,
             budget=limits.budget,
             compact_from=attempt.due if config.auto_compact else math.inf,
-            defer_below=limits.used(limits.own.defer_below(chat.left())) if is_busy else 0.0,
+            defer_below=self.defer_below(chat, limits) if is_busy else 0.0,
             is_ahead=is_ahead,
             is_cold=may_prefetch and self._services.clock() - at > _COLD_AFTER and chat.steered.undone_at is None,
             is_manual=attempt.is_manual,
             focus=attempt.focus,
-            is_answered=attempt.made >= most or (self._is_answered(attempt) and not attempt.is_manual),
+            is_answered=attempt.made >= most or (attempt.is_answered and not attempt.is_manual),
             in_vain=attempt.in_vain,
             may_fire=sum(self._services.totals.requests - at < _WINDOW for at in self._made_at) < _MOST_COMPACTIONS,
         )
+
+    def defer_below(self, chat: Conversation, limits: RequestLimits) -> int:
+        """Tokens of a request below which the next compaction may wait for its summaries, as the provider counts."""
+        return limits.used(limits.own.defer_below(max(chat.rows.left, chat.steered.undone_at or 0)))
 
     def _may_prefetch(self, attempt: Attempt) -> bool:
         """Whether the next compaction's summaries may be made before it is due."""
@@ -228,7 +235,7 @@ class Requests:
         if step != "compact":
             await self._fetch(plan, attempt, falls_back=step == "fall back")
             return
-        view = await self._views.view(attempt.chat, attempt.limits, plan, attempt.chat.notes)
+        view = await self._current.views.view(attempt.chat, attempt.limits, plan, attempt.chat.notes)
         if not self._holds(attempt) or len(view.shown) < len(view.nodes):
             return
         self._commit(plan, view, attempt)
@@ -284,12 +291,3 @@ class Requests:
 
     def _withdraw(self, attempt: Attempt) -> None:
         self._current.announcer.withdraw(attempt.used, len(attempt.chat.history), attempt.waited)
-
-    # --- serving ----------------------------------------------------------------------------------------------------
-
-    def _serve(self, attempt: Attempt) -> list[JsonRow]:
-        history, before = attempt.chat.history, self._last
-        self._last = (self._services.clock(), history, len(history))
-        if self._last[1:] != before[1:]:
-            self._services.totals.requests += 1
-        return self._current.server.rows(attempt.chat, attempt.limits)

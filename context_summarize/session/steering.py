@@ -11,7 +11,7 @@ from context_summarize.core.plan import CompactionRequest, Reason, plan
 from context_summarize.core.view_state import ViewState
 from context_summarize.errors import SteeringError
 from context_summarize.session.announcing import Change, change_of
-from context_summarize.session.compaction import Preview, ViewMaker
+from context_summarize.session.compaction import Preview
 from context_summarize.session.conversation import Conversation, with_view
 from context_summarize.session.current import Current
 from context_summarize.session.decide import decide_for
@@ -25,10 +25,9 @@ _MOST_PINNED = 0.1
 class Steering:
     """What hosts and users ask for between requests."""
 
-    def __init__(self, current: Current, requests: Requests, views: ViewMaker) -> None:
+    def __init__(self, current: Current, requests: Requests) -> None:
         self._current = current
         self._requests = requests
-        self._views = views
 
     async def undo(self) -> int:
         """Go back to the view before the last compaction; the tokens that the request grows by.
@@ -93,7 +92,7 @@ class Steering:
             made = await self._current.planned(chat, limits, partial(plan, request=CompactionRequest("manual")))
             await tasks.look_up(made.missing, chat.builder)
             if not any(tasks.is_known(node) for node in made.missing):
-                return await self._views.preview(chat, limits, made, reason)
+                return await self._current.views.preview(chat, limits, made, reason)
 
     async def due_reason(self) -> Reason | None:
         """Why the next request would make a compaction, at once or once its texts are there. Starts nothing."""
