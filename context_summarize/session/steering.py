@@ -117,8 +117,8 @@ def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -
     change = change_of("undo", limits, chat, back)
     if change.after_tokens > limits.budget:
         raise SteeringError(
-            f"the request before the last compaction takes {change.after_tokens:,} tokens now, the budget is "
-            f"{limits.budget:,}; nothing is taken back. A larger window makes room for it"
+            f"the last compaction is not taken back: the request would hold {change.after_tokens:,} tokens, and the "
+            f"budget is {limits.budget:,}; a larger window makes room for it"
         )
     steered = replace(chat.steered, undone_at=back.rows.tokens())
     return replace(back, earlier=chat.earlier[:-1], steered=steered), change
