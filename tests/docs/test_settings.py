@@ -11,7 +11,6 @@ from dataclasses import fields
 import pytest
 import yaml  # type: ignore[import-untyped]  # comes with amplifier-core
 from amplifier_core.testing import MockCoordinator
-from context_summarize.session.host_face import HostFace
 
 from context_summarize import Config, SummarizingContextManager, mount
 from context_summarize.events import ALL_EVENTS
@@ -94,7 +93,7 @@ def test_the_page_for_hosts_has_every_field_of(value):
 
 def test_the_page_for_hosts_has_every_method():
     """All but those that `mount()` itself connects to hooks and to the end of a wait."""
-    names = {name for name in vars(SummarizingContextManager) | vars(HostFace) if not name.startswith("_")}
+    names = {name for name in vars(SummarizingContextManager) if not name.startswith("_")}
     told = {name for name in re.findall(r"`([a-z_]+)[`(]", _section("Methods")) if name in names}
     assert names - told == {"conversation", "observe_response", "prepare", "stop_waiting"}
 
