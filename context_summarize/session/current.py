@@ -136,6 +136,12 @@ class Current:
         chat = await self.resumed(hides_system=system.text is not None)
         return self.host.meter.correct(chat.rows.tokens() + system.tokens + self.server.retention.tokens)
 
+    async def finish(self, seconds: float) -> None:
+        """Begin no more summaries; what is under way may take so long, and is stored then."""
+        await self.prefetch.close()
+        await self.tasks.close(seconds)
+        await self.services.outbox.flush()
+
     async def close(self) -> None:
         """End what is under way."""
         await self.prefetch.close()

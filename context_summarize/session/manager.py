@@ -25,6 +25,9 @@ from context_summarize.summaries.services import Statistics
 if TYPE_CHECKING:
     from amplifier_core.models import HookResult
 
+END_SECONDS = 5.0
+"""How long the end of a session waits for the summaries that are under way."""
+
 
 class SummarizingContextManager:
     """An Amplifier context manager that keeps the whole history and sends a view of it that fits the window.
@@ -287,6 +290,13 @@ class SummarizingContextManager:
         self._host.providers.check()
         if not len(self.conversation.history):
             self._current.begin(self._current.fresh())
+
+    async def finish(self) -> None:
+        """The session ends: wait up to five seconds for summaries under way and store them, and end the others.
+
+        Hosts clean their providers up before the context, so that calls that went on until `close()` would fail.
+        """
+        await self._current.finish(END_SECONDS)
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""

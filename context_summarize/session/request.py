@@ -20,6 +20,8 @@ from context_summarize.summaries.request import Target
 
 _PREFETCH = 2 / 3
 """Share of the size at which the next compaction is due from which on its summaries are made."""
+_YOUNG, _PREFETCH_YOUNG = 40, 0.9
+"""Rows up to which a session may well stay short, as those of sub-agents do; and the same share for it."""
 _COLD_AFTER = 3_600
 """Seconds: no provider's prompt cache, where it is not asked for a longer life, outlives an hour without a request."""
 _WINDOW, _MOST_COMPACTIONS = 10, 2
@@ -42,6 +44,8 @@ class Attempt:
     """Tokens of the request as it would go out now, as the provider counts."""
     due: int = 0
     """Tokens of the request at which the next compaction is due."""
+    ahead: float = 0.0
+    """Tokens of the request from which on the summaries of that compaction are made."""
     is_near: bool = False
     """A compaction may be due, or its summaries may be made ahead."""
     target: Target | None = None
@@ -142,7 +146,9 @@ class Requests:
             attempt.chat, attempt.limits, rows = chat, limits, len(chat.history)
             attempt.used = limits.used(chat.rows.tokens())
             attempt.due = limits.used(limits.own.again_above(max(chat.rows.left, chat.steered.undone_at or 0)))
-            attempt.is_near = attempt.is_manual or attempt.used >= min(_PREFETCH * attempt.due, limits.budget)
+            is_young = rows < _YOUNG and not chat.view.compactions
+            attempt.ahead = attempt.due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
+            attempt.is_near = attempt.is_manual or attempt.used >= min(attempt.ahead, limits.budget)
             if not attempt.is_near:
                 return
             attempt.target = await self._host.providers.summariser()
@@ -189,7 +195,7 @@ class Requests:
     def _may_prefetch(self, attempt: Attempt) -> bool:
         """Whether the next compaction's summaries may be made before it is due."""
         config = self._config
-        return config.prefetch and config.auto_compact and attempt.used >= _PREFETCH * attempt.due
+        return config.prefetch and config.auto_compact and attempt.used >= attempt.ahead
 
     def _request(self, attempt: Attempt, late_at: int | None = None) -> tuple[object, ...]:
         """What tells one request from the next. A correction of the measuring is not in it.
