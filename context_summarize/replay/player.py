@@ -36,7 +36,7 @@ async def replay(
     Summaries are kept in memory, so that a replay finds none of an earlier one, unless `cache` says where else.
 
     Args:
-        rows: messages as `read_session` gives them.
+        rows: messages, as of a recording.
         provider: writes the summaries; its window gives the budget.
         name: the name under which the setting `summary_provider` finds it.
         token_budget: tokens that a request may hold; None = what the provider's window gives.
