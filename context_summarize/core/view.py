@@ -13,7 +13,7 @@ from context_summarize.tokens.measure import measure
 
 
 class View:
-    """The rows of one view state, as its history was at the last `update()`. Closed groups are taken in once."""
+    """The rows of one view state. Closed groups are taken in once; `rows()` copies what it hands out."""
 
     def __init__(self, state: ViewState, groups: ShownGroups) -> None:
         self.state = state
@@ -22,17 +22,14 @@ class View:
         self._open: list[Entry] = []
         """The calls at the end that may still get results, and those that they have."""
         self._closed_tokens = 0
-        self.tokens = 0
-        """Tokens of the view, system prompt aside."""
         self.system_tokens = 0
-        """Those of them that stand in system rows: providers send them apart from the conversation."""
+        """Those of the tokens that stand in system rows, as `tokens()` has found last: providers send them apart."""
         self._next_group = groups.history.group_position(state.frontier_row)
         self._extend(self._head())
         self.left = self._closed_tokens
-        """Those of them that the last compaction left; 0 without one."""
+        """Those of the tokens that the last compaction has left, as `tokens()` has found last."""
         self.head_rows = len(self._closed)
         """How many rows stand for what is summarised: nodes, and the pins beside them."""
-        self.update()
 
     def _head(self) -> Iterator[Entry]:
         """Nodes in order, each with the pins of its range before it, and the row of notes."""
@@ -67,8 +64,8 @@ class View:
             if entry.row["role"] == "system":
                 self.system_tokens += entry.tokens
 
-    def update(self) -> View:
-        """The same view with what has come since the last time."""
+    def tokens(self) -> int:
+        """Tokens of the view with what has come since the last time, system prompt aside."""
         history = self.groups.history
         while self._next_group < len(history.groups):
             group = history.groups[self._next_group]
@@ -76,9 +73,12 @@ class View:
             self._extend(self.groups.entries(group, self.state))
             if group.start < self.state.rows_at_compaction:
                 self.left = self._closed_tokens
-        self._open = [entry for group in history.open_groups() for entry in self.groups.entries(group, self.state)]
-        self.tokens = self._closed_tokens + sum(entry.tokens for entry in self._open)
-        return self
+        self._open = [entry for group in history.open_groups for entry in self.groups.entries(group, self.state)]
+        return self._closed_tokens + sum(entry.tokens for entry in self._open)
+
+    def _entries(self) -> list[Entry]:
+        self.tokens()
+        return [*self._closed, *self._open]
 
     @property
     def open_rows(self) -> int:
@@ -88,16 +88,16 @@ class View:
     def rows(self, system_prompt: str | None) -> list[JsonRow]:
         """A copy of the rows, system prompt first."""
         head = [{"role": "system", "content": system_prompt}] if system_prompt else []
-        return [*head, *(copy_json(entry.row) for entry in (*self._closed, *self._open))]
+        return [*head, *(copy_json(entry.row) for entry in self._entries())]
 
     def __len__(self) -> int:
-        return len(self._closed) + len(self._open)
+        return len(self._entries())
 
     def largest(self, system_tokens: int = 0, most: int = 3) -> list[dict[str, Any]]:
         """The largest rows, as events name them: position in the view, role, tokens."""
         head = [{"row": 0, "role": "system", "tokens": system_tokens}] if system_tokens else []
         found = [
             {"row": at, "role": entry.row["role"], "tokens": entry.tokens}
-            for at, entry in enumerate((*self._closed, *self._open), start=len(head))
+            for at, entry in enumerate(self._entries(), start=len(head))
         ]
         return sorted([*head, *found], key=lambda item: -item["tokens"])[:most]

@@ -58,7 +58,7 @@ async def inspect_rows(
     """Read a recording once, and look its summaries up in the cache. No provider is asked and nothing is written.
 
     Args:
-        rows: messages, as `read_session` returns them.
+        rows: messages, as of a recording.
         budget: tokens that a request may hold; it gives the length of a segment.
         progress: called after every row with the number of rows read so far.
 
@@ -75,7 +75,7 @@ async def inspect_rows(
         history.add(analyse(row), measure(row, count))
         builder.advance()
         progress(number)
-    groups = [*history.groups, *history.open_groups()]
+    groups = [*history.groups, *history.open_groups]
     numbers = message_numbers(rows)
     results = sum(len(row.result_ids) for row in history.rows)
     return Inspection(

@@ -95,7 +95,7 @@ class ViewMaker:
         else:
             notes = await in_thread(chat.history.characters_from(0), chat.notes.copy)
             view = await self.view(chat, limits, plan, notes)
-            after = View(view, chat.groups).tokens
+            after = View(view, chat.groups).tokens()
             if plan.missing:
                 after = plan.tokens_after - plan.notes_room + (view.notes.tokens if view.notes else 0)
         summarises = view.frontier > chat.view.frontier

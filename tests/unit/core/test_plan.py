@@ -266,7 +266,7 @@ def test_the_newest_results_are_shortened_above_the_threshold_and_not_at_it(more
     """Those above the limit, all but that of the last group: the model has not seen it yet."""
     rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
     scene = Scene(rows, segment_tokens=16_000, shorten_above=300, keep_recent=20)
-    threshold = (scene.view().tokens - more + 0.5) / 4_000
+    threshold = (scene.view().tokens() - more + 0.5) / 4_000
     assert [*scene.settled(threshold=threshold).view.shortened] == ([*range(2, 16, 2)] if more else [])
 
 
@@ -335,7 +335,7 @@ def test_the_last_level_is_one_line_for_all_summaries() -> None:
     plan = scene.cross("must_fit")
     assert (plan.level, plan.fits, plan.view.is_bare) == (5, True, True)
     rows = scene.view().rows(None)
-    assert plan.tokens_after == scene.view().tokens == sum(measure(row, count) for row in rows)
+    assert plan.tokens_after == scene.view().tokens() == sum(measure(row, count) for row in rows)
     [line] = [row for row in rows if "messages" in row.get("metadata", {})]
     assert line["metadata"]["messages"] == [1, 40]
     assert scene.settled("must_fit", own_budget=4_000).view.is_bare is False
@@ -400,13 +400,13 @@ def scenes() -> list[Any]:
 @pytest.mark.parametrize(("scene", "reason"), scenes())
 def test_a_plan_is_as_large_as_the_view_that_is_built_from_it(scene: Scene, reason: Reason) -> None:
     """`tokens_after` is exact once nothing is missing, and so is `tokens_before`: budgets are kept by them."""
-    assert scene.plan(reason).tokens_before == scene.view().tokens
+    assert scene.plan(reason).tokens_before == scene.view().tokens()
     plan = scene.cross(reason)
     assert plan.view.frontier > 0
     assert plan.view.compactions == 1
-    assert plan.tokens_after == scene.view().tokens
+    assert plan.tokens_after == scene.view().tokens()
     scene.add(*looked_up("more", 300), *talk(2))
-    assert scene.plan(reason).tokens_before == scene.view().tokens
+    assert scene.plan(reason).tokens_before == scene.view().tokens()
 
 
 # --- made of what is ready ------------------------------------------------------------------------------------------
@@ -476,7 +476,7 @@ def test_a_plan_reserves_all_that_the_row_of_notes_may_take() -> None:
     assert scene.state.notes is not None
     assert "src/file_0.py" in scene.state.notes.text
     assert 0 < scene.state.notes.tokens <= 200
-    assert plan.tokens_after - scene.view().tokens == 200 - scene.state.notes.tokens
+    assert plan.tokens_after - scene.view().tokens() == 200 - scene.state.notes.tokens
     assert plan.view.frontier == Scene(written(20), notes_room=0, share=1.0).settled().view.frontier
 
 
