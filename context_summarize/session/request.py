@@ -15,6 +15,7 @@ from context_summarize.core.plan import Plan, next_plan
 from context_summarize.core.view_size import PlanInput
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.rows import JsonRow
+from context_summarize.notes.values import Kept
 from context_summarize.session.announcing import Change
 from context_summarize.session.compaction import ViewMaker
 from context_summarize.session.conversation import Conversation, compacted
@@ -179,9 +180,10 @@ class Requests(Current):
             await self._fetch(plan, attempt, falls_back=decision.step == "fall back")
             return False
         view = await self._views.view(attempt.chat, attempt.limits, plan, attempt.chat.notes)
+        kept = await self._views.kept(attempt.chat, view)
         if not self._holds(attempt) or len(view.shown) < len(view.nodes):
             return False
-        self._commit(plan, view, attempt)
+        self._commit(plan, view, kept, attempt)
         # Reminders that it has summarised come back whole, and take room: then there may be another.
         again = self._retention.update(self.chat, attempt.retained) and not attempt.is_manual
         attempt.made = None if again else self.chat.view
@@ -209,7 +211,7 @@ class Requests(Current):
         elif self._holds(attempt):
             attempt.in_vain = any(self._tasks.size_of(node) is None for node in plan.missing)
 
-    def _commit(self, plan: Plan, view: ViewState, attempt: Attempt) -> None:
+    def _commit(self, plan: Plan, view: ViewState, kept: Kept, attempt: Attempt) -> None:
         """Swap the view, and tell of it. Nothing is awaited here: all that may fail has been awaited."""
         before, limits, old = self.chat, attempt.limits, self._server.view(self.chat)
         before_tokens, before_rows = limits.used(old.tokens()), len(old)
@@ -240,6 +242,8 @@ class Requests(Current):
                 merged=plan.merged,
                 from_cache=from_cache,
                 shortened=len(view.shortened.keys() - before.view.shortened.keys()),
+                values=kept,
+                recall=before.history.recall,
                 fallbacks=sum(item.summary.fallback for item in view.shown),
                 level=plan.level,
                 waited=attempt.waited,
