@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from context_summarize.config import DEFAULT_BUDGET, Config
+from context_summarize.config import Config
 from context_summarize.session.host import (
     Providers,
     Window,
@@ -121,16 +120,6 @@ class TestProviders:
         assert providers.seen(two) is two
         assert await providers.summariser() == Target(two, "two")
 
-    async def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Before the session is ready a name cannot be wrong; when it is ready, it can."""
-        own = Info({})
-        providers = Providers(coordinator(), Config(summary_provider="three"))
-        providers.seen(own)
-        assert await providers.summariser() == Target(own, "info")
-        assert caplog.records == []
-        providers.check()
-        assert "mounted: none" in caplog.records[0].getMessage()
-
     @pytest.mark.parametrize(
         ("provider", "name"), [(Info({}, "mine"), "mine"), (Info({}, 5), "Info"), (object(), "object")]
     )
@@ -215,46 +204,3 @@ class TestHangs:
         assert len(asyncio.all_tasks()) == 1 + deaf
         provider.released.set()
         await asyncio.sleep(0)
-
-    async def test_a_margin_above_the_window_is_told_once(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Which window it is comes to light at the first request."""
-        windows = Windows(Config(safety_margin=5_000))
-        provider = Info({"context_window": 4_096})
-        await windows.of(Info(SIZES))
-        assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2
-        [record] = caplog.records
-        assert "safety_margin 5000 is above the window of 'Info', 4096 tokens" in record.getMessage()
-
-    async def test_a_provider_that_always_hangs_has_no_window(self) -> None:
-        """And a request is served all the same."""
-        provider = Hanging(0)
-        assert await provider_window(provider) is None
-        assert await request_budget(Config(), None, provider) == DEFAULT_BUDGET
-
-    @pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(1)], ids=repr)
-    async def test_what_is_no_exception_is_survived_too(self, error: BaseException) -> None:
-        """Raised by the provider, it ends neither the request nor the event loop."""
-
-        class Raising:
-            async def get_model_info(self) -> Any:
-                raise error
-
-        assert await provider_window(Raising()) is None
-
-    async def test_a_method_that_blocks_is_not_waited_for(self) -> None:
-        """The event loop goes on meanwhile, and the method is not called again for a minute."""
-        released, asked = threading.Event(), []
-
-        class Blocking:
-            def get_model_info(self) -> Any:
-                asked.append(threading.current_thread())
-                released.wait(20)
-                return MODEL
-
-        provider, windows = Blocking(), Windows(Config())
-        try:
-            for _ in range(3):
-                assert await windows.of(provider) is None
-            assert len(asked) == 1
-        finally:
-            released.set()
