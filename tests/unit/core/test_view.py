@@ -226,3 +226,18 @@ def test_continuation_ids_from_before_the_newest_compaction_are_dropped() -> Non
     assert seen["d"] == {"openai:status": "completed"}
     assert seen["f"] == marked
     assert history.rows[3].raw["metadata"] == marked
+
+
+def test_a_view_grows_at_its_end_alone() -> None:
+    """Between compactions, the earlier view is a prefix of the later one, and its size that of its rows."""
+    history = history_of(TURNS)
+    growing = view(history, summarised(history, 3))
+    before = growing.rows("P")
+    for raw in (call("b"), hook("held"), result("b"), user("next"), call("c"), user("passed over"), assistant("x")):
+        history.add(analyse(normalise(raw)))
+        after = growing.rows("P")
+        assert after[: len(before)] == before
+        assert len(growing) == len(after) - 1
+        before = after
+    assert said(after)[-8:] == ["call b", "-> b", "held", "next", "call c", "-> c", "passed over", "x"]
+    assert growing.tokens() == sum(measure(row, count) for row in after[1:])

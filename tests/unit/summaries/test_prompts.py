@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
@@ -30,8 +29,6 @@ HEADINGS = {
     "brief": ["Goal", "Standing rules", "Facts", "State"],
     "small": ["Asked", "Rules", "Done", "Open"],
 }  # fmt: skip
-WORDS = {"default": 350, "coding": 430, "conversation": 400, "brief": 160, "small": 130}
-"""Words of instruction that each set may cost."""
 every_set = pytest.mark.parametrize("name", HEADINGS)
 
 
@@ -68,13 +65,6 @@ class TestTheShippedSets:
             assert phrase in opening
         assert end.startswith("[End of ")
         assert end.endswith("3 to 40.]")
-
-    @every_set
-    def test_it_is_short_because_it_is_paid_for_in_every_request(self, name: str) -> None:
-        prompts = load_prompts(name)
-        assert len(prompts.segment.body.split()) <= WORDS[name]
-        assert len(prompts.merge.body.split()) < len(prompts.segment.body.split())
-        assert len(prompts.frame.body.split()) <= 60
 
     @every_set
     async def test_a_whole_replay_is_summarised_with_its_prompts(self, name: str) -> None:
@@ -135,11 +125,6 @@ class TestFiles:
         windows = load_prompts(write_set(tmp_path / "b", segment="\ufeff" + text.replace("\n", "\r\n"))).segment
         assert plain.body == "In $words words,\nwithin $fence."
         assert (windows.body, windows.header, windows.hash) == (plain.body, plain.header, plain.hash)
-
-    def test_the_hash_is_of_the_whole_file_without_trailing_newlines(self, tmp_path: Path) -> None:
-        text = "---\nversion: 2\n---\n$words $fence"
-        template = load_prompts(write_set(tmp_path, segment=text + "\n\n\n")).segment
-        assert template.hash == hashlib.sha256(text.encode()).hexdigest()
 
     def test_a_header_gives_version_and_rules(self, tmp_path: Path) -> None:
         header = "---\nversion: 7b\n\nvariables: fence, words\nrules: Always, from  now on, don’t, always,\n---\n"
