@@ -1,22 +1,17 @@
-"""host.py: the window of a provider, the budget of a request, and which provider is meant."""
+"""host.py and windows.py: the window of a provider, the budget of a request, and which provider is meant."""
 
 from __future__ import annotations
 
 import asyncio
+import threading
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from context_summarize.config import Config
-from context_summarize.session.host import (
-    Providers,
-    Window,
-    Windows,
-    find_provider,
-    provider_window,
-    request_budget,
-)
+from context_summarize.session.host import Providers, find_provider
+from context_summarize.session.windows import Window, Windows, provider_window, request_budget
 from context_summarize.summaries.request import Target
 
 
@@ -181,8 +176,8 @@ class Hanging:
 class TestHangs:
     @pytest.fixture(autouse=True)
     def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("context_summarize.session.host._INFO_SECONDS", 0.01)
-        monkeypatch.setattr("context_summarize.session.host._PAUSE", 0)
+        monkeypatch.setattr("context_summarize.session.windows._INFO_SECONDS", 0.01)
+        monkeypatch.setattr("context_summarize.session.windows._PAUSE", 0)
         monkeypatch.setattr("context_summarize.background.GRACE", 0.001)
 
     async def test_a_provider_that_hangs_at_one_question_is_asked_the_other(self) -> None:
@@ -204,3 +199,30 @@ class TestHangs:
         assert len(asyncio.all_tasks()) == 1 + deaf
         provider.released.set()
         await asyncio.sleep(0)
+
+    async def test_a_margin_above_the_window_is_told_once(self, caplog: pytest.LogCaptureFixture) -> None:
+        """Which window it is comes to light at the first request."""
+        windows = Windows(Config(safety_margin=5_000))
+        provider = Info({"context_window": 4_096})
+        await windows.of(Info(SIZES))
+        assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2
+        [record] = caplog.records
+        assert "safety_margin is 5000, more than the window of 'Info' (4096 tokens)" in record.getMessage()
+
+    async def test_a_method_that_blocks_is_not_waited_for(self) -> None:
+        """The event loop goes on meanwhile, and the method is not called again for a minute."""
+        released, asked = threading.Event(), []
+
+        class Blocking:
+            def get_model_info(self) -> Any:
+                asked.append(threading.current_thread())
+                released.wait(20)
+                return MODEL
+
+        provider, windows = Blocking(), Windows(Config())
+        try:
+            for _ in range(3):
+                assert await windows.of(provider) is None
+            assert len(asked) == 1
+        finally:
+            released.set()

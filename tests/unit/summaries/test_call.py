@@ -304,7 +304,7 @@ class TestRefusedAnswers:
         assert [request.max_output_tokens for request in provider.requests] == [2_200, 4_400]
         found = await failure(summarizer(), ScriptedProvider(["", "I'm sorry, I can't do that.", ANSWER]))
         assert (found.kind, found.attempts, found.permanent, found.refused) == ("refusal", 2, False, True)
-        assert str(found) == f"the answer is no summary: {REASONS['refusal']}"
+        assert str(found) == f"the answer is not a summary: {REASONS['refusal']}"
 
 
 def window_of(tokens: int) -> Callable[[ChatRequest], str]:

@@ -98,8 +98,9 @@ class Scene:
         return [node for node in nodes if node.key in found]
 
     async def events(self) -> list[tuple[str, dict[str, Any]]]:
+        """What hooks have heard, beside the announcements of calls."""
         await self.outbox.flush()
-        return self.hooks.events
+        return [(name, data) for name, data in self.hooks.events if not name.startswith("provider:")]
 
 
 def noted(builder: NodeBuilder, read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,6 +254,14 @@ class TestFallbacks:
 
 
 class TestWhatGoesWrong:
+    async def test_a_store_that_fails_costs_no_summary(self, caplog: pytest.LogCaptureFixture) -> None:
+        """What was made is shown all the same; the log holds no secret of the error."""
+        scene = Scene(store=Broken())
+        assert (await scene.text(scene.merged)).text == ANSWER
+        assert "stored summaries cannot be read" in caplog.text
+        assert "a summary cannot be stored" in caplog.text
+        assert TOKEN not in caplog.text
+
     async def test_an_error_of_our_own_leaves_a_fallback(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
