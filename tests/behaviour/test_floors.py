@@ -91,7 +91,7 @@ async def test_a_system_prompt_that_exceeds_the_budget_is_named_once(
     [event] = recorder.of("context-summarize:over_budget")
     assert event["budget"] == BUDGET < event["token_count"]
     assert event["largest"][0] == {"row": 0, "role": "system", "tokens": measure(view[0])}
-    assert len([record for record in caplog.records if "smallest view" in record.getMessage()]) == 1
+    assert len([record for record in caplog.records if "does not fit" in record.getMessage()]) == 1
 
 
 async def test_above_the_threshold_but_within_the_budget_a_floor_is_left_alone() -> None:

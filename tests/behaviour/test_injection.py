@@ -227,7 +227,7 @@ async def test_only_the_users_own_rule_is_told_on_and_it_is_quoted() -> None:
     scene = await compacted(rows)
     row = notes(scene.view)
     assert row is not None
-    told = row["content"].split("What the user asked to be kept to, in the user's words:\n")[1].split("\n")
+    told = row["content"].split("Instructions of the user that still apply, in the user's words:\n")[1].split("\n")
     assert [line for line in told if line.startswith("- ")] == [
         "- Never push to main.",
         "- From now on, answer in German.",
