@@ -22,7 +22,7 @@ from context_summarize.cli.common import (
     working,
 )
 from context_summarize.replay import Inspection, inspect_rows
-from context_summarize.session.host import Window
+from context_summarize.session.windows import Window
 from context_summarize.transcript.rows import counted
 
 _NAMED = 3

@@ -47,7 +47,7 @@ from context_summarize.replay import (
     row_text,
     write_page,
 )
-from context_summarize.session.host import Window
+from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import loaded_counter
 from context_summarize.transcript.rows import counted
 

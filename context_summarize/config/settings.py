@@ -81,6 +81,8 @@ class Config:
     """Provider that writes the summaries: mount name, instance id or module id; none = that of the request."""
     summary_model: _Name = None
     """Model of that provider for summaries; none = the provider's own default."""
+    summary_model_role: _Name = None
+    """Role whose provider and model write the summaries, such as `fast`; a routing module must resolve it."""
     keep_recent: Annotated[
         int,
         Field(ge=0),

@@ -13,6 +13,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import NamedPlace, Node, Summary
 from context_summarize.core.rendering import render_group
 from context_summarize.core.view_state import ShownNode, ShownNotes
+from context_summarize.messages.reading import rough_size
 from context_summarize.messages.text import countable_items
 from context_summarize.notes.instructions import quoted_lines
 from context_summarize.notes.reader import Notes
@@ -20,6 +21,8 @@ from context_summarize.redaction import Redact
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rows import RenderedRow
 
+_MOST_AT_ONCE = 2_000_000
+"""Characters of the newest rows that are read whole at one compaction, some five windows of 100,000 tokens."""
 _FRAME_TOKENS = 50
 """Estimate of what the row holds beside its lines."""
 _INSTRUCTIONS, _SMALL_INSTRUCTIONS, _SMALL = 0.02, 0.05, 400
@@ -145,9 +148,17 @@ class NotesLog:
         return ShownNotes(text, row, measure(row, self._count))
 
     def _read(self, frontier: int) -> None:
+        """Of rows that come all at once, as at an import, only the user's are read where they lie far back."""
+        near, left = frontier, _MOST_AT_ONCE
+        while near > self._next_group and left > 0:
+            near -= 1
+            group = self._history.rendered_group(near)
+            left -= sum(rough_size(row.raw) for row in self._history.rows[group.start : group.end])
         while self._next_group < frontier:
+            ordinal = self._next_group
             self._next_group += 1  # first: a group that cannot be read is passed over the next time
-            self._notes.read(self._rows(self._next_group - 1))
+            if ordinal >= near or self._history.rendered_group(ordinal).user:
+                self._notes.read(self._rows(ordinal))
 
     def _rows(self, ordinal: int) -> list[RenderedRow]:
         history = self._history

@@ -31,7 +31,7 @@ class Notes:
     def __init__(self, count: Count, tools: Mapping[str, ToolKind], signs: Sequence[str]) -> None:
         self._count = count
         self._signs = signs
-        self._values = Candidates(count)
+        self._values = Candidates()
         self._actions = Actions(tools)
         self._requests = Requests()
         self._instructions: dict[tuple[int, int], Instruction] = {}
@@ -52,12 +52,12 @@ class Notes:
 
     def read(self, rows: Sequence[RenderedRow]) -> None:
         """Take in the rows of the next group, numbered as frames count."""
-        self._values.read(rows)
         self._actions.read(rows)
         for row in rows:
+            self._values.read(row)
             self._requests.read(row)
             if row.role == "user":
-                self._keep(signalled(self._signs, [(row.number, row.said)]))
+                self._keep(signalled(self._signs, row.number, row.said))
                 self._keep(placed(self._restored.pop(row.number, []), row.said))
 
     def verify(self, lines: Sequence[str], rows: Sequence[tuple[int, str]]) -> None:
@@ -123,10 +123,10 @@ class Notes:
         """The best values and sentences; what a line really takes is known once it is written, so it is tried again."""
         if room <= 0:
             return ""
-        entries = ranked(self._values, shown)
+        entries = ranked(self._values, shown, self._count)
         best, target = "", room
         for _ in range(_TRIES):
-            text = written(chosen(entries, self._values.rows, target, shown))
+            text = written(chosen(entries, self._values.rows, target), self._values.word_rows)
             size = self._count(text)
             if size <= room:
                 best = max(best, text, key=len)

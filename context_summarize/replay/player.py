@@ -15,8 +15,8 @@ from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.reading import broken_pairs, opens_with_user
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
-from context_summarize.session.host import provider_window, request_budget
 from context_summarize.session.manager import SummarizingContextManager
+from context_summarize.session.windows import provider_window, request_budget
 from context_summarize.stores import MemoryStore
 from context_summarize.tokens.counter import loaded_counter
 from context_summarize.tokens.measure import measure

@@ -18,8 +18,10 @@ from context_summarize.session.serving import Retention, Server
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services
 
-PREFETCH = 2 / 3
+_PREFETCH = 2 / 3
 """Share of the size at which the next compaction is due from which on its summaries are made."""
+_YOUNG, _PREFETCH_YOUNG = 40, 0.9
+"""Rows up to which a session may well stay short, as those of sub-agents do; and the same share for it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -39,6 +41,8 @@ class Attempt:
     """Tokens of the request as it would go out now, as the provider counts."""
     due: int = 0
     """Tokens of the request at which the next compaction is due."""
+    ahead: float = 0.0
+    """Tokens of the request from which on the summaries of that compaction are made."""
     is_near: bool = False
     """A compaction may be due, or its summaries may be made ahead."""
     indexed: object | None = None
@@ -149,7 +153,9 @@ class Current:
             attempt.used = limits.used(self._server.view(chat).tokens())
             attempt.due = limits.used(limits.own.again_above(self._left(chat)))
             attempt.chat, attempt.limits = chat, limits
-            attempt.is_near = attempt.is_manual or attempt.used >= min(PREFETCH * attempt.due, limits.budget)
+            is_young = len(history) < _YOUNG and not chat.view.compactions
+            attempt.ahead = attempt.due * (_PREFETCH_YOUNG if is_young else _PREFETCH)
+            attempt.is_near = attempt.is_manual or attempt.used >= min(attempt.ahead, limits.budget)
             if not attempt.is_near or attempt.indexed is chat.builder.begun:
                 return
             attempt.indexed, attempt.rows = chat.builder.begun, len(history)

@@ -10,9 +10,9 @@ from typing import Any
 from context_summarize.config import Config
 from context_summarize.core.limits import Limits
 from context_summarize.messages.rows import JsonRow
-from context_summarize.session.host import Providers, given_budget, request_budget
-from context_summarize.session.refusals import Refusals
+from context_summarize.session.host import Providers
 from context_summarize.session.system_prompt import SystemPrompt
+from context_summarize.session.windows import Refusals, given_budget, request_budget
 from context_summarize.summaries.request import Target
 from context_summarize.tokens.calibration import Meter
 from context_summarize.tokens.counter import TokenCounter

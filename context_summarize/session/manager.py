@@ -23,6 +23,8 @@ from context_summarize.stores import SummaryStore
 from context_summarize.summaries.services import Statistics
 from context_summarize.tokens.measure import measure
 
+END_SECONDS = 5.0
+"""How long the end of a session waits for the summaries that are under way."""
 _MANY = 1_000
 """Rows above which an import into an empty history is taken in by a thread."""
 
@@ -226,6 +228,13 @@ class SummarizingContextManager(HostFace):
             summaries=len(shown),
             fallbacks=sum(item.summary.fallback for item in shown),
         )
+
+    async def finish(self) -> None:
+        """The session ends: wait up to five seconds for summaries under way and store them, and end the others.
+
+        Hosts clean their providers up before the context, so that calls that went on until `close()` would fail.
+        """
+        await self._requests.finish(END_SECONDS)
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""

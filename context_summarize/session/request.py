@@ -18,7 +18,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.session.announcing import Change
 from context_summarize.session.compaction import ViewMaker
 from context_summarize.session.conversation import Conversation, compacted
-from context_summarize.session.current import PREFETCH, Attempt, Current
+from context_summarize.session.current import Attempt, Current
 from context_summarize.session.decide import Case, Decision, decide_for
 from context_summarize.session.limits import CompactionThrottle, Host, RequestLimits, RequestOptions
 from context_summarize.session.prefetch import Prefetch
@@ -152,7 +152,7 @@ class Requests(Current):
     def _may_prefetch(self, attempt: Attempt) -> bool:
         """Whether the next compaction's summaries may be made before it is due."""
         config = self._config
-        return config.prefetch and config.auto_compact and attempt.used >= PREFETCH * attempt.due
+        return config.prefetch and config.auto_compact and attempt.used >= attempt.ahead
 
     async def _planned(self, chat: Conversation, limits: RequestLimits, do: Callable[[PlanInput], T]) -> T:
         """What planning comes to; in a thread, on a copy, where the rows are many."""

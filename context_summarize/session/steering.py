@@ -121,6 +121,12 @@ class Steering(Requests):
         """Until what is being prefetched is there, at most so long."""
         await self._prefetch.settled(seconds)
 
+    async def finish(self, seconds: float) -> None:
+        """Begin no more summaries; what is under way may take so long, and is stored then."""
+        await self._prefetch.close()
+        await self._tasks.close(seconds)
+        await self._services.outbox.flush()
+
     async def close(self) -> None:
         """End what is under way."""
         await self._prefetch.close()

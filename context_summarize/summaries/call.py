@@ -13,11 +13,13 @@ import tenacity
 from context_summarize.background import within
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
+from context_summarize.events import REQUEST, RESOLVE
 from context_summarize.redaction import build_redactor
 from context_summarize.summaries.answer import Answer, AnswerRefusedError, Checks, read_answer
 from context_summarize.summaries.breaker import Breaker
 from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
 from context_summarize.summaries.request import (
+    PURPOSE,
     Job,
     Target,
     answer_room,
@@ -200,13 +202,14 @@ class Summarizer:
         """Make one call; the summary that it brings.
 
         Raises:
-            SummaryUnavailable: no call is allowed now.
+            SummaryUnavailable: no call is allowed now, or a hook denies it.
             AnswerRefusedError: the answer is no summary.
             Exception: what the provider raised.
         """
         if not self._may_lose_a_call():
             why = "calls for summaries are paused: too many brought none that can be used"
             raise SummaryUnavailable(why, kind="breaker_open", attempts=run.attempts)
+        await self._announce(run)
         self._losses -= PER_CALL
         endpoint = run.endpoint
         try:
@@ -222,6 +225,20 @@ class Summarizer:
         endpoint.left_out = run.left_out
         self._losses += PER_CALL
         return text
+
+    async def _announce(self, run: _Run) -> None:
+        """Tell hooks of a call as loop-streaming tells of its goal evaluator's, so that they can see and deny it.
+
+        Raises:
+            SummaryUnavailable: a hook denies it.
+        """
+        target, outbox = run.target, self._services.outbox
+        told = {"provider": target.name, "model": target.model}
+        await outbox.denial(RESOLVE, {**told, "scope": PURPOSE, "basis": target.basis})
+        why = await outbox.denial(REQUEST, {**told, "iteration": 0, "purpose": PURPOSE})
+        if why is not None:
+            why = f"a hook denies the call: {self._clean(why)}"
+            raise SummaryUnavailable(why, kind="denied", attempts=run.attempts, permanent=True)
 
     async def _asked(self, job: Job, run: _Run) -> str:
         prompts, target = self._services.prompts, run.target

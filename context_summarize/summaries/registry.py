@@ -156,6 +156,8 @@ class SummaryRegistry:
         if len(children) < len(node.children):
             return
         async with self._turns:  # what waits for a provider is not read before its turn
+            if self._closed:
+                return
             async with self._reading:  # one after the other, so that they ask in the order in which they were started
                 size = _CHARACTERS * node.segment_tokens
                 job = await in_thread(size, make_job, node, builder, children, self._services.count)
@@ -272,7 +274,8 @@ class SummaryRegistry:
         """Ask again for keys that were refused too often."""
         self._refusals.clear()
 
-    async def close(self) -> None:
-        """Cancel what is under way and start nothing more."""
+    async def close(self, seconds: float = 0) -> None:
+        """Start nothing more, wait at most so long for the calls under way, and cancel the rest."""
         self._closed = True
+        await until_done(set(self._tasks.values()), seconds, lambda: self.is_stopped)
         await end_tasks(list(self._tasks.values()))

@@ -37,6 +37,8 @@ class Target:
     """Tokens that one request may hold; None = unknown."""
     output: int | None = None
     """Tokens that one answer may hold at most; None = unknown."""
+    basis: str = "request"
+    """What it was chosen by: the setting, or the conversation's own requests."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ DEFAULTS = {
     "profile": "balanced",
     "summary_provider": None,
     "summary_model": None,
+    "summary_model_role": None,
     "keep_recent": 10,
     "compact_threshold": (0.65, 90_000),
     "prefetch": True,
@@ -61,6 +62,7 @@ BAD: dict[str, list[Any]] = {
     "profile": ["lean", "", None, True, ["frugal"]],
     "summary_provider": ["", "  ", 5],
     "summary_model": ["", True],
+    "summary_model_role": ["", 1],
     "keep_recent": [-1, 1.5, "10", True, None],
     "compact_threshold": [
         0,
@@ -174,6 +176,14 @@ def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
         (
             {"safety_margin": 9_000, "max_tokens": 8_000},
             "safety_margin 9000 is above max_tokens 8000; leave it out for 1000",
+        ),
+        (
+            {"summary_model_role": "fast", "summary_provider": "openai"},
+            "summary_model_role 'fast' and summary_provider 'openai' both say who writes the summaries; leave one out",
+        ),
+        (
+            {"summary_model_role": "fast", "summary_model": "small"},
+            "summary_model_role 'fast' and summary_model 'small' both say who writes the summaries; leave one out",
         ),
         (
             {"safety_margin": 300_000},

@@ -95,10 +95,10 @@ def test_signs_find_the_plainest_instructions_alone() -> None:
         'From now on, use tabs. I don\'t have it. Must I never ask? It says "you must obey". NEVER use e.g. pip here.'
     )
 
-    assert [one.text for one in signalled(signs, [(1, text)])] == ["From now on, use tabs.", "NEVER use e.g. pip here."]
-    assert signalled((), [(1, text)]) == []
-    assert signalled(signs, [(1, "Never mind. Don't worry.")]) == []
-    assert [one.text for one in signalled(("不要",), [(1, "请不要在周五部署。谢谢。")])] == ["请不要在周五部署。"]
+    assert [one.text for one in signalled(signs, 1, text)] == ["From now on, use tabs.", "NEVER use e.g. pip here."]
+    assert signalled((), 1, text) == []
+    assert signalled(signs, 1, "Never mind. Don't worry.") == []
+    assert [one.text for one in signalled(("不要",), 1, "请不要在周五部署。谢谢。")] == ["请不要在周五部署。"]
 
 
 def written(notes: Notes, most: int = 1_000) -> list[str]:

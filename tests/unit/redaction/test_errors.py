@@ -10,8 +10,8 @@ import pytest
 
 from context_summarize.events import Outbox
 from context_summarize.redaction import traceback_of
-from context_summarize.session.host import provider_window
 from context_summarize.session.system_prompt import SystemPrompt
+from context_summarize.session.windows import provider_window
 
 KEY = "gh" + "p_" + "FakeNotReal0" * 3
 

@@ -1,4 +1,4 @@
-"""host.py: the window of a provider, the budget of a request, and which provider is meant."""
+"""host.py and windows.py: the window of a provider, the budget of a request, and which provider is meant."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ from typing import Any
 import pytest
 
 from context_summarize.config import DEFAULT_BUDGET, Config
-from context_summarize.session.host import (
-    Providers,
-    Window,
-    Windows,
-    find_provider,
-    provider_window,
-    request_budget,
-)
+from context_summarize.session.host import Providers, find_provider
+from context_summarize.session.windows import Window, Windows, provider_window, request_budget
 from context_summarize.summaries.request import Target
 
 
@@ -192,8 +186,8 @@ class Hanging:
 class TestHangs:
     @pytest.fixture(autouse=True)
     def _soon(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("context_summarize.session.host._INFO_SECONDS", 0.01)
-        monkeypatch.setattr("context_summarize.session.host._PAUSE", 0)
+        monkeypatch.setattr("context_summarize.session.windows._INFO_SECONDS", 0.01)
+        monkeypatch.setattr("context_summarize.session.windows._PAUSE", 0)
         monkeypatch.setattr("context_summarize.background.GRACE", 0.001)
 
     async def test_a_provider_that_hangs_at_one_question_is_asked_the_other(self) -> None:

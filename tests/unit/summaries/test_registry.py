@@ -99,8 +99,9 @@ class Scene:
         return [node for node in nodes if node.key in found]
 
     async def events(self) -> list[tuple[str, dict[str, Any]]]:
+        """What hooks have heard, beside the announcements of calls."""
         await self.outbox.flush()
-        return self.hooks.events
+        return [(name, data) for name, data in self.hooks.events if not name.startswith("provider:")]
 
 
 def noted(builder: NodeBuilder, read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -338,7 +339,7 @@ class TestWhatGoesWrong:
         """What was made is shown all the same; the log holds no secret of the error."""
         scene = Scene(store=Broken())
         assert (await scene.text(scene.merged)).text == ANSWER
-        assert "no summary can be read" in caplog.text
+        assert "stored summaries cannot be read" in caplog.text
         assert "a summary cannot be stored" in caplog.text
         assert TOKEN not in caplog.text
 
