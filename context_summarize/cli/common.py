@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeAlias
@@ -75,7 +73,7 @@ def opened(session: str) -> Recording:
     """The recording that the argument names; a line that is left out of it is named on stderr.
 
     Raises:
-        SessionFileError: there is none, or it holds no session.
+        CommandError: there is none, or it holds no session.
     """
     recording = open_recording(session)
     if recording.cut is not None:
@@ -168,44 +166,24 @@ def working(verb: str, total: int) -> Iterator[Callable[[int], None]]:
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-class _Out(Console):
-    """A console that lets the command handle a broken pipe; rich alone would exit with 1."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-@contextmanager
-def printing() -> Iterator[Console]:
-    """Prints a result: a closed pipe (`| head`) is not an error, a full disk is one line."""
-    try:
-        yield _Out(highlight=False)
-        sys.stdout.flush()
-    except OSError as error:
-        # Buffered output would fail again when the interpreter closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            raise Refused(f"the result cannot be written: {error.strerror or error}") from error
-
-
 def print_json(value: Any) -> None:
     """Print one JSON document and nothing else, in ASCII, which every terminal and pipe can carry."""
-    with printing():
-        sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
+    click.echo(json.dumps(value, indent=2).replace("\x7f", "\\u007f"))
 
 
-def sentence(out: Console, text: str, style: str = "") -> None:
+def sentence(text: str, style: str = "") -> None:
     """A paragraph."""
+    out = Console(highlight=False)
     out.print(Text(plain(text), style=style), width=min(out.width, _WIDTH))
 
 
-def heading(out: Console, title: str, about: str) -> None:
+def heading(title: str, about: str) -> None:
     """A title, and one paragraph that describes what follows."""
-    sentence(out, f"\n{title}", "bold")
-    sentence(out, f"{about}\n", "dim")
+    sentence(f"\n{title}", "bold")
+    sentence(f"{about}\n", "dim")
 
 
-def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> Table:
+def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> None:
     """A table with a line below its header; columns of numbers stand right."""
     made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     cells = [[f"{cell:,}" if isinstance(cell, int) else plain(str(cell)) for cell in row] for row in rows]
@@ -213,10 +191,10 @@ def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> Table:
         made.add_column(title, justify="right" if any(row[at][:1].isdigit() for row in cells) else "left")
     for row in cells:
         made.add_row(*map(Text, row))
-    return made
+    Console().print(made)
 
 
-def facts(lines: Iterable[tuple[str, str, str]]) -> Table:
+def facts(lines: Iterable[tuple[str, str, str]]) -> None:
     """A table of (what, figure, remark), without a header."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(no_wrap=True)
@@ -224,4 +202,4 @@ def facts(lines: Iterable[tuple[str, str, str]]) -> Table:
     grid.add_column(style="dim")
     for line in lines:
         grid.add_row(*(Text(plain(cell)) for cell in line))
-    return grid
+    Console().print(grid)

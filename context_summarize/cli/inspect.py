@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-from rich.console import Console
-
 from context_summarize.cli.common import (
     MAX_OUTPUT,
     WINDOW,
@@ -14,7 +12,6 @@ from context_summarize.cli.common import (
     json_option,
     opened,
     print_json,
-    printing,
     read_config,
     sentence,
     session_command,
@@ -54,19 +51,18 @@ def inspect_command(
     if as_json:
         print_json({"file": recording.name, **found.as_data()})
         return
-    with printing() as out:
-        _print(out, recording.name, found)
+    _print(recording.name, found)
 
 
-def _print(out: Console, name: str, found: Inspection) -> None:
+def _print(name: str, found: Inspection) -> None:
     messages = counted(found.messages, "message")
-    sentence(out, f"\n{name}: {counted(found.rows, 'row')}, {found.tokens:,} tokens, {messages} to summarise.")
-    sentence(out, "No provider was asked, and no file was written.")
+    sentence(f"\n{name}: {counted(found.rows, 'row')}, {found.tokens:,} tokens, {messages} to summarise.")
+    sentence("No provider was asked, and no file was written.")
     if calls := found.unanswered_calls:
         more = f" and {len(calls) - _NAMED:,} more" if len(calls) > _NAMED else ""
-        sentence(out, f"{counted(len(calls), 'call')} without a result: {', '.join(calls[:_NAMED])}{more}.")
+        sentence(f"{counted(len(calls), 'call')} without a result: {', '.join(calls[:_NAMED])}{more}.")
     if found.orphan_results:
-        sentence(out, f"{counted(found.orphan_results, 'result')} without a call.")
+        sentence(f"{counted(found.orphan_results, 'result')} without a call.")
     about = {
         "roles": "System and developer rows belong to the host and have no message number.",
         "largest": "The messages that take the most tokens.",
@@ -74,5 +70,5 @@ def _print(out: Console, name: str, found: Inspection) -> None:
         "The table has the tokens that its messages take in a request.",
     }
     for title, (columns, rows) in found.tables.items():
-        heading(out, title.capitalize(), about[title])
-        out.print(table(columns, rows))
+        heading(title.capitalize(), about[title])
+        table(columns, rows)

@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.text import Text
 
 from context_summarize.cli.common import (
     MAX_OUTPUT,
@@ -24,7 +22,6 @@ from context_summarize.cli.common import (
     opened,
     plain,
     print_json,
-    printing,
     read_config,
     sentence,
     session_command,
@@ -109,8 +106,7 @@ def replay_command(
         view = {"last_view": result.last_view} if show_view else {}
         print_json({"file": recording.name, **result.as_data(), **view})
     else:
-        with printing() as out:
-            _print(out, recording.name, result, show_view=show_view)
+        _print(recording.name, result, show_view=show_view)
     if result.problem is not None:
         told(result.problem, "red")
         click.get_current_context().exit(1 if result.failed else NO_SUMMARY)
@@ -154,31 +150,31 @@ async def _provider(
 # --- what it prints ---------------------------------------------------------------------------------------------------
 
 
-def _print(out: Console, name: str, result: ReplayResult, *, show_view: bool) -> None:
+def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
     """Print a replay: what was replayed, the last view if asked for, compactions, totals, checks."""
     through = f"requests of at most {result.budget:,} tokens"
     if result.window is not None:
         through = f"a window of {result.window:,} tokens, {result.budget:,} of them for a request"
     messages = counted(len(result.rows), "message")
-    sentence(out, f"\n{name}: {messages}, {result.history_tokens:,} tokens in total, replayed with {through}.")
-    sentence(out, _OFFLINE if result.provider == OfflineProvider.name else f"Provider: {result.provider}.")
+    sentence(f"\n{name}: {messages}, {result.history_tokens:,} tokens in total, replayed with {through}.")
+    sentence(_OFFLINE if result.provider == OfflineProvider.name else f"Provider: {result.provider}.")
     if show_view and result.last_view:
-        heading(out, "Last request", "Row by row, as the model reads it.")
+        heading("Last request", "Row by row, as the model reads it.")
         for at, row in enumerate(result.last_view, 1):
-            out.print(Text(f"── {at} {row['role']} ──", style="bold"))
-            out.print(Text(plain(row_text(row))), soft_wrap=True)
-    heading(out, "Compactions", _COMPACTIONS)
+            click.secho(f"── {at} {row['role']} ──", bold=True)
+            click.echo(plain(row_text(row)))
+    heading("Compactions", _COMPACTIONS)
     if result.compactions:
-        out.print(table(_COLUMNS, map(_cells, result.compactions)))
+        table(_COLUMNS, map(_cells, result.compactions))
     elif not result.requests:
-        sentence(out, "None. The recording has no assistant message, so there was no request.")
+        sentence("None. The recording has no assistant message, so there was no request.")
     else:
         largest = f"The largest of {counted(len(result.requests), 'request')} holds {result.largest_view:,} tokens."
-        sentence(out, f"None. {largest} With a smaller --window there are some.")
-    heading(out, "Totals", "The whole session. An agent makes one request for each assistant message.")
-    out.print(facts(figures(result)))
-    heading(out, "Checks", "Promises of the module. If one is broken, the command exits with 1.")
-    out.print(facts(map(_verdict, result.checks)))
+        sentence(f"None. {largest} With a smaller --window there are some.")
+    heading("Totals", "The whole session. An agent makes one request for each assistant message.")
+    facts(figures(result))
+    heading("Checks", "Promises of the module. If one is broken, the command exits with 1.")
+    facts(map(_verdict, result.checks))
 
 
 def _cells(line: Compaction) -> tuple[object, ...]:

@@ -58,7 +58,7 @@ async def inspect_rows(
     """Read a recording once, and look its summaries up in the cache. No provider is asked and nothing is written.
 
     Args:
-        rows: messages, as `read_session` returns them.
+        rows: messages, as of a recording.
         budget: tokens that a request may hold; it gives the length of a segment.
         progress: called after every row with the number of rows read so far.
 

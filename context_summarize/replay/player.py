@@ -36,7 +36,7 @@ async def replay(
     Summaries are kept in memory, so that a replay finds none of an earlier one, unless `cache` says where else.
 
     Args:
-        rows: messages as `read_session` gives them.
+        rows: messages, as of a recording.
         provider: writes the summaries; its window gives the budget.
         name: the name under which the setting `summary_provider` finds it.
         token_budget: tokens that a request may hold; None = what the provider's window gives.
@@ -96,6 +96,10 @@ def _threshold(config: Config, budget: int) -> int:
     return share if most is None else min(share, most)
 
 
+_FIGURES = ("segments", "merged", "from_cache", "fallbacks", "wait_ms", "reason")
+"""What a compaction's events tell of it, under the same names."""
+
+
 class _Session:
     """The part of a coordinator that the manager uses: the providers by name, and hooks that receive its events."""
 
@@ -119,28 +123,19 @@ class _Session:
             self._reason = data["reason"]
         elif event == SUMMARY:
             self._result.made_summaries += 1
-        elif event == POST_COMPACT:
+        elif event == POST_COMPACT and data["tokens_saved"]:  # else it was announced and not made
             self._made.append({**data, "reason": self._reason})
 
     def served(self, row: int, view: Sequence[JsonRow]) -> None:
         """The request before this row, counted from 1, was answered with this view."""
         ours = tuple(shown for shown in view if (shown.get("metadata") or {}).get("source") == SOURCE)
         for data in self._made:
-            self._result.compactions.append(
-                Compaction(
-                    row=row,
-                    message=self._numbers[row - 1],
-                    before_tokens=data["tokens"] + data["tokens_saved"],
-                    after_tokens=data["tokens"],
-                    segments=data["segments"],
-                    merged=data["merged"],
-                    from_cache=data["from_cache"],
-                    fallbacks=data["fallbacks"],
-                    wait_ms=data["wait_ms"],
-                    reason=data["reason"],
-                    made_rows=ours,
-                )
+            before, number = data["tokens"] + data["tokens_saved"], self._numbers[row - 1]
+            figures = {name: data[name] for name in _FIGURES}
+            made = Compaction(
+                row=row, message=number, before_tokens=before, after_tokens=data["tokens"], made_rows=ours, **figures
             )
+            self._result.compactions.append(made)
         self._made = []
 
 

@@ -8,13 +8,13 @@ from itertools import pairwise
 from context_summarize import SummarizingContextManager
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay import read_session, row_text
+from context_summarize.replay import open_recording, row_text
 from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import loaded_counter
 from tests.support.pages import PAGES, blocks, prose
 from tests.support.paths import ROOT
 
-RECORDING = read_session(ROOT / "examples" / "airline-desk.jsonl")
+RECORDING = open_recording(str(ROOT / "examples" / "airline-desk.jsonl")).rows
 README, START = (next(page for page in PAGES if page.name == name) for name in ("README.md", "start.md"))
 
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_summarize import Config
-from context_summarize.errors import ReportUnwritable
+from context_summarize.errors import CommandError
 from context_summarize.replay import ReplayResult, check_page, render_page, replay
 from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
 
@@ -179,7 +179,7 @@ def test_a_page_never_takes_the_place_of_another_kind_of_file(tmp_path: Path) ->
     for name in ("old.html", "empty.html", "new.html"):
         check_page(tmp_path / name)
     for name in ("session.jsonl", "link.html"):
-        with pytest.raises(ReportUnwritable, match="is not replaced: it is no HTML page"):
+        with pytest.raises(CommandError, match="is not replaced: it is no HTML page"):
             check_page(tmp_path / name)
     for path, says in (
         (tmp_path, "it is a folder or a device; name a file"),
@@ -187,5 +187,5 @@ def test_a_page_never_takes_the_place_of_another_kind_of_file(tmp_path: Path) ->
         (tmp_path / "no" / "a.html", "there is no folder"),
         (tmp_path / ("x" * 300), "File name too long"),
     ):
-        with pytest.raises(ReportUnwritable, match=says):
+        with pytest.raises(CommandError, match=says):
             check_page(path)
