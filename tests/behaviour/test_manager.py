@@ -87,10 +87,9 @@ class TestSystemPrompt:
 
 
 class TestBudget:
-    async def test_segments_are_derived_from_the_first_budget_and_fixed(self) -> None:
+    async def test_segments_are_derived_from_the_first_budget_that_is_nearly_full_and_fixed(self) -> None:
         """A power of two near an eighth of it; anew only when that exceeds a quarter of a later budget."""
         made = manager(segment_tokens=None)
-        await fed(made, tool_session(2))
         for budget, sizes in (
             (40_000, (4_096, 256)),
             (100_000, (4_096, 256)),
@@ -100,6 +99,7 @@ class TestBudget:
             (1_000, (512, 64)),
             (100, (512, 64)),
         ):
+            await fed(made, tool_session(60, size=4_000))
             await made.get_messages_for_request(budget)
             assert made.conversation.builder.segment_sizes == sizes
 

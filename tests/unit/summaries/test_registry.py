@@ -13,7 +13,6 @@ from amplifier_core.llm_errors import AuthenticationError, RateLimitError
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize.config import Config
-from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
@@ -64,7 +63,7 @@ class Scene:
             Config(**settings), count, store=self.store, hooks=self.hooks, clock=self.clock, sleep=self.clock.sleep
         )
         self.outbox, self.cancelled, self.shown = shared.outbox, False, list[Node]()
-        self.tasks = SummaryRegistry(shared, Summarizer(shared), self._show, lambda: self.cancelled)
+        self.tasks = SummaryRegistry(shared, Summarizer(shared), lambda: self.cancelled)
         self.history = History()
         for raw in tool_session(24, size=300):
             self.history.add(analyse(normalise(raw)))
@@ -73,9 +72,6 @@ class Scene:
         self.builder.advance()
         self.leaves = self.builder.leaves
         self.merged = self.builder.merge(self.leaves[:3])
-
-    def _show(self, builder: NodeBuilder, node: Node, summary: Summary) -> Any:
-        return show_node(builder.history, node, summary, PROMPTS.frame.fill, count)
 
     async def get(self, *nodes: Node, seconds: float | None = None) -> list[Node]:
         """The nodes whose summaries are late."""
@@ -326,14 +322,14 @@ class TestWaiting:
         async def cancel() -> None:
             await settle()
             if how == "told":
-                scene.tasks.stop_waiting()
+                scene.tasks.stopped = True
             scene.cancelled = how == "looked up"
 
         late, _ = await asyncio.gather(scene.get(node), cancel())
         assert late == [node]
         assert scene.tasks.is_stopped
         assert await scene.get(scene.leaves[1]) == [scene.leaves[1]], "at once, and it is not late"
-        scene.tasks.resume_waiting()
+        scene.tasks.stopped = False
         scene.cancelled = False
         assert not scene.tasks.is_stopped
         waiting = asyncio.create_task(scene.get(scene.leaves[1], seconds=3_600.0))
