@@ -94,7 +94,7 @@ class Rows:
         self.history = history
         self.closed = len(history.rendered)
         """Rendered groups that are closed; those that close later are left out."""
-        self._open = next(iter(history.open_groups()), None)
+        self._open = next(iter(history.open_groups), None)
         self._closed_rows = history.closed_rows()
         opened = range(self._open.start, self._open.end) if self._open else ()
         self.total = self._closed_rows + sum(history.rows[at].rendered for at in opened)
