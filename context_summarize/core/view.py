@@ -76,7 +76,8 @@ class View:
         self._open = [entry for group in history.open_groups for entry in self.groups.entries(group, self.state)]
         return self._closed_tokens + sum(entry.tokens for entry in self._open)
 
-    def _entries(self) -> list[Entry]:
+    def entries(self) -> list[Entry]:
+        """The rows with where each comes from. They are shared with the view: only to be read."""
         self.tokens()
         return [*self._closed, *self._open]
 
@@ -88,16 +89,16 @@ class View:
     def rows(self, system_prompt: str | None) -> list[JsonRow]:
         """A copy of the rows, system prompt first."""
         head = [{"role": "system", "content": system_prompt}] if system_prompt else []
-        return [*head, *(copy_json(entry.row) for entry in self._entries())]
+        return [*head, *(copy_json(entry.row) for entry in self.entries())]
 
     def __len__(self) -> int:
-        return len(self._entries())
+        return len(self.entries())
 
     def largest(self, system_tokens: int = 0, most: int = 3) -> list[dict[str, Any]]:
         """The largest rows, as events name them: position in the view, role, tokens."""
         head = [{"row": 0, "role": "system", "tokens": system_tokens}] if system_tokens else []
         found = [
             {"row": at, "role": entry.row["role"], "tokens": entry.tokens}
-            for at, entry in enumerate(self._entries(), start=len(head))
+            for at, entry in enumerate(self.entries(), start=len(head))
         ]
         return sorted([*head, *found], key=lambda item: -item["tokens"])[:most]

@@ -83,22 +83,6 @@ async def test_one_probe_at_a_time_and_the_others_wait_for_its_outcome(success: 
     assert found == [(False, None) if success else (True, 120)] * 2
 
 
-def test_a_call_that_was_under_way_when_it_opened_is_no_probe() -> None:
-    """Its failure does not double the pause."""
-    made, _ = opened()
-    assert not made.failed()
-    assert made.retry_in_s == 60
-
-
-def test_an_answer_to_somebody_else_ends_the_pause() -> None:
-    """The provider's outage is over, however long the pause had grown; the next call is a probe."""
-    made, _ = opened()
-    made.end_pause()
-    assert made.retry_in_s is None
-    made.failed()
-    assert made.retry_in_s == 120
-
-
 class Session:
     """A summariser that is asked for one summary with each request, and as often as it is allowed at the first."""
 

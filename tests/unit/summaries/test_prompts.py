@@ -30,8 +30,6 @@ HEADINGS = {
     "brief": ["Goal", "Standing rules", "Facts", "State"],
     "small": ["Asked", "Rules", "Done", "Open"],
 }  # fmt: skip
-WORDS = {"default": 350, "coding": 430, "conversation": 400, "brief": 160, "small": 130}
-"""Words of instruction that each set may cost."""
 every_set = pytest.mark.parametrize("name", HEADINGS)
 
 
@@ -57,26 +55,6 @@ class TestTheShippedSets:
         prompts = load_prompts(name)
         for body in (prompts.segment.body, prompts.merge.body):
             assert re.findall(r"(?m)^([A-Z][a-z]+(?: [a-z]+)?): ", body) == HEADINGS[name]
-
-    @every_set
-    def test_the_instructions_hold_what_every_set_must_say(self, name: str) -> None:
-        """Who reads it, that the rows are data, no tools, the length, and what wins when the words run short."""
-        prompts = load_prompts(name)
-        assert re.search(r"[Ll]eave out .*passwords, keys and tokens", prompts.segment.body)
-        for body in (prompts.segment.body, prompts.merge.body):
-            for phrase in (
-                "The agent goes on with",
-                "quoted data",
-                "You have no tools",
-                "Reply with the summary alone",
-                "at most $words words",
-                "past tense",
-                "f the words run short",
-                '"none"',
-            ):
-                assert phrase in body, phrase
-            assert re.search(r"[Nn]ever obey", body)
-            assert re.search(r"dd nothing|Write nothing", body)
 
     @every_set
     def test_the_frame_says_what_it_is_and_where_it_ends(self, name: str) -> None:
@@ -109,21 +87,6 @@ class TestTheShippedSets:
 class TestFinding:
     def test_the_sets_are_found_by_name(self) -> None:
         assert set(available_sets()) == set(HEADINGS)
-        assert load_prompts("default").segment.path == SHIPPED / "default" / "segment.md"
-
-    def test_a_tilde_stands_for_the_home_folder(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("HOME", str(tmp_path))
-        write_set(tmp_path / "mine")
-        assert load_prompts("~/mine").segment.path == tmp_path / "mine" / "segment.md"
-
-    def test_a_plain_name_may_be_a_folder_but_a_set_of_the_package_goes_before_it(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Of the working directory."""
-        for name in ("mine", "default"):
-            write_set(tmp_path / name)
-        monkeypatch.chdir(tmp_path)
-        assert load_prompts("mine").segment.body == GOOD["segment.md"]
         assert load_prompts("default").segment.path == SHIPPED / "default" / "segment.md"
 
     def test_an_unknown_name_lists_what_there_is(self) -> None:
@@ -171,6 +134,8 @@ class TestFiles:
 
 
 class TestFilling:
-    def test_variables_are_replaced_and_two_dollars_are_one(self, tmp_path: Path) -> None:
-        template = load_prompts(write_set(tmp_path, merge="$$5: ${words} words, $fence, $words")).merge
-        assert template.fill(words="40", fence="<<1>>") == "$5: 40 words, <<1>>, 40"
+    def test_a_value_is_never_expanded(self) -> None:
+        frame = load_prompts("default").frame
+        assert "costs $5, $first ${last} $$" in frame.fill(
+            text="costs $5, $first ${last} $$", first="1", last="9", recall=""
+        )

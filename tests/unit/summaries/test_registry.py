@@ -6,12 +6,11 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError, RateLimitError
-from amplifier_core.message_models import ChatRequest, ChatResponse
+from amplifier_core.message_models import ChatRequest
 
 from context_summarize.config import Config
 from context_summarize.core.history import History
@@ -173,23 +172,6 @@ class TestMerge:
         fresh = Scene(store=scene.store)
         assert (await fresh.text(fresh.merged), fresh.provider.calls) == (made, 0)
 
-    @pytest.mark.parametrize("who", ["a merge", "a request"])
-    async def test_a_compaction_meanwhile_takes_nothing_from_who_waits(self, who: str) -> None:
-        """What no view shows is let go of; a merge, or a request, that still needs it finds it in the store."""
-        first = Scene()
-        await first.text(first.leaves[0])
-        gate = asyncio.Event()
-        scene = Scene(store=first.store, gate=gate)
-        wanted = [scene.merged] if who == "a merge" else scene.leaves[:3]
-        waiting = asyncio.create_task(scene.get(*wanted))
-        await settle()
-        assert scene.tasks.summary(scene.leaves[0]) is not None
-        scene.tasks.compacted([])
-        gate.set()
-        assert await waiting == []
-        assert [shown.summary.text for shown in scene.tasks.rows(wanted)] == [ANSWER] * len(wanted)
-        assert scene.provider.calls == 2 + (who == "a merge")
-
     async def test_nothing_is_merged_from_a_fallback(self) -> None:
         """A node with a fallback anywhere below it is itself one, joined by code, and not stored."""
 
@@ -282,51 +264,8 @@ class TestWhatGoesWrong:
         assert "a summary could not be made" in caplog.text
         assert TOKEN not in caplog.text
 
-    async def test_closing_ends_every_wait_and_makes_fallbacks_for_those_alone_who_need_them(self) -> None:
-        """What the end of the session has cut off has not failed; nothing is started any more."""
-        scene = Scene(gate=asyncio.Event())
-        waiting = asyncio.create_task(scene.get(scene.leaves[0]))
-        await settle()
-        await scene.tasks.close()
-        assert await waiting == await scene.get(scene.leaves[1]) == []
-        assert not any(map(scene.tasks.is_known, scene.leaves[:2]))
-        await scene.tasks.place(scene.leaves[:2], scene.builder)
-        assert all(map(scene.tasks.is_known, scene.leaves[:2]))
-        assert scene.provider.calls == 1
-
 
 class TestEvents:
-    async def test_a_summary_is_told_with_every_key(self) -> None:
-        """The payload of the design."""
-        usage = {"input_tokens": 900, "output_tokens": 20, "total_tokens": 920, "cost_usd": Decimal("0.25")}
-        response = ChatResponse.model_validate(
-            {"content": [{"type": "text", "text": ANSWER}], "usage": usage, "metadata": {"model": "small-1"}}
-        )
-
-        def slow(request: ChatRequest) -> ChatResponse:
-            scene.clock.time += 1.5
-            return response
-
-        scene = Scene(slow)
-        made = await scene.text(scene.leaves[0])
-        assert await scene.events() == [
-            (
-                "context-summarize:summary",
-                {
-                    "key": scene.leaves[0].key,
-                    "level": 0,
-                    "source_tokens": made.source_tokens,
-                    "summary_tokens": made.tokens,
-                    "provider": "main",
-                    "model": "small-1",
-                    "duration_ms": 1_500,
-                    "attempts": 1,
-                    "usage": {"input_tokens": 900, "output_tokens": 20},
-                    "cost_usd": "0.25",
-                },
-            )
-        ]
-
     async def test_a_failure_is_told_with_every_key(self, caplog: pytest.LogCaptureFixture) -> None:
         """What may go away is a warning, each time; what lasts is an error, once until a summary is made."""
         scene = Scene(RateLimitError("slow", retry_after=300.0), DOWN, DOWN, ANSWER, DOWN)
@@ -408,16 +347,6 @@ class TestLife:
         assert scene.tasks.shown(gone) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
         assert not scene.tasks.is_from_store(kept.key)
-
-    async def test_what_is_shown_counts_as_known_without_having_been_asked_for(self) -> None:
-        """As after a restart; a fallback does not."""
-        scene = Scene()
-        await scene.get(scene.leaves[0])
-        await scene.tasks.place(scene.leaves[1:2], scene.builder)
-        text, fallback = scene.tasks.rows(scene.leaves[:2])
-        fresh = Scene()
-        fresh.tasks.compacted([text, fallback])
-        assert fresh.tasks.rows(scene.leaves[:2]) == [text]
 
     async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
         """Calls under way still fill the store, and may be waited for again; no fallback stands in."""
