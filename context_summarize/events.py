@@ -31,19 +31,19 @@ class Outbox:
     def __init__(self, hooks: Any | None, redact: bool | Sequence[str] = True) -> None:
         self._hooks = hooks
         self._redact = redact
-        self._waiting: deque[tuple[str, dict[str, Any]]] = deque()
+        self.waiting: deque[tuple[str, dict[str, Any]]] = deque()
         self._under_way: set[asyncio.Task[None]] = set()
 
     def put(self, name: str, data: dict[str, Any]) -> None:
         """Add an event; the next `flush` emits it."""
         if self._hooks is not None:
-            self._waiting.append((name, data))
+            self.waiting.append((name, data))
 
     async def flush(self) -> None:
         """Emit the waiting events. A hook that raises changes nothing."""
-        while self._waiting:
+        while self.waiting:
             # If the request is cancelled, the hooks still handle the current event to its end.
-            task = asyncio.create_task(self._emit(*self._waiting.popleft()))
+            task = asyncio.create_task(self._emit(*self.waiting.popleft()))
             self._under_way.add(task)
             task.add_done_callback(self._under_way.discard)
             await asyncio.shield(task)

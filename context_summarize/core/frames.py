@@ -102,5 +102,5 @@ def row_number(history: History, index: int) -> int | None:
     number = history.number_of(index)
     if number is not None or not history.rows[index].rendered:
         return number
-    start = history.open_groups()[0].start
+    start = history.open_groups[0].start
     return history.closed_rows() + sum(history.rows[at].rendered for at in range(start, index + 1))

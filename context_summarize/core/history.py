@@ -31,6 +31,8 @@ class History:
         self.tokens = array("q")
         """Tokens per row; -1 while not counted."""
         self.groups: list[Group] = []
+        self.open_groups: list[Group] = []
+        """The run of open calls at the end, as one group, or nothing."""
         self.rendered: array[int] = array("q")
         """Position in `groups` of each rendered group."""
         self.rendered_rows: array[int] = array("q")
@@ -57,6 +59,7 @@ class History:
         self.tokens.append(tokens)
         for group in self._grouper.feed(index, row):
             self._close(group)
+        self.open_groups = self._grouper.open_groups()
 
     def _is_repeated(self, row: Row) -> bool:
         """True for a system row whose equal stands before it: hosts may add their prompt again and again."""
@@ -83,14 +86,10 @@ class History:
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
-    def open_groups(self) -> list[Group]:
-        """The run of open calls at the end, as one group, or nothing."""
-        return self._grouper.open_groups()
-
     @property
     def rows_of_newest_group(self) -> int:
         """How many rows its newest group has."""
-        groups = self.open_groups() or self.groups[-1:]
+        groups = self.open_groups or self.groups[-1:]
         return len(self) - groups[0].start if groups else 0
 
     def rendered_group(self, ordinal: int) -> Group:

@@ -47,7 +47,7 @@ class Limits:
         of the base, the base grows with it, up to the room.
         """
         free = max(0, self._top(left) - left)
-        return max(self.threshold_room, left + int(GROWTH * self.threshold * free))
+        return max(int(self.threshold * self.base), left + int(GROWTH * self.threshold * free))
 
     def defer_below(self, left: int) -> int:
         """Tokens of the view up to which a session may go on while the summaries of that compaction are being made."""

@@ -93,7 +93,7 @@ class ShownGroups:
     def from_row(self, row: int) -> list[Group]:
         """All groups that start at or after this history row, the open one included."""
         history = self.history
-        return [*history.groups[history.group_position(row) :], *history.open_groups()]
+        return [*history.groups[history.group_position(row) :], *history.open_groups]
 
     def pins(self, view: ViewState) -> list[Group]:
         """The groups before the frontier that stand verbatim as well, in order.
@@ -105,7 +105,10 @@ class ShownGroups:
         for group in map(history.groups.__getitem__, history.pins):
             if group.start >= view.frontier_row:
                 break
-            if any(rows[at].pinned and not self._is_hidden(at) for at in range(group.start, group.end)):
+            if any(
+                rows[at].pinned and not (self.hides_system and self._is_hidden(at))
+                for at in range(group.start, group.end)
+            ):
                 found[group.start] = group
         for ordinal in (*history.users[:1], view.newest_user, *view.pinned):
             if ordinal is not None and ordinal < view.frontier:
@@ -137,7 +140,8 @@ class ShownGroups:
             answers.setdefault(index, []).append(call_id)
         first, between = list[Entry](), list[Entry]()
         for index in range(group.start, group.end):
-            row = None if self._is_hidden(index) else view_row(history.rows[index], answers.get(index))
+            is_hidden = self.hides_system and self._is_hidden(index)
+            row = None if is_hidden else view_row(history.rows[index], answers.get(index))
             if row is not None:
                 place = first if index == group.start or index in answers else between
                 place.append(Entry(index, row, history.count_row(index, self.count)))
@@ -151,8 +155,9 @@ class ShownGroups:
         )
 
     def _is_hidden(self, index: int) -> bool:
+        """Whether a row is hidden where stored system rows are."""
         row = self.history.rows[index]
-        return self.hides_system and row.role == "system" and not is_hook(row.raw)
+        return row.role == "system" and not is_hook(row.raw)
 
     # --- as a view shows them ---------------------------------------------------------------------------------------
 

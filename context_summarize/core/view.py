@@ -21,12 +21,14 @@ class View:
         self.groups = groups
         self._entries: list[Entry] = []
         self._tokens = 0
-        self._system_tokens = 0
+        self.system_tokens = 0
+        """Those of the tokens that stand in system rows, as `tokens()` has found last: providers send them apart."""
         self._needs_opening = bool(state.compactions)
         """True while the view holds no row of the conversation, and must open with a user message."""
         self._next_group = groups.history.group_position(state.frontier_row)
         self._extend(self._head())
-        self._left = self._tokens
+        self.left = self._tokens
+        """Those of the tokens that the last compaction has left, as `tokens()` has found last."""
         self.head_rows = len(self._entries)
         """How many rows stand for what is summarised: nodes, and the pins beside them."""
 
@@ -56,7 +58,7 @@ class View:
             self._entries.append(entry)
             self._tokens += entry.tokens
             if role == "system":
-                self._system_tokens += entry.tokens
+                self.system_tokens += entry.tokens
 
     def _opening(self) -> Entry:
         row = opening_row()
@@ -70,13 +72,11 @@ class View:
             group = groups[self._next_group - 1]
             self._extend(self.groups.entries(group, self.state))
             if group.start < self.state.rows_at_compaction:
-                self._left = self._tokens
+                self.left = self._tokens
 
     def _open_entries(self) -> list[Entry]:
         """The calls at the end that may still get results, and those that they have."""
-        found = [
-            entry for group in self.groups.history.open_groups() for entry in self.groups.entries(group, self.state)
-        ]
+        found = [entry for group in self.groups.history.open_groups for entry in self.groups.entries(group, self.state)]
         if found and self._needs_opening and not opens_conversation(found[0].row):
             return [self._opening(), *found]
         return found
@@ -95,16 +95,6 @@ class View:
         """Tokens of the view, system prompt aside."""
         self._refresh()
         return self._tokens + sum(entry.tokens for entry in self._open_entries())
-
-    def left(self) -> int:
-        """Those of its tokens that the last compaction left; 0 without one."""
-        self._refresh()
-        return self._left
-
-    def system_tokens(self) -> int:
-        """Those of its tokens that stand in system rows: providers send them apart from the conversation."""
-        self._refresh()
-        return self._system_tokens
 
     def rows(self, system_prompt: str | None) -> list[JsonRow]:
         """A copy of the rows, system prompt first."""

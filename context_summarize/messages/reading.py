@@ -136,7 +136,7 @@ def row_calls(raw: JsonRow) -> Iterator[Call]:
 
 def is_call(block: Any) -> bool:
     """True for a block that is a call with a usable id."""
-    return block_type(block) in CALL_BLOCKS and has_id(block)
+    return block_type(block) in CALL_BLOCKS and bool(id_of(block.get("id")))
 
 
 def is_result(block: Any) -> bool:

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 from context_summarize.messages.reading import (
     arguments_of,
     block_type,
-    has_id,
     id_of,
     is_call,
     is_result,
@@ -52,7 +51,8 @@ def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
     if row.role == "tool":
         out["tool_call_id"] = row.result_ids[0]
     if row.calls and isinstance(entries := raw.get("tool_calls"), list | tuple):
-        shown = [{**copy_json(entry), "id": id_of(entry["id"])} for entry in entries if has_id(entry)]
+        named = ((entry, id_of(entry.get("id"))) for entry in entries if isinstance(entry, dict))
+        shown = [{**copy_json(entry), "id": id_} for entry, id_ in named if id_]
         out |= {"tool_calls": shown} if shown else {}
     return out if _passes(out) else _mended(out, row)
 
@@ -65,7 +65,7 @@ def _content(row: Row, keep: Counter[str]) -> Any:
         return compact_json(content)
     out: list[JsonRow] = []
     for block in content:
-        if is_result(block) and row.result_ids and row.role == "user":
+        if row.result_ids and row.role == "user" and is_result(block):
             call_id = result_block_id(block)
             if keep[call_id] > 0:
                 keep[call_id] -= 1

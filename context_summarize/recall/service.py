@@ -58,9 +58,9 @@ class RecallService:
         return answers.passages(self._search(answers.rows, query.words or "", summarised))
 
     def follow(self, history: History) -> None:
-        """Bring the index in step in the background, if the session's frames name the tool."""
+        """Bring the index in step in the background; for sessions whose frames name the tool."""
         is_idle = self._following is None or self._following.done()
-        if is_idle and history.recall and not (self._closed or self._failed):
+        if is_idle and not (self._closed or self._failed):
             work = asyncio.to_thread(self._search, Rows(history), "", 0)
             self._following = asyncio.gather(work, return_exceptions=True)
 

@@ -75,7 +75,7 @@ async def inspect_rows(
         history.add(analyse(row), measure(row, count))
         builder.advance()
         progress(number)
-    groups = [*history.groups, *history.open_groups()]
+    groups = [*history.groups, *history.open_groups]
     numbers = message_numbers(rows)
     results = sum(len(row.result_ids) for row in history.rows)
     return Inspection(

@@ -6,6 +6,8 @@ import logging
 from dataclasses import dataclass
 
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.session.conversation import Conversation
+from context_summarize.session.limits import RequestLimits
 from context_summarize.transcript.rows import counted
 
 logger = logging.getLogger(__name__)
@@ -35,6 +37,21 @@ class Change:
     """See `Plan.level`."""
     waited: float = 0.0
     """Seconds."""
+
+
+def change_of(reason: str, limits: RequestLimits, before: Conversation, after: Conversation) -> Change:
+    """The sizes of a change of the view."""
+    return Change(
+        reason=reason,
+        budget=limits.budget,
+        target_tokens=limits.used(limits.own.target_room),
+        history_rows=len(before.history),
+        before_tokens=limits.used(before.rows.tokens()),
+        after_tokens=limits.used(after.rows.tokens()),
+        before_rows=len(before.rows),
+        after_rows=len(after.rows),
+        fallbacks=sum(item.summary.fallback for item in after.view.shown),
+    )
 
 
 class Announcer:

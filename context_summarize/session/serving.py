@@ -20,33 +20,21 @@ logger = logging.getLogger(__name__)
 
 
 class Server:
-    """Keeps the view of the conversation up to date, and hands out its rows."""
+    """Hands out the rows of requests."""
 
     def __init__(self, outbox: Outbox, meter: Meter, count: Count) -> None:
         self._outbox = outbox
         self._meter = meter
-        self._count = count
-        self._view: View | None = None
+        self.retention = Retention(count)
         self._warned = False
-
-    def view(self, chat: Conversation) -> View:
-        """The view of a conversation as it stands."""
-        if self._view is None or self._view.state is not chat.view or self._view.groups is not chat.groups:
-            self._view = View(chat.view, chat.groups)
-        return self._view
 
     def forget(self) -> None:
         """The conversation has been cleared: what does not fit is told again."""
-        self._view = None
         self._warned = False
 
-    def rows(self, chat: Conversation, limits: RequestLimits, retained: Sequence[JsonRow] = ()) -> list[JsonRow]:
-        """The rows of the request, as copies.
-
-        Args:
-            retained: rows that stand behind the summaries because the host wants them whole; they become part of it.
-        """
-        view = self.view(chat)
+    def rows(self, chat: Conversation, limits: RequestLimits) -> list[JsonRow]:
+        """The rows of the request, as copies."""
+        view = chat.rows
         size = view.tokens()
         used = limits.used(size)
         if used <= limits.budget:
@@ -56,12 +44,12 @@ class Server:
             self._say_over_budget(view, limits, used)
         rows = view.rows(limits.system_prompt)
         apart, may_chain = limits.own.system_tokens, any(map(continues, reversed(rows)))
-        self._meter.served(size + apart, system=view.system_tokens() + apart, may_chain=may_chain)
+        self._meter.served(size + apart, system=view.system_tokens + apart, may_chain=may_chain)
         if limits.status is not None:
             rows.insert(len(rows) - view.open_rows, limits.status)
-        if retained:
+        if self.retention.tokens:
             at = view.head_rows + bool(limits.system_prompt)
-            rows[at:at] = retained
+            rows[at:at] = self.retention.rows()
         return rows
 
     def _say_over_budget(self, view: View, limits: RequestLimits, used: int) -> None:

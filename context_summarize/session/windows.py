@@ -64,19 +64,6 @@ async def provider_window(provider: Any) -> Window | None:
     return await Windows(Config()).of(provider)
 
 
-def given_budget(given: object) -> int | None:
-    """Tokens that the host gives a request; None where it leaves them to the window, by None or 0.
-
-    Raises:
-        TypeError, ValueError: it is no whole number, or negative.
-    """
-    if isinstance(given, bool) or not isinstance(given, int | None):
-        raise TypeError(f"token_budget must be a whole number of tokens, got {given!r}; None or 0 for the window's")
-    if given is not None and given < 0:
-        raise ValueError(f"token_budget must be 0 or more tokens, got {given}; None or 0 for the window's")
-    return given or None
-
-
 async def request_budget(
     config: Config, token_budget: int | None, provider: Any | None, windows: Windows | None = None
 ) -> int:
@@ -86,9 +73,13 @@ async def request_budget(
     always an upper bound. `windows` remembers what providers said before.
 
     Raises:
-        TypeError, ValueError: as `given_budget`.
+        TypeError, ValueError: `token_budget` is no whole number, or negative.
     """
-    budget = given_budget(token_budget)
+    if isinstance(given := token_budget, bool) or not isinstance(given, int | None):
+        raise TypeError(f"token_budget must be a whole number of tokens, got {given!r}; None or 0 for the window's")
+    if given is not None and given < 0:
+        raise ValueError(f"token_budget must be 0 or more tokens, got {given}; None or 0 for the window's")
+    budget = given or None
     if budget is None and provider is not None:
         window = await (windows or Windows(config)).of(provider)
         budget = window.budget(config.safety_margin) if window else None

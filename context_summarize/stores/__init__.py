@@ -2,9 +2,18 @@
 
 from context_summarize.stores.layered import LayeredStore
 from context_summarize.stores.memory import MemoryStore
-from context_summarize.stores.open import open_file, open_store
+from context_summarize.stores.open import open_file, open_store, session_store
 from context_summarize.stores.protocol import SummaryStore
 from context_summarize.stores.shared import SharedStore
 from context_summarize.stores.sqlite import SqliteStore
 
-__all__ = ["LayeredStore", "MemoryStore", "SharedStore", "SqliteStore", "SummaryStore", "open_file", "open_store"]
+__all__ = [
+    "LayeredStore",
+    "MemoryStore",
+    "SharedStore",
+    "SqliteStore",
+    "SummaryStore",
+    "open_file",
+    "open_store",
+    "session_store",
+]

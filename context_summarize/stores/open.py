@@ -33,6 +33,18 @@ def open_store(cache: str | None) -> SummaryStore:
     return LayeredStore(MemoryStore(), file, name=str(file.path))
 
 
+def session_store(cache: str | None, given: SummaryStore | None) -> SummaryStore:
+    """The store of a manager that `mount()` has not made: the one given, or what `cache` names, or memory.
+
+    Memory stands before a store of the host's own: one that hangs holds nobody up.
+    """
+    if given is None:
+        return open_store(cache) if cache else MemoryStore()
+    if isinstance(given, MemoryStore | LayeredStore):
+        return given
+    return LayeredStore(MemoryStore(), given, name=type(given).__name__)
+
+
 def open_file(cache: str | None) -> SqliteStore:
     """The store in the file that a `cache` setting names.
 

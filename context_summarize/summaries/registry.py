@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from context_summarize.background import end_tasks, in_thread, until_done
+from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Place, Summary
@@ -24,8 +25,6 @@ MAX_REFUSALS = 3
 """Times that the answers for a key may be refused by their form, two each; after that it is not asked for again."""
 _CHARACTERS = 40
 """For each token of a segment's length, so many may be read: of a row that is ten times as long every character is."""
-Show = Callable[[NodeBuilder, Node, Summary], ShownNode]
-"""Makes the row that stands for a node."""
 
 
 class SummaryRegistry:
@@ -38,12 +37,9 @@ class SummaryRegistry:
         is_cancelled: whether the host has cancelled; then nobody waits.
     """
 
-    def __init__(
-        self, services: Services, summarizer: Summarizer, show: Show, is_cancelled: Callable[[], bool]
-    ) -> None:
+    def __init__(self, services: Services, summarizer: Summarizer, is_cancelled: Callable[[], bool]) -> None:
         self._services = services
         self._summarizer = summarizer
-        self._show = show
         self._is_cancelled = is_cancelled
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._late: set[str] = set()
@@ -61,7 +57,9 @@ class SummaryRegistry:
         self._refusals = Counter[str]()
         self._turns = asyncio.Semaphore(services.config.max_concurrency)
         self._reading = asyncio.Lock()
-        self._stopped = self._closed = False
+        self._closed = False
+        self.stopped = False
+        """True ends every wait: the host has cancelled. The work itself goes on."""
         self.version = 0
         """How many tasks have ended: at the same version nothing new has come."""
 
@@ -199,25 +197,18 @@ class SummaryRegistry:
         while tasks := [self._tasks[key] for key in keys if key in self._tasks]:
             await asyncio.wait(tasks)
 
-    def stop_waiting(self) -> None:
-        """End every wait now: the host has cancelled. The work itself goes on."""
-        self._stopped = True
-
-    def resume_waiting(self) -> None:
-        """Waits are allowed again."""
-        self._stopped = False
-
     @property
     def is_stopped(self) -> bool:
         """True while the host has cancelled."""
-        return self._stopped or self._is_cancelled()
+        return self.stopped or self._is_cancelled()
 
     # --- rows -------------------------------------------------------------------------------------------------------
 
     def _keep(self, builder: NodeBuilder, node: Node, summary: Summary) -> None:
         """Make the row of a node, unless its history has been replaced: the same place has other numbers in another."""
         if self._history is None or builder.history is self._history:
-            self._rows[node.place] = self._show(builder, node, summary)
+            frame, count = self._services.prompts.frame.fill, self._services.count
+            self._rows[node.place] = show_node(builder.history, node, summary, frame, count)
 
     async def look_up(self, nodes: Sequence[Node], builder: NodeBuilder) -> None:
         """Make the rows of those of these nodes that are known or stored. Nobody is asked for the others."""

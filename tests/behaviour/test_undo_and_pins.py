@@ -117,7 +117,7 @@ class TestUndo:
         session = await Session().talk_until_compacted()
         await session.talk(4)
         view = await session.view(5_000)
-        with pytest.raises(SteeringError, match=r"takes [\d,]+ tokens now, the budget is 5,000") as caught:
+        with pytest.raises(SteeringError, match=r"would hold [\d,]+ tokens, and the budget is 5,000") as caught:
             await session.manager.undo()
         assert isinstance(caught.value, ValueError)
         assert await session.view(5_000) == view

@@ -39,7 +39,7 @@ class Snapshot:
 
 async def snapshot(manager: SummarizingContextManager) -> Snapshot:
     """The tree behind the view; texts of merged summaries are looked up in the store."""
-    chat, store = manager.conversation, manager._services.store  # noqa: SLF001 - nothing else tells of the store
+    chat, store = manager.conversation, manager._current.services.store  # noqa: SLF001 - nothing else tells of the store
     below = [child.key for node in chat.view.nodes for child in with_children(node.children)]
     texts = await store.get(list(dict.fromkeys(below)))
     texts |= {item.node.key: item.summary for item in chat.view.shown}

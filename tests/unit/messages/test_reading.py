@@ -117,25 +117,6 @@ def test_content_text_is_the_public_text_of_every_shape() -> None:
     assert content_text(blocks) == 'plain\nsaid\na\nnull\n{"t": 1}\ninner\n{"type": "novel", "x": 1}\n5'
 
 
-def test_a_call_is_shown_by_name_and_arguments_once() -> None:
-    """Stored twice, shown once, after the text."""
-    assert render_parts(row(LOOP_CALL), {}, ()) == [
-        (False, "Let me look."),
-        (False, 'call weather({"city": "Oslo"})'),
-    ]
-
-
-def test_results_are_marked_as_such_and_orphans_say_so() -> None:
-    """Only results are shortened later, so they are told apart."""
-    assert render_parts(row(result("a", "21")), {"a": "weather"}, ()) == [(True, "21")]
-    assert render_parts(row(result("a", "21")), {}, ()) == [(True, "[result without a call] 21")]
-    assert render_parts(row(ANTHROPIC_RESULTS), {"a": "weather"}, ()) == [
-        (True, "result of weather: 21 degrees"),
-        (True, "[result without a call] rain"),
-        (False, "and now?"),
-    ]
-
-
 def test_thinking_metadata_and_empty_parts_are_left_out() -> None:
     """Private reasoning and opaque state never reach the summariser."""
     raw = {

@@ -135,7 +135,7 @@ class TestBounds:
     def test_every_answer_keeps_to_its_limit_and_all_of_them_hold_every_row_once(self, rows, limit, first, more):
         """Whatever the rows and the limit: nothing is lost, nothing comes twice, and it comes to an end."""
         history = history_of(rows)
-        groups = [*history.groups, *history.open_groups()]
+        groups = [*history.groups, *history.open_groups]
         rendered = render_groups(history.rows, groups, segment_tokens=None)
         if first > len(rendered):
             return
@@ -150,24 +150,15 @@ class TestBounds:
         assert sorted(set(headers)) == list(range(first, last + 1))
         assert headers == sorted(headers)
 
-    @untimed
-    @given(st.text(max_size=30) | st.from_regex(r"\d{1,3}\+\d{1,3}-\d{1,3}", fullmatch=True))
-    def test_no_range_breaks_anything(self, text):
-        try:
-            answer = asyncio.run(ask(SESSION, messages=text))
-        except RecallError:
-            return
-        assert answer.tokens <= 4_000
-
     async def test_four_answers_read_twenty_ordinary_messages_in_a_small_window(self):
-        """A window of 16,000 tokens; each answer but the last is at least half full."""
+        """A window of 16,000 tokens; each answer but the last is nearly full."""
         history = history_of(tool_session(5, size=2_400))
         limit = limit_tokens(RecallQuery(messages="1-20"), 13_000, 13_000)
 
         answers = await all_answers(history, limit, "1-20")
 
         assert len(answers) <= 4
-        assert all(answer.tokens > limit // 2 for answer in answers[:-1])
+        assert all(answer.tokens > 0.6 * limit for answer in answers[:-1])
         assert sum(answer.tokens for answer in answers) > 4_000
 
     async def test_a_nearly_full_request_gets_no_answer(self):

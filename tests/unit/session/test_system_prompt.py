@@ -27,7 +27,7 @@ async def served(wrap: Callable[[int], str], requests: int = 4) -> list[tuple[st
     system.set_factory(factory)
     for _ in range(requests):
         await system.refresh()
-        row = system.status_row
+        row = system.status
         found.append((system.text, row["content"] if row else ""))
     return found
 
