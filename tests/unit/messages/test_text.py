@@ -6,8 +6,8 @@ import json
 
 from context_summarize.messages.rows import saved_json
 from context_summarize.messages.text import content_text, render_parts
-from context_summarize.testing import assistant, result
-from tests.unit.messages.shapes import ANTHROPIC_RESULTS, LOOP_CALL, SIGNED, row
+from context_summarize.testing import assistant
+from tests.unit.messages.shapes import SIGNED, row
 
 
 class TestText:
@@ -33,23 +33,6 @@ class TestText:
 
 
 class TestRenderParts:
-    def test_a_call_is_shown_by_name_and_arguments_once(self) -> None:
-        """Stored twice, shown once, after the text."""
-        assert render_parts(row(LOOP_CALL), {}, ()) == [
-            (False, "Let me look."),
-            (False, 'call weather({"city": "Oslo"})'),
-        ]
-
-    def test_results_are_marked_as_such_and_orphans_say_so(self) -> None:
-        """Only results are shortened later, so they are told apart."""
-        assert render_parts(row(result("a", "21")), {"a": "weather"}, ()) == [(True, "21")]
-        assert render_parts(row(result("a", "21")), {}, ()) == [(True, "[result without a call] 21")]
-        assert render_parts(row(ANTHROPIC_RESULTS), {"a": "weather"}, ()) == [
-            (True, "result of weather: 21 degrees"),
-            (True, "[result without a call] rain"),
-            (False, "and now?"),
-        ]
-
     def test_thinking_metadata_and_empty_parts_are_left_out(self) -> None:
         """Private reasoning and opaque state never reach the summariser."""
         raw = {
