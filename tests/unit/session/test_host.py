@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from context_summarize.config import DEFAULT_BUDGET, Config
+from context_summarize.config import Config
 from context_summarize.session.host import Providers, find_provider
 from context_summarize.session.windows import Window, Windows, provider_window, request_budget
 from context_summarize.summaries.request import Target
@@ -115,16 +115,6 @@ class TestProviders:
         assert providers.seen(two) is two
         assert await providers.summariser() == Target(two, "two")
 
-    async def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Before the session is ready a name cannot be wrong; when it is ready, it can."""
-        own = Info({})
-        providers = Providers(coordinator(), Config(summary_provider="three"))
-        providers.seen(own)
-        assert await providers.summariser() == Target(own, "info")
-        assert caplog.records == []
-        providers.check()
-        assert "mounted: none" in caplog.records[0].getMessage()
-
     @pytest.mark.parametrize(
         ("provider", "name"), [(Info({}, "mine"), "mine"), (Info({}, 5), "Info"), (object(), "object")]
     )
@@ -218,22 +208,6 @@ class TestHangs:
         assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2
         [record] = caplog.records
         assert "safety_margin is 5000, more than the window of 'Info' (4096 tokens)" in record.getMessage()
-
-    async def test_a_provider_that_always_hangs_has_no_window(self) -> None:
-        """And a request is served all the same."""
-        provider = Hanging(0)
-        assert await provider_window(provider) is None
-        assert await request_budget(Config(), None, provider) == DEFAULT_BUDGET
-
-    @pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(1)], ids=repr)
-    async def test_what_is_no_exception_is_survived_too(self, error: BaseException) -> None:
-        """Raised by the provider, it ends neither the request nor the event loop."""
-
-        class Raising:
-            async def get_model_info(self) -> Any:
-                raise error
-
-        assert await provider_window(Raising()) is None
 
     async def test_a_method_that_blocks_is_not_waited_for(self) -> None:
         """The event loop goes on meanwhile, and the method is not called again for a minute."""
