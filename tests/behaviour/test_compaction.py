@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import ScriptedProvider, tool_session, user
+from context_summarize.testing import ScriptedProvider, tool_session
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
@@ -87,12 +86,3 @@ class TestWithdrawn:
         calls = provider.calls
         assert await made.get_messages_for_request(budget, provider) == before
         assert (provider.calls, len(recorder.of(PRE_COMPACT))) == (calls, 1)
-
-    @pytest.mark.parametrize("how", ["set", "clear"])
-    async def test_a_cancelled_compaction_of_a_history_that_is_gone_is_closed(self, how: str) -> None:
-        """Who hears that a compaction begins also hears that it is over."""
-        made, recorder, provider = await cancelled()
-        await (made.clear() if how == "clear" else made.set_messages([user("else")]))
-        provider.go.set()
-        await made.get_messages_for_request(LARGE, provider)
-        assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == 1
