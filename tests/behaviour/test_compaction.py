@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from typing import Any
 
 from amplifier_core.message_models import ChatRequest
@@ -10,7 +11,7 @@ from amplifier_core.message_models import ChatRequest
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider, assistant, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
@@ -66,6 +67,27 @@ class TestEvents:
         assert (made["before_messages"], made["after_messages"]) == (32, len(view))
         assert (made["before_tokens"], made["after_tokens"]) == (pre["tokens"], size(view))
         assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 175, 1)
+
+    async def test_values_that_the_new_view_holds_no_more_are_counted_and_three_are_named(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """After redaction, in the event and in the log."""
+        caplog.set_level(logging.INFO)
+        made = manager(recorder := Recorder(), keep_recent=2, recall_tool=True, notes_share=0.02)
+        secret = "sk-ant-" + "a1B2" * 10
+        rows = [user(f"Look up K-{7_000 + at} with {secret}. {'It says little. ' * 20}") for at in range(30)]
+        await made.set_messages([row for one in rows for row in (one, assistant("Yes."))])
+        view = str(await made.get_messages_for_request(3_000, ScriptedProvider(then=answer)))
+        [post] = recorder.of(POST_COMPACT)
+        gone = [f"K-{7_000 + at}" for at in range(30) if f"K-{7_000 + at}" not in view]
+        assert len(gone) > 3
+        assert post["values_lost"] == len(gone)
+        assert len(post["values_lost_examples"]) == 3
+        assert set(post["values_lost_examples"]) < set(gone)
+        [told] = [line for line in caplog.messages if "exact values" in line]
+        assert f"{post['values_kept']} stand in the view, {len(gone)} do not, such as K-" in told
+        assert told.endswith("; recall finds them")
+        assert secret not in str(recorder.events) + caplog.text
 
 
 class TestWithdrawn:

@@ -83,6 +83,16 @@ def test_json_is_one_object_with_the_keys_that_the_help_names(session: Path) -> 
     assert documented >= KEYS
 
 
+def test_the_file_of_the_report_is_named(session: Path) -> None:
+    """On stderr, beside the result."""
+    page = session.parent / "report.html"
+
+    told = run(session, *NARROW, "--html", page)
+
+    assert (told.exit_code, told.stderr) == (0, f"The report is in {page}; a browser opens it.\n")
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+
+
 def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path: Path) -> None:
     """In text it is left out; in JSON it is escaped, and the same again when it is read."""
     text = "[bold]x[/] \x1b]0;title\x07 \x7f \x9b31m é \ud800"

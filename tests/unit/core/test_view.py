@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import Message
 
-from context_summarize.core.frames import as_lines, one_line, show_node
+from context_summarize.core.frames import CONTINUES, as_lines, one_line, show_node
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.shown_groups import ShownGroups, shortened_row
