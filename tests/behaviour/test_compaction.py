@@ -6,6 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
+import pytest
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import Config, SummarizingContextManager
