@@ -79,19 +79,3 @@ class TestBeside:
             await asyncio.sleep(0)
         assert turns > 5
         assert manager.messages == [*rows, user("Later.")]
-
-    async def test_rows_that_come_while_an_import_is_indexed_are_served_with_it(self) -> None:
-        """Nothing of them is lost, and each is there once."""
-        manager, provider = SummarizingContextManager(**SETTINGS), ScriptedProvider(then=summarise)
-        await manager.set_messages([row for _ in range(30) for row in tool_session(40)])
-        asking = asyncio.create_task(manager.get_messages_for_request(token_budget=8_000, provider=provider))
-        added = 0
-        while not asking.done():
-            await manager.add_message(user(f"Meanwhile {added}."))
-            added += 1
-            await asyncio.sleep(0.001)
-        await asking
-        view = await manager.get_messages_for_request(token_budget=8_000, provider=provider)
-        said = [row["content"] for row in view if str(row["content"]).startswith("Meanwhile")]
-        assert said == [f"Meanwhile {at}." for at in range(added)][-len(said) :]
-        assert said
