@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import Message
 
-from context_summarize.core.frames import show_node
+from context_summarize.core.frames import CONTINUES, show_node
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.shown_groups import ShownGroups, shortened_row
@@ -218,3 +218,12 @@ def test_a_view_grows_at_its_end_alone() -> None:
         before = after
     assert said(after)[-8:] == ["call b", "-> b", "held", "next", "call c", "-> c", "passed over", "x"]
     assert growing.tokens() == sum(measure(row, count) for row in after[1:])
+
+
+def test_a_view_opens_with_a_user_row_after_a_compaction() -> None:
+    """Some providers refuse a conversation that opens with an assistant row."""
+    history = history_of([assistant("a"), assistant("b"), assistant("c")])
+    assert said(view(history).rows(None)) == ["a", "b", "c"], "as the history has it, before a compaction"
+    rows = view(history, summarised(history, 1)).rows(None)
+    assert said(rows) == [CONTINUES, "node 1-1", "b", "c"]
+    assert rows[0]["metadata"] == {"source": "context-summarize", "ephemeral": True}

@@ -99,17 +99,6 @@ def test_without_room_any_ready_part_that_relieves_is_taken(freed: int, before: 
     assert decided({"is_ahead": True}, {"missing": 2}, ready={"freed": freed, "before": before}).step == step
 
 
-def test_a_ready_part_with_which_the_request_does_not_fit_is_not_taken() -> None:
-    case = {"is_ahead": True, "used": 1_500}
-    assert decided(case, {"missing": 2, "before": 1_500}, ready={"freed": 400, "before": 1_500}).step == "wait"
-    assert decided(case, {"missing": 2, "before": 1_500}, ready={"freed": 0, "before": 1_500}).step == "wait"
-
-
-def test_without_work_ahead_nothing_partial_is_made() -> None:
-    """A retry of a cancelled request has the same view."""
-    assert decided({}, {"missing": 2}, ready={"freed": 390}).step == "wait"
-
-
 @pytest.mark.parametrize(
     ("case", "freed", "step"),
     [
@@ -123,12 +112,6 @@ def test_without_work_ahead_nothing_partial_is_made() -> None:
 )
 def test_a_compaction_must_be_worth_making(case: dict[str, Any], freed: int, step: str) -> None:
     assert decided(case, {"freed": freed}).step == step
-
-
-def test_a_view_that_cannot_fit_is_compacted_as_often_as_the_throttle_allows() -> None:
-    large = {"freed": 500, "before": 2_000}
-    assert decided({"used": 2_000}, large).step == "compact"
-    assert decided({"used": 2_000, "may_fire": False}, large).step == "go on"
 
 
 @given(

@@ -56,13 +56,6 @@ async def test_a_block_that_changes_ends_the_request_wherever_it_stands(wrap: Ca
         assert sorted(f"{text} {status}".split()) == sorted(wrap(number).split())
 
 
-async def test_a_block_that_comes_and_goes_leaves_the_prompt_when_it_goes() -> None:
-    """It need not change to make the prompt cache worthless."""
-    found = await served(lambda n: PROMPT if n % 2 else f"{PROMPT}\n\n{block('plan')}", requests=6)
-    assert [text for text, _ in found[1:]] == [PROMPT] * 5
-    assert [status for _, status in found[1:]] == ["", block("plan")] * 2 + [""]
-
-
 async def test_a_block_that_comes_later_and_stays_stays_in_the_prompt() -> None:
     """A long list of skills is read from the prompt cache there."""
     found = await served(lambda n: f"{PROMPT}\n\n{block('skills')}" if n else PROMPT)
@@ -116,21 +109,3 @@ async def test_a_factory_that_hangs_holds_no_cancelled_request_up(
     await asyncio.sleep(0.01)
     assert system.text == PROMPT
     assert not caplog.records
-
-
-async def test_a_factory_that_is_cancelled_by_itself_leaves_the_last_prompt(caplog: pytest.LogCaptureFixture) -> None:
-    """It is a failure of the factory, and no cancellation of the request."""
-    answers = iter([PROMPT])
-
-    async def factory() -> str:
-        try:
-            return next(answers)
-        except StopIteration:
-            raise asyncio.CancelledError("an inner task has ended") from None
-
-    system = SystemPrompt(len)
-    system.set_factory(factory)
-    await system.refresh()
-    await system.refresh()
-    assert system.text == PROMPT
-    assert "the system prompt factory failed; the last prompt is used" in caplog.text
