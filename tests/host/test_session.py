@@ -23,6 +23,7 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.testing import tool_session, user
+from tests.support.bare_host import bare_host
 from tests.support.session import SUMMARY, Host, is_summary_request
 from tests.support.views import untimed
 
@@ -318,14 +319,14 @@ async def test_a_wrong_setting_stops_the_session_with_its_name_and_remedy(monkey
             await host.start(FileResolver() if source else None)
 
 
-def run_python(script: str, tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def run_python(script: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     """A script in a process of its own, where warnings are errors; its working folder is empty and stays so."""
     (tmp_path / "script.py").write_text(textwrap.dedent(script), "utf-8")
     empty = tmp_path / "empty"
     empty.mkdir()
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
     done = subprocess.run(
-        [sys.executable, "-B", "-W", "error", str(tmp_path / "script.py"), *args],
+        [sys.executable, "-B", "-W", "error", str(tmp_path / "script.py")],
         cwd=empty,
         env={**environment, "PYTHONIOENCODING": "utf-8", "HOME": str(empty)},
         capture_output=True,
@@ -347,57 +348,13 @@ def test_a_second_checkout_is_used_as_it_stands(tmp_path):
         else:
             shutil.copy(source, checkout / name)
     shutil.copytree(ROOT / "prompts" / "default", checkout / "prompts" / "of-the-copy")
-    script = """
-        import asyncio, sys, types
-        from pathlib import Path
-        from amplifier_core import AmplifierSession
-        from amplifier_core.module_sources import ModuleNotFoundError
 
-        checkout = Path(sys.argv[1])
-
-        class Resolver:
-            def resolve(self, module_id, source_hint=None, profile_hint=None):
-                if source_hint is None:
-                    raise ModuleNotFoundError(module_id)
-                return types.SimpleNamespace(resolve=lambda: Path(source_hint.removeprefix("file://")))
-
-        class Loop:
-            async def execute(self, prompt, context, **parts):
-                await context.add_message({"role": "user", "content": prompt})
-                return str(len(await context.get_messages_for_request()))
-
-        class Provider:
-            name = "none"
-
-        def install(module_id, point, part):
-            async def mount(coordinator, config):
-                await coordinator.mount(point, part, name=None if point == "orchestrator" else part.name)
-
-            name = f"amplifier_module_{module_id}"
-            sys.modules[name] = types.SimpleNamespace(mount=mount)
-
-        install("loop", "orchestrator", Loop())
-        install("provider", "providers", Provider())
-
-        async def main():
-            config = {"prompts": "of-the-copy"}
-            context = {"module": "context-summarize", "source": f"file://{checkout}", "config": config}
-            parts = {"orchestrator": {"module": "loop"}, "context": context}
-            session = AmplifierSession({"session": parts, "providers": [{"module": "provider"}]})
-            await session.coordinator.mount("module-source-resolver", Resolver())
-            async with session:
-                print("rows", await session.execute("hello"))
-            import context_summarize
-            assert Path(context_summarize.__file__).is_relative_to(checkout)
-            await asyncio.sleep(0.2)
-
-        asyncio.run(main())
-    """
-
-    done = run_python(script, tmp_path, str(checkout))
+    done = run_python(bare_host(source=f"file://{checkout}", config={"prompts": "of-the-copy"}), tmp_path)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["rows", "1"]
+    view, used = done.stdout.splitlines()
+    assert view == "[{'role': 'user', 'content': 'hello'}]"
+    assert Path(used).is_relative_to(checkout)
 
 
 # --- mount() ---------------------------------------------------------------------------------------------------------
