@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
@@ -14,9 +14,11 @@ from context_summarize.core.nodes import NamedPlace, Node, Summary
 from context_summarize.core.rendering import render_group
 from context_summarize.core.view_state import ShownNode, ShownNotes
 from context_summarize.messages.reading import rough_size
+from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.text import countable_items
 from context_summarize.notes.instructions import quoted_lines
 from context_summarize.notes.reader import Notes
+from context_summarize.notes.values import Kept
 from context_summarize.redaction import Redact
 from context_summarize.tokens.measure import Count, measure
 from context_summarize.transcript.rows import RenderedRow
@@ -141,6 +143,15 @@ class NotesLog:
         goes_on = self._goes_on(ask.frontier_row)
         text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations, goes_on=goes_on)
         return replace(self.frame(text, ask.frontier), after=len(shown)) if text else None
+
+    def kept(self, first_group: int, end_group: int, rows: Iterable[JsonRow]) -> Kept:
+        """What these rows of a view hold of the exact values of the rendered groups [first_group, end_group)."""
+        if end_group <= first_group:
+            return Kept()
+        first, last = self._history.message_range(first_group, end_group)
+        shown = "\n".join(item for row in rows for item in countable_items(row) if isinstance(item, str))
+        with self._lock:
+            return self._notes.kept(first, last, shown)
 
     def frame(self, text: str, frontier: int) -> ShownNotes:
         """The row of these lines, which tell of the rendered groups before `frontier`."""

@@ -9,7 +9,7 @@ from context_summarize.notes.actions import Actions
 from context_summarize.notes.choosing import chosen, ranked, written
 from context_summarize.notes.instructions import Instruction, Place, placed, signalled, verified
 from context_summarize.notes.requests import Requests
-from context_summarize.notes.values import Candidates
+from context_summarize.notes.values import Candidates, Kept
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow
 
@@ -71,6 +71,10 @@ class Notes:
     def mention(self, summaries: str) -> None:
         """Take in what a model's summaries tell."""
         self._values.mention(summaries)
+
+    def kept(self, first: int, last: int, shown: str) -> Kept:
+        """What a text holds of the exact values of these rows."""
+        return self._values.kept(first, last, shown)
 
     def _keep(self, found: Iterable[Instruction]) -> None:
         for one in found:

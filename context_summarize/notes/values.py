@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Container
 from dataclasses import dataclass, field
 
 from context_summarize.notes.patterns import Kind, classify, leaves, pairs_in, unescaped, values_in
-from context_summarize.notes.sentences import ends, pieces_of, words_of
+from context_summarize.notes.sentences import ends, pieces_of, shortened, words_of
 from context_summarize.transcript.rows import RenderedRow, calls_in
 
 MOST = 10_000
@@ -21,6 +22,10 @@ _LABELLED: Container[Kind] = ("id", "figure", "url")
 """Kinds that say nothing without words beside them."""
 _PAIRED: Container[Kind] = ("id", "figure", "term")
 """Kinds that may follow a label in a text."""
+_EXAMPLE = 80
+"""Characters of a value that is named as an example."""
+_BARE = re.compile(r"[\d.,]+")
+"""A figure without a unit."""
 _BESIDE = 80
 """Characters before a value among which the words that say what it is are looked for."""
 
@@ -65,6 +70,17 @@ class Sentence:
     tokens: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a view still holds of the exact values of some rows."""
+
+    kept: int = 0
+    """Distinct values: identifiers, paths, addresses, names of code, dates, and figures with a unit."""
+    lost: int = 0
+    examples: tuple[str, ...] = ()
+    """Of those that are lost, up to three: what the user said and the agent used comes first."""
+
+
 @dataclass(slots=True)
 class Candidates:
     """What notes are chosen from. Rows are read once, in their order."""
@@ -103,6 +119,14 @@ class Candidates:
         exact = values_in(summaries)
         for value in self.values.values():
             value.told |= value.text in exact or (value.kind == "term" and value.text in summaries)
+
+    def kept(self, first: int, last: int, shown: str) -> Kept:
+        """What a text holds of the values that were seen in these rows, and in none after them."""
+        exact = values_in(shown)
+        seen = [one for one in self.values.values() if first <= one.last <= last and _is_telling(one)]
+        lost = [one for one in seen if one.text not in exact]
+        ranked = sorted(lost, key=lambda one: (one.by_user, one.calls, one.said, one.last), reverse=True)
+        return Kept(len(seen) - len(lost), len(lost), tuple(shortened(one.text, _EXAMPLE) for one in ranked[:3]))
 
     # --- reading -----------------------------------------------------------------------------------------------------
 
@@ -171,3 +195,8 @@ class Candidates:
                 del self.values[one.text]
         if len(self.sentences) > MOST * 5 // 4:
             self.sentences = sorted(self.sentences, key=lambda one: (one.marks, one.number))[-MOST:]
+
+
+def _is_telling(value: Value) -> bool:
+    """True for what a person would call a value: no few words, and no number without a unit."""
+    return value.kind != "term" and (value.kind != "figure" or not _BARE.fullmatch(value.text))

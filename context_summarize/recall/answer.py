@@ -181,14 +181,14 @@ class Answers:
         return self._range(first, last, offset)
 
     def _range(self, first: int, last: int, offset: int) -> RecallAnswer:
-        """As many whole rows as fit; a row that does not fit is cut if the answer would not be half full without it."""
+        """As many whole rows as fit; a row is cut if the answer would not be three quarters full without it."""
         blocks: list[str] = []
         room, number = self._room, first
         while number <= last:
             shown = self.rows.row(number)
             block = self._block(shown, after_cut(shown.row.text, offset) if offset else shown.row.text, since=first)
             if (size := self._size(block)) > room:
-                if not blocks or room > max(self._room // 2, _WORTH):
+                if not blocks or room > max(self._room // 4, _WORTH):
                     block, offset = self._cut(shown, offset, room, since=first if blocks else 0)
                     blocks.append(block)
                 break

@@ -11,6 +11,7 @@ from context_summarize.core.history import History
 from context_summarize.core.plan import Plan
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.rows import JsonRow
+from context_summarize.notes.values import Kept
 from context_summarize.session.announcing import change_of
 from context_summarize.session.conversation import Conversation, compacted, derive_sizes
 from context_summarize.session.current import Current
@@ -241,9 +242,10 @@ class Requests:
             await self._fetch(plan, attempt, falls_back=step == "fall back")
             return
         view = await self._current.views.view(attempt.chat, attempt.limits, plan, attempt.chat.notes)
+        kept = await self._current.views.kept(attempt.chat, view)
         if not self._holds(attempt) or len(view.shown) < len(view.nodes):
             return
-        self._commit(plan, view, attempt)
+        self._commit(plan, view, kept, attempt)
         await self._current.records.write(attempt.chat)
 
     async def _fetch(self, plan: Plan, attempt: Attempt, *, falls_back: bool) -> None:
@@ -265,7 +267,7 @@ class Requests:
         elif self._holds(attempt):
             attempt.in_vain = any(self._tasks.size_of(node) is None for node in plan.missing)
 
-    def _commit(self, plan: Plan, view: ViewState, attempt: Attempt) -> None:
+    def _commit(self, plan: Plan, view: ViewState, kept: Kept, attempt: Attempt) -> None:
         """Swap the view, and tell of it. Nothing is awaited here: all that may fail has been awaited."""
         current, tasks, before, limits = self._current, self._tasks, self._current.chat, attempt.limits
         view = replace(view, rows_at_compaction=len(before.history))
@@ -278,6 +280,8 @@ class Requests:
             merged=plan.merged,
             from_cache=sum(tasks.is_from_store(node.key) for node in new),
             shortened=len(view.shortened.keys() - before.view.shortened.keys()),
+            values=kept,
+            recall=before.history.recall,
             level=plan.level,
             waited=attempt.waited,
         )

@@ -129,16 +129,6 @@ class TestProviders:
 
 
 class TestWhen:
-    async def test_nothing_happens_below_the_threshold(self) -> None:
-        """Usage of seven tenths makes a compaction, less does not, where that is what is set."""
-        made, provider = await fed(manager(compact_threshold=0.7), tool_session(30)), scripted()
-        tokens = await made.get_token_count()
-        assert nodes(await made.get_messages_for_request(int(tokens / 0.69), provider)) == []
-        assert provider.calls == 0
-        view = await made.get_messages_for_request(int(tokens / 0.71), provider)
-        assert nodes(view)
-        assert size(view) <= 0.3 * tokens / 0.71 + 100
-
     async def test_auto_compact_false_makes_compactions_only_to_fit(self) -> None:
         """And on compact()."""
         made, provider = await fed(manager(auto_compact=False), tool_session(12)), scripted()
@@ -169,13 +159,6 @@ class TestCompact:
         assert made.conversation.builder.first_group == made.conversation.view.frontier
         assert nodes(view)[-1]["metadata"]["messages"][1] == 44
         assert [row["content"] for row in view[-3:]] == [row["content"] for row in tool_session(12)[-3:]]
-
-    @pytest.mark.parametrize("rows", [[], [user("hi")], tool_session(1)])
-    async def test_where_there_is_little_it_saves_nothing(self, rows: list[JsonRow]) -> None:
-        """All of it is recent."""
-        made = await fed(manager(), rows)
-        assert await made.compact() == 0
-        assert await made.get_messages_for_request(LARGE) == rows
 
 
 class TestAdoption:

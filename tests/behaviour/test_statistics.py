@@ -7,7 +7,6 @@ from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
 
-from amplifier_core.llm_errors import RateLimitError
 from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize import SummarizingContextManager
@@ -75,18 +74,6 @@ class TestCalls:
         assert (told.calls, told.failed) == (provider.calls, 0)
         assert provider.calls > 1
         assert_billed(told, provider)
-
-    async def test_calls_that_fail_are_calls(self) -> None:
-        """Those that were retried, and those that came to nothing in the end."""
-        provider = ScriptedProvider([RateLimitError("slow down")] * 2, then=answer)
-        told, _ = await told_after(provider)
-        assert (told.calls, told.failed) == (provider.calls, 0)
-        provider = ScriptedProvider(then=RateLimitError("slow down"))
-        told, recorder = await told_after(provider)
-        assert told.calls == provider.calls > 0
-        failures = [data for data in recorder.of("context-summarize:failure") if data["attempts"]]
-        assert told.failed == len(failures) > 0
-        assert (told.input_tokens, told.output_tokens, told.cost_usd) == (0, 0, None)
 
     async def test_an_answer_that_is_refused_is_paid_for_all_the_same(self) -> None:
         """Also when nothing came of its key."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -114,26 +113,6 @@ def test_the_wheel_holds_the_packages_the_prompts_and_the_ranks_and_nothing_else
         f"{info}/licenses/LICENSE",
     } <= set(names)
     assert [name for name in names if "__pycache__" in name or name.endswith(".pyc")] == []
-
-
-def test_the_entry_point_resolves_to_mount(installed):
-    """Amplifier's loader finds `context-summarize` in the group `amplifier.modules`; the code is the wheel's own."""
-    printed = installed.python(
-        """
-        import json
-        from importlib.metadata import entry_points, version
-        [found] = [point for point in entry_points(group="amplifier.modules") if point.name == "context-summarize"]
-        mount = found.load()
-        import context_summarize, amplifier_module_context_summarize
-        assert mount is context_summarize.mount is amplifier_module_context_summarize.mount
-        assert version("amplifier-module-context-summarize") == context_summarize.__version__
-        print(json.dumps([found.value, context_summarize.__file__]))
-        """
-    )
-
-    value, path = json.loads(printed)
-    assert value == "context_summarize:mount"
-    assert Path(path).is_relative_to(installed.bin.parent)
 
 
 def test_prompts_and_ranks_are_found_from_the_wheel(installed):

@@ -83,6 +83,16 @@ def test_json_is_one_object_with_the_keys_that_the_help_names(session: Path) -> 
     assert documented >= KEYS
 
 
+def test_the_file_of_the_report_is_named(session: Path) -> None:
+    """On stderr, beside the result."""
+    page = session.parent / "report.html"
+
+    told = run(session, *NARROW, "--html", page)
+
+    assert (told.exit_code, told.stderr) == (0, f"The report is in {page}; a browser opens it.\n")
+    assert page.read_text("utf-8").startswith("<!doctype html>")
+
+
 def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path: Path) -> None:
     """In text it is left out; in JSON it is escaped, and the same again when it is read."""
     text = "[bold]x[/] \x1b]0;title\x07 \x7f \x9b31m é \ud800"
@@ -109,16 +119,6 @@ def test_a_file_that_is_still_being_written_is_read_to_its_last_whole_line(sessi
 
 
 # --- settings and options ---------------------------------------------------------------------------------------------
-
-
-def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
-    """One a time, as often as they are needed."""
-    pairs = ["auto_compact=false", "max_tokens=3000", "prefetch=false", 'redact=["a=b"]']
-
-    told = run(session, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
-
-    assert told.exit_code == 0, told.output
-    assert "3,000 of them for a request" in told.stdout
 
 
 @pytest.mark.parametrize(

@@ -70,3 +70,18 @@ def test_room_is_kept_and_candidates_are_bounded() -> None:
     assert len(candidates.values) <= MOST * 5 // 4
     for room in (0, 30, 300):
         assert sum(entry.tokens for entry in chosen(ranked(candidates, "", count), candidates.rows, room)) <= room
+
+
+def test_what_a_view_still_holds_of_the_values_of_some_rows_is_counted_and_three_that_are_gone_are_named() -> None:
+    """What the user said first; no bare number, no plain word, and nothing of other rows."""
+    rows = [
+        ("tool", "K-0001 of 1999-01-01"),
+        ("user", "Please look at INV-4711 in src/a.py, it took 250ms and 12 runs."),
+        ("tool", '{"ticket": "T-1317", "due": "2024-05-01", "count": 3}'),
+        ("tool", "later: T-2000"),
+    ]
+    found = read(rows).kept(2, 3, "The file src/a.py is slow: 250ms. The account is INV-47110.")
+
+    assert (found.kept, found.lost) == (2, 3)
+    assert (found.examples[0], {*found.examples}) == ("INV-4711", {"INV-4711", "2024-05-01", "T-1317"})
+    assert read(rows).kept(2, 3, "T-1317 INV-4711 src/a.py 250ms 2024-05-01").lost == 0

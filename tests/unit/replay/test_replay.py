@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
 
 from context_summarize import Config, SummarizingContextManager
-from context_summarize.providers.offline import OfflineProvider
-from context_summarize.replay import ReplayResult, replay, row_text
-from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
-from context_summarize.tokens.counter import TokenCounter
+from context_summarize.replay import ReplayResult, replay
+from context_summarize.testing import ScriptedProvider, assistant, result, tool_session, user
 
 LATE: dict[str, Any] = {"compact_threshold": 0.7}
 """Compactions that are so rare that the last one has summaries of its own."""
@@ -73,20 +70,6 @@ async def test_a_broken_provider_does_not_end_the_session_and_is_told() -> None:
     assert provider.calls == 1
 
 
-async def test_the_same_session_gives_the_same_replay() -> None:
-    """A replay waits for prefetched summaries, however busy the machine is."""
-    rows = tool_session(80, size=800)
-
-    async def told() -> tuple[Any, ...]:
-        provider = OfflineProvider(TokenCounter().count, context_window=12_000, max_output_tokens=1_000)
-        made = await replay(rows, provider)
-        return [replace(line, wait_ms=0) for line in made.compactions], made.provider_calls, made.provider_input_tokens
-
-    first = await told()
-    assert first[0]
-    assert first == await told()
-
-
 # --- checks -----------------------------------------------------------------------------------------------------------
 
 
@@ -132,12 +115,3 @@ async def test_a_broken_promise_fails_its_check_with_the_first_problem(
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------
-
-
-def test_a_row_is_told_whole_with_its_calls_and_without_its_thinking() -> None:
-    """A call that stands as a block and in `tool_calls` is told once."""
-    row = call("1", "look", text="I look.", path="a.py")
-    row["content"].insert(0, {"type": "thinking", "thinking": "hm", "signature": "s"})
-
-    assert row_text(row) == 'I look.\ncall look({"path": "a.py"})'
-    assert row_text(result("1", "word " * 5_000)) == "word " * 5_000

@@ -6,12 +6,11 @@ import asyncio
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from decimal import Decimal
 from typing import Any
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError, RateLimitError
-from amplifier_core.message_models import ChatRequest, ChatResponse
+from amplifier_core.message_models import ChatRequest
 
 from context_summarize.config import Config
 from context_summarize.core.history import History
@@ -145,18 +144,6 @@ class TestOneSummary:
         assert scene.provider.calls == 1
         assert [name for name, _ in await scene.events()] == [SUMMARY]
 
-    async def test_asking_what_is_known_starts_nothing(self) -> None:
-        """Neither a text nor a size nor a row."""
-        scene = Scene()
-        node, tasks, before = scene.leaves[0], scene.tasks, asyncio.all_tasks()
-        assert (tasks.summary(node), tasks.size_of(node), tasks.shown(node), tasks.is_known(node)) == (
-            *[None] * 3,
-            False,
-        )
-        assert (tasks.rows([node]), tasks.texts([node]), tasks.is_from_store(node.key)) == ([], [], False)
-        await settle()
-        assert (asyncio.all_tasks(), scene.provider.calls) == (before, 0)
-
     async def test_only_as_many_as_may_be_asked_at_once_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
         gate, read = asyncio.Event(), list[Node]()
@@ -168,15 +155,6 @@ class TestOneSummary:
         gate.set()
         assert await asked == []
         assert read == scene.leaves[:4]
-
-    async def test_what_is_made_ahead_has_its_row(self) -> None:
-        """A row takes a few milliseconds: the next request need not make it."""
-        scene = Scene()
-        scene.tasks.start(scene.merged, scene.builder, scene.target)
-        assert scene.tasks.version == 0
-        await scene.tasks.settled([scene.merged.key])
-        assert [shown.node for shown in scene.tasks.rows([scene.merged])] == [scene.merged]
-        assert scene.tasks.version == 4, "a task each"
 
 
 class TestMerge:
@@ -193,23 +171,6 @@ class TestMerge:
         assert await scene.stored(*tree) == list(tree)
         fresh = Scene(store=scene.store)
         assert (await fresh.text(fresh.merged), fresh.provider.calls) == (made, 0)
-
-    @pytest.mark.parametrize("who", ["a merge", "a request"])
-    async def test_a_compaction_meanwhile_takes_nothing_from_who_waits(self, who: str) -> None:
-        """What no view shows is let go of; a merge, or a request, that still needs it finds it in the store."""
-        first = Scene()
-        await first.text(first.leaves[0])
-        gate = asyncio.Event()
-        scene = Scene(store=first.store, gate=gate)
-        wanted = [scene.merged] if who == "a merge" else scene.leaves[:3]
-        waiting = asyncio.create_task(scene.get(*wanted))
-        await settle()
-        assert scene.tasks.summary(scene.leaves[0]) is not None
-        scene.tasks.compacted([])
-        gate.set()
-        assert await waiting == []
-        assert [shown.summary.text for shown in scene.tasks.rows(wanted)] == [ANSWER] * len(wanted)
-        assert scene.provider.calls == 2 + (who == "a merge")
 
     async def test_nothing_is_merged_from_a_fallback(self) -> None:
         """A node with a fallback anywhere below it is itself one, joined by code, and not stored."""
@@ -256,20 +217,6 @@ class TestFallbacks:
         scene.target = provider
         assert (await scene.text(leaf)).text == ANSWER
 
-    async def test_it_is_made_once_while_nobody_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Compaction after compaction that shows it; the rows below a merge are read once."""
-        scene, read = Scene(), list[Node]()
-        scene.target = None
-        noted(scene.builder, read, monkeypatch)
-        first = await scene.text(scene.merged)
-        for _ in range(3):
-            scene.tasks.compacted(scene.tasks.rows([scene.merged]))
-            assert await scene.text(scene.merged) is first
-        assert read == scene.leaves[:3]
-        scene.tasks.compacted([])
-        assert await scene.text(scene.merged) == first
-        assert read == scene.leaves[:3] * 2, "what no view shows is let go of"
-
     async def test_a_key_whose_answers_were_refused_three_times_is_not_asked_for_again(self) -> None:
         """Nor after a compaction; other keys are not concerned, and a cleared session begins anew."""
         scene = Scene(*[""] * 6)
@@ -301,34 +248,6 @@ class TestFallbacks:
         assert [shown.summary.text for shown in fresh.tasks.rows([under_way])] == [ANSWER]
         assert ANSWER in fresh.tasks.rows([fresh.merged])[0].summary.text, "what the store has of it is in it"
 
-    async def test_what_is_looked_up_is_known_or_stored_and_nothing_else(self) -> None:
-        """Nobody is asked, and no fallback takes a place."""
-        scene = Scene()
-        await scene.get(*scene.leaves[:2])
-        fresh = Scene(store=scene.store)
-        await fresh.tasks.look_up(scene.leaves[:3], fresh.builder)
-        assert [shown.node for shown in fresh.tasks.rows(scene.leaves[:3])] == scene.leaves[:2]
-        assert not fresh.tasks.is_known(scene.leaves[2])
-        assert fresh.provider.calls == 0
-
-    @pytest.mark.parametrize("known", [True, False])
-    async def test_others_have_their_turn_between_two_rows(self, known: bool) -> None:
-        """Each takes a few milliseconds, whether of a summary or of a fallback."""
-        scene, turns = Scene(), set[int]()
-        if known:
-            await scene.get(*scene.leaves[:3])
-            scene.tasks.forget_history(scene.builder.history)
-
-        async def count_rows() -> None:
-            while True:
-                turns.add(len(scene.tasks.rows(scene.leaves[:3])))
-                await asyncio.sleep(0)
-
-        counting = asyncio.create_task(count_rows())
-        await scene.tasks.place(scene.leaves[:3], scene.builder)
-        counting.cancel()
-        assert {1, 2} <= turns
-
 
 class TestWhatGoesWrong:
     async def test_a_store_that_fails_costs_no_summary(self, caplog: pytest.LogCaptureFixture) -> None:
@@ -353,59 +272,8 @@ class TestWhatGoesWrong:
         assert "a summary could not be made" in caplog.text
         assert TOKEN not in caplog.text
 
-    async def test_closing_ends_every_wait_and_makes_fallbacks_for_those_alone_who_need_them(self) -> None:
-        """What the end of the session has cut off has not failed; nothing is started any more."""
-        scene = Scene(gate=asyncio.Event())
-        waiting = asyncio.create_task(scene.get(scene.leaves[0]))
-        await settle()
-        await scene.tasks.close()
-        assert await waiting == await scene.get(scene.leaves[1]) == []
-        assert not any(map(scene.tasks.is_known, scene.leaves[:2]))
-        await scene.tasks.place(scene.leaves[:2], scene.builder)
-        assert all(map(scene.tasks.is_known, scene.leaves[:2]))
-        assert scene.provider.calls == 1
-
-    async def test_a_task_that_was_cancelled_before_it_began_is_over(self) -> None:
-        """A session that ends at once."""
-        scene = Scene()
-        scene.tasks.start(scene.leaves[0], scene.builder, scene.target)
-        await scene.tasks.close()
-        await asyncio.wait_for(scene.tasks.settled([scene.leaves[0].key]), 30)
-        assert scene.provider.calls == 0
-
 
 class TestEvents:
-    async def test_a_summary_is_told_with_every_key(self) -> None:
-        """The payload of the design."""
-        usage = {"input_tokens": 900, "output_tokens": 20, "total_tokens": 920, "cost_usd": Decimal("0.25")}
-        response = ChatResponse.model_validate(
-            {"content": [{"type": "text", "text": ANSWER}], "usage": usage, "metadata": {"model": "small-1"}}
-        )
-
-        def slow(request: ChatRequest) -> ChatResponse:
-            scene.clock.time += 1.5
-            return response
-
-        scene = Scene(slow)
-        made = await scene.text(scene.leaves[0])
-        assert await scene.events() == [
-            (
-                "context-summarize:summary",
-                {
-                    "key": scene.leaves[0].key,
-                    "level": 0,
-                    "source_tokens": made.source_tokens,
-                    "summary_tokens": made.tokens,
-                    "provider": "main",
-                    "model": "small-1",
-                    "duration_ms": 1_500,
-                    "attempts": 1,
-                    "usage": {"input_tokens": 900, "output_tokens": 20},
-                    "cost_usd": "0.25",
-                },
-            )
-        ]
-
     async def test_a_failure_is_told_with_every_key(self, caplog: pytest.LogCaptureFixture) -> None:
         """What may go away is a warning, each time; what lasts is an error, once until a summary is made."""
         scene = Scene(RateLimitError("slow", retry_after=300.0), DOWN, DOWN, ANSWER, DOWN)
@@ -443,18 +311,6 @@ class TestWaiting:
         assert await scene.get(node, seconds=3_600.0) == []
         assert scene.tasks.summary(node) is not None
         assert scene.provider.calls == 2
-
-    async def test_only_what_was_waited_for_is_late(self) -> None:
-        """What prefetch has begun is waited for by the request that needs it."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        begun = scene.leaves[1]
-        scene.tasks.start(begun, scene.builder, scene.target)
-        await scene.get(scene.leaves[0], seconds=0.0)
-        waiting = asyncio.create_task(scene.get(begun, seconds=3_600.0))
-        await settle()
-        gate.set()
-        assert await waiting == []
 
     @pytest.mark.parametrize("how", ["told", "looked up"])
     async def test_while_the_host_has_cancelled_nobody_waits_and_the_work_goes_on(self, how: str) -> None:
@@ -499,19 +355,6 @@ class TestLife:
         assert scene.tasks.shown(gone) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
         assert not scene.tasks.is_from_store(kept.key)
-
-    async def test_what_is_shown_counts_as_known_without_having_been_asked_for(self) -> None:
-        """As after a restart; a fallback and one line do not."""
-        scene = Scene()
-        await scene.get(scene.leaves[0])
-        await scene.tasks.place(scene.leaves[1:2], scene.builder)
-        text, fallback = scene.tasks.rows(scene.leaves[:2])
-        fresh = Scene()
-        fresh.tasks.compacted([text, fallback])
-        assert fresh.tasks.rows(scene.leaves[:2]) == [text]
-        fresh = Scene()
-        fresh.tasks.compacted([replace(text, line=True)])
-        assert fresh.tasks.rows(scene.leaves[:2]) == []
 
     async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
         """Calls under way still fill the store, and may be waited for again; no fallback stands in."""
