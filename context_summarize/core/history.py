@@ -86,6 +86,10 @@ class History:
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
+    def opens_with_user(self) -> bool:
+        """True if the first row that is neither system nor developer is a user message."""
+        return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES), False)
+
     @property
     def rows_of_newest_group(self) -> int:
         """How many rows its newest group has."""

@@ -27,7 +27,7 @@ def to_data(recorded: Recorded, history: History) -> JsonRow:
     view, notes, shortened = recorded.view, recorded.view.notes, sorted(recorded.view.shortened.items())
     return {
         "nodes": [_node_data(node) for node in view.nodes],
-        "lines": view.lines,
+        "is_bare": view.is_bare,
         "frontier": view.frontier,
         "shortened": [[number, keep] for row, keep in shortened if (number := history.number_of(row)) is not None],
         "newest_user": view.newest_user,
@@ -55,7 +55,7 @@ def from_data(data: Any, history: History, keep_recent: int) -> Recorded | None:
         before = nodes[:after]
         view = ViewState(
             nodes=nodes,
-            lines=data["lines"],
+            is_bare=data["is_bare"],
             frontier=frontier,
             frontier_row=history.row_after(frontier, len(history) - keep_recent),
             shortened={saved[number - 1]: keep for number, keep in data["shortened"]},

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from copy import copy
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from context_summarize.core.frames import row_hint
-from context_summarize.core.groups import Group
+from context_summarize.core.groups import Group, answered_calls
 from context_summarize.core.history import History
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.reading import is_hook, opens_with_user
+from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.messages.view_rows import continues, synthetic_result, view_row, without_continuation
@@ -30,19 +29,6 @@ class Entry(NamedTuple):
     tokens: int
 
 
-@dataclass(frozen=True, slots=True)
-class ShownGroup:
-    """One group, unshortened."""
-
-    entries: tuple[Entry, ...]
-    tokens: int
-    """Of all entries."""
-    opens: bool | None
-    """Whether a view may open with the group; None if it holds no row of the conversation."""
-    chained: bool
-    """True if a row of it carries a continuation id, which rows from before a compaction lose."""
-
-
 class ShownGroups:
     """Converts each closed group once, when it is first asked for. Threads may use it at the same time.
 
@@ -57,9 +43,9 @@ class ShownGroups:
         self.count = count
         self.next_group = first
         """Position of the first group that `advance` has not taken in."""
-        self._closed: dict[int, ShownGroup] = {}
+        self._closed: dict[int, tuple[Entry, ...]] = {}
         """By the row at which the group starts."""
-        self._open: tuple[int, ShownGroup] | None = None
+        self._open: tuple[int, tuple[Entry, ...]] | None = None
         """Rows of the history, and its open group then."""
         self._short: dict[tuple[int, int], Entry] = {}
         """By row of the history and tokens kept of it."""
@@ -116,7 +102,7 @@ class ShownGroups:
                 found[group.start] = group
         return [found[start] for start in sorted(found)]
 
-    def shown(self, group: Group) -> ShownGroup:
+    def shown(self, group: Group) -> tuple[Entry, ...]:
         """A group as it is."""
         if not group.open:
             found = self._closed.get(group.start)
@@ -128,16 +114,14 @@ class ShownGroups:
             self._open = (rows, self._convert(group))
         return self._open[1]
 
-    def _convert(self, group: Group) -> ShownGroup:
+    def _convert(self, group: Group) -> tuple[Entry, ...]:
         """The call, all its results right after it, then what stood between.
 
         What stands between in an open group (nothing has followed its calls yet) is held back until the group closes:
         the results still to come would push it down, and the earlier view would be no prefix of the later one.
         """
         history = self.history
-        answers: dict[int, list[str]] = {}
-        for index, call_id in group.answers:
-            answers.setdefault(index, []).append(call_id)
+        answers = {index: [call.id for call in calls] for index, calls in answered_calls(group).items()}
         first, between = list[Entry](), list[Entry]()
         for index in range(group.start, group.end):
             is_hidden = self.hides_system and self._is_hidden(index)
@@ -146,13 +130,7 @@ class ShownGroups:
                 place = first if index == group.start or index in answers else between
                 place.append(Entry(index, row, history.count_row(index, self.count)))
         first += [Entry(None, row, measure(row, self.count)) for row in map(synthetic_result, group.missing)]
-        entries = first if group.open else first + between
-        return ShownGroup(
-            tuple(entries),
-            sum(entry.tokens for entry in entries),
-            opens_with_user(entry.row for entry in entries),
-            any(continues(entry.row) for entry in entries),
-        )
+        return tuple(first if group.open else first + between)
 
     def _is_hidden(self, index: int) -> bool:
         """Whether a row is hidden where stored system rows are."""
@@ -163,14 +141,12 @@ class ShownGroups:
 
     def entries(self, group: Group, view: ViewState) -> Sequence[Entry]:
         """The rows of a group in a view: some shortened, those before a compaction without continuation ids."""
-        shown, short = self.shown(group), view.shortened
-        is_old = shown.chained and group.start < view.rows_at_compaction
-        if not is_old and not (short and any(entry.origin in short for entry in shown.entries)):
-            return shown.entries
-        found = [self.short(entry, view) for entry in shown.entries]
-        if not is_old:
-            return found
-        return [entry._replace(row=without_continuation({**entry.row})) for entry in found]
+        entries = self.shown(group)
+        if view.shortened:
+            entries = tuple(self.short(entry, view) for entry in entries)
+        if group.start >= view.rows_at_compaction or not any(continues(entry.row) for entry in entries):
+            return entries
+        return [entry._replace(row=without_continuation({**entry.row})) for entry in entries]
 
     def short(self, entry: Entry, view: ViewState) -> Entry:
         """A row as long as the view shows it."""
@@ -190,7 +166,7 @@ class ShownGroups:
         for group in self.from_row(first):
             if group.start >= end:
                 break
-            for entry in self.shown(group).entries:
+            for entry in self.shown(group):
                 if entry.origin is not None and entry.origin < end and entry.tokens > HARD_FLOOR:
                     row = rows[entry.origin]
                     if row.result_ids and not row.pinned:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from context_summarize.core.frames import opening_row
+from context_summarize.core.frames import no_summary, opening_row
 from context_summarize.core.shown_groups import Entry, ShownGroups
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.reading import opens_conversation
-from context_summarize.messages.rows import SYSTEM_ROLES, JsonRow, copy_json
+from context_summarize.messages.rows import JsonRow, copy_json
 from context_summarize.tokens.measure import measure
 
 
@@ -19,23 +18,30 @@ class View:
     def __init__(self, state: ViewState, groups: ShownGroups) -> None:
         self.state = state
         self.groups = groups
-        self._entries: list[Entry] = []
-        self._tokens = 0
+        self._closed: list[Entry] = []
+        self._open: list[Entry] = []
+        """The calls at the end that may still get results, and those that they have."""
+        self._closed_tokens = 0
         self.system_tokens = 0
         """Those of the tokens that stand in system rows, as `tokens()` has found last: providers send them apart."""
-        self._needs_opening = bool(state.compactions)
-        """True while the view holds no row of the conversation, and must open with a user message."""
         self._next_group = groups.history.group_position(state.frontier_row)
         self._extend(self._head())
-        self.left = self._tokens
+        self.left = self._closed_tokens
         """Those of the tokens that the last compaction has left, as `tokens()` has found last."""
-        self.head_rows = len(self._entries)
+        self.head_rows = len(self._closed)
         """How many rows stand for what is summarised: nodes, and the pins beside them."""
 
     def _head(self) -> Iterator[Entry]:
         """Nodes in order, each with the pins of its range before it, and the row of notes."""
         state, history, notes = self.state, self.groups.history, self.state.notes
         pins = self.groups.pins(state)
+        if state.compactions and not history.opens_with_user():
+            yield self._own(opening_row())
+        if state.is_bare:
+            for group in pins:
+                yield from self.groups.entries(group, state)
+            yield self._own(no_summary(history, state.frontier))
+            return
         for at, shown in enumerate(state.shown):
             if notes is not None and notes.after == at:
                 yield Entry(None, notes.row, notes.tokens)
@@ -48,53 +54,37 @@ class View:
         for group in pins:
             yield from self.groups.entries(group, state)
 
-    def _extend(self, entries: Iterable[Entry]) -> None:
-        for entry in entries:
-            role = entry.row["role"]
-            if self._needs_opening and role not in SYSTEM_ROLES:
-                self._needs_opening = False
-                if not opens_conversation(entry.row):
-                    self._extend([self._opening()])
-            self._entries.append(entry)
-            self._tokens += entry.tokens
-            if role == "system":
-                self.system_tokens += entry.tokens
-
-    def _opening(self) -> Entry:
-        row = opening_row()
+    def _own(self, row: JsonRow) -> Entry:
         return Entry(None, row, measure(row, self.groups.count))
 
-    def _refresh(self) -> None:
-        """Take in the groups that have closed since the last time."""
-        groups = self.groups.history.groups
-        while self._next_group < len(groups):
+    def _extend(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self._closed.append(entry)
+            self._closed_tokens += entry.tokens
+            if entry.row["role"] == "system":
+                self.system_tokens += entry.tokens
+
+    def tokens(self) -> int:
+        """Tokens of the view with what has come since the last time, system prompt aside."""
+        history = self.groups.history
+        while self._next_group < len(history.groups):
+            group = history.groups[self._next_group]
             self._next_group += 1
-            group = groups[self._next_group - 1]
             self._extend(self.groups.entries(group, self.state))
             if group.start < self.state.rows_at_compaction:
-                self.left = self._tokens
+                self.left = self._closed_tokens
+        self._open = [entry for group in history.open_groups for entry in self.groups.entries(group, self.state)]
+        return self._closed_tokens + sum(entry.tokens for entry in self._open)
 
-    def _open_entries(self) -> list[Entry]:
-        """The calls at the end that may still get results, and those that they have."""
-        found = [entry for group in self.groups.history.open_groups for entry in self.groups.entries(group, self.state)]
-        if found and self._needs_opening and not opens_conversation(found[0].row):
-            return [self._opening(), *found]
-        return found
+    def entries(self) -> list[Entry]:
+        """The rows with where each comes from. They are shared with the view: only to be read."""
+        self.tokens()
+        return [*self._closed, *self._open]
 
     @property
     def open_rows(self) -> int:
         """How many rows at the end belong to calls that may still get their results."""
-        return len(self._open_entries())
-
-    def entries(self) -> list[Entry]:
-        """The rows with where each comes from. They are shared with the view: only to be read."""
-        self._refresh()
-        return [*self._entries, *self._open_entries()]
-
-    def tokens(self) -> int:
-        """Tokens of the view, system prompt aside."""
-        self._refresh()
-        return self._tokens + sum(entry.tokens for entry in self._open_entries())
+        return len(self._open)
 
     def rows(self, system_prompt: str | None) -> list[JsonRow]:
         """A copy of the rows, system prompt first."""

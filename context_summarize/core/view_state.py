@@ -24,8 +24,6 @@ class ShownNode:
     row: JsonRow
     tokens: int
     """Size of the row, frame included."""
-    line: bool = False
-    """True when only one line of it is shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,8 @@ class ViewState:
     nodes: tuple[Node, ...] = ()
     shown: tuple[ShownNode, ...] = ()
     """Their rows; empty in a plan."""
-    lines: int = 0
-    """How many of the oldest nodes are shown as one line only."""
+    is_bare: bool = False
+    """True where there is no room for summaries: one line stands for them."""
     frontier: int = 0
     """Rendered groups [0, frontier) are represented by nodes and pins."""
     frontier_row: int = 0

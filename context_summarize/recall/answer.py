@@ -114,7 +114,7 @@ class Rows:
         if ordinal is not None:
             group, first = self.history.rendered_group(ordinal), self.history.rendered_rows[ordinal] + 1
         assert group is not None, "a number within `total` is in a closed group or in the open one"
-        calls = answered_calls(rows, group)
+        calls = answered_calls(group)
         indexes = (at for at in range(group.start, group.end) if rows[at].rendered)
         rendered = render_group(rows, group, number=first, segment_tokens=None)
         return [ShownRow(row, calls.get(at, ()), first) for row, at in zip(rendered, indexes, strict=True)]

@@ -27,7 +27,6 @@ from context_summarize.summaries.request import (
     input_limit,
     refused_part,
     summary_request,
-    with_sizes,
 )
 from context_summarize.summaries.services import Services, Teller
 from context_summarize.transcript.escaping import fence_of
@@ -166,7 +165,7 @@ class Summarizer:
         shown = job if limit is None else job.cut_to(limit)
         while True:
             try:
-                return with_sizes(await self._retried(shown, run), shown)
+                return await self._retried(shown, run)
             except AnswerRefusedError as error:
                 logger.info("summary refused: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
                 if run.is_second:

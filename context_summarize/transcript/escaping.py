@@ -56,11 +56,6 @@ def after_cut(text: str, at: int) -> str:
     return text[at:] if text[at - 1 : at] == "\n" else f"{escape_marks(first)}{line_end}{others}"
 
 
-def left_out_note(left_out: int, length: int) -> str:
-    """The line that stands where so many characters of a text were left out."""
-    return f"[… {left_out:,} of {length:,} characters left out …]"
-
-
 def cut_middle(text: str, limit_bytes: int) -> str:
     """Two thirds head, one third tail, and a count of what was left out; unchanged when it is short enough."""
     if len(text) * 4 <= limit_bytes or len(text.encode("utf-8", "surrogatepass")) <= limit_bytes:
@@ -68,8 +63,8 @@ def cut_middle(text: str, limit_bytes: int) -> str:
     data = text.encode("utf-8", "surrogatepass")
     head = data[: limit_bytes * 2 // 3].decode("utf-8", "ignore")
     tail = data[len(data) - limit_bytes // 3 :].decode("utf-8", "ignore")
-    left_out = len(text) - len(head) - len(tail)
-    return f"{head}\n{left_out_note(left_out, len(text))}\n{after_cut(text, len(text) - len(tail))}"
+    note = f"[… {len(text) - len(head) - len(tail):,} of {len(text):,} characters left out …]"
+    return f"{head}\n{note}\n{after_cut(text, len(text) - len(tail))}"
 
 
 def fence_of(text: str) -> str:

@@ -61,16 +61,6 @@ class HeldStore(MemoryStore):
         await super().put_record(hash_, record)
 
 
-class BrokenStore(MemoryStore):
-    """A store that fails whenever it is asked for a record."""
-
-    async def get_records(self, hashes: Any) -> dict[str, JsonRow]:
-        raise OSError("the disk is gone")
-
-    async def put_record(self, hash_: str, record: JsonRow) -> None:
-        raise OSError("the disk is full")
-
-
 async def settle() -> None:
     """Let what is ready run."""
     for _ in range(300):
@@ -172,13 +162,6 @@ async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_cam
     host.during = lambda: pinning.append(asyncio.create_task(made.pin(1)))
     assert said in str(await made.get_messages_for_request(30_000, provider))
     assert await pinning[0] == (1,)
-
-
-async def test_a_store_that_cannot_keep_records_breaks_no_request() -> None:
-    made = SummarizingContextManager(Host(), store=BrokenStore(), **SMALL)
-    await made.set_messages(tool_session(12))
-    assert len(await made.get_messages_for_request(1_500, ScriptedProvider(then=answer))) < 48
-    assert made.conversation.view.compactions == 1
 
 
 async def test_summaries_under_way_are_shown_with_the_numbers_of_the_history_that_took_the_old_ones_place() -> None:

@@ -302,18 +302,6 @@ class TestTheHostsCopy:
             assert await made.get_messages() == [*theirs, user("meanwhile")]
         assert await kept(path) == [*theirs, user("meanwhile")]
 
-    async def test_a_clear_while_copies_are_compared_has_the_last_word(self, path) -> None:
-        """The later call wins."""
-        await filled(path, tool_session(300))
-        async with session(path) as made:
-            await made.get_messages()
-            setting = await started(made.set_messages([*tool_session(299), user("repaired")]), 0)
-            assert not setting.done()
-            await made.clear()
-            await setting
-            assert await made.get_messages() == []
-        assert await kept(path) == []
-
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------
 
@@ -463,20 +451,4 @@ class TestAHangingDisk:
         assert len(warnings()) == 1
         disk.go_on()
         assert asyncio.run(kept(path)) == rows
-        assert len(warnings()) == 1
-
-    def test_a_session_that_ends_while_it_is_read_ends(self, path, warnings: Callable[[], list[str]]) -> None:
-        """Within seconds, and who waits for its rows gets what there is."""
-        disk = Threads()
-
-        async def run() -> None:
-            loop, made = asyncio.get_running_loop(), manager(path)
-            disk.hang()
-            reading = await started(made.get_messages(), 0)
-            await made.close()
-            assert await reading == []
-            assert loop.time() <= 3
-            assert asyncio.all_tasks() == {asyncio.current_task()}
-
-        run_virtually(run(), disk)
         assert len(warnings()) == 1

@@ -248,17 +248,6 @@ async def test_a_request_that_the_provider_finds_too_large_is_made_smaller_at_on
         assert loop.rebuilt < 20, "the smaller view lasts"
 
 
-async def test_a_budget_for_one_request_is_forgotten_with_it() -> None:
-    async with Desk() as desk:
-        for row in tool_session(6):
-            await desk.context.add_message(row)
-        ask = desk.coordinator.get_capability("context.request_retention")
-        await ask(retain_contents=[], provider=desk.provider)
-        await ask(retain_contents=[], provider=desk.provider, token_budget=1_500, hard_fit=True)
-
-        assert (await desk.context.preview()).budget == BUDGET
-
-
 async def test_a_wanted_content_that_was_never_stored_is_added_and_nothing_is_raised() -> None:
     async with Desk() as desk:
         await desk.context.add_message(user("<quoted>"))
@@ -267,27 +256,6 @@ async def test_a_wanted_content_that_was_never_stored_is_added_and_nothing_is_ra
 
         assert rows == [reminder("RULE-9"), user("<quoted>")]
         assert await desk.context.get_messages() == [user("<quoted>")]
-
-
-async def test_a_stored_reminder_is_kept_and_summarised_as_other_rows_are() -> None:
-    """It reaches the summariser, and it stays in the history."""
-    async with Desk() as desk:
-        rows = [
-            *tool_session(3),
-            user("The real task: ORD77777."),
-            reminder("Reminded."),
-            *tool_session(4, start=3)[1:],
-        ]
-        for row in [*rows, *(assistant(f"Step {at}: " + "words " * 60) for at in range(30))]:
-            await desk.context.add_message(row)
-        await desk.plain()
-        assert await desk.context.compact() > 0
-
-        view = await desk.plain()
-        assert user("The real task: ORD77777.") not in view
-        assert "user" in {row["role"] for row in view}
-        assert any("Reminded." in str(message.content) for r in desk.provider.requests for message in r.messages)
-        assert reminder("Reminded.") in await desk.context.get_messages()
 
 
 # --- cancellation ---------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -119,12 +120,10 @@ class TestFiles:
         assert told in seen
         assert seen.startswith(str(tmp_path))
 
-    def test_a_byte_order_mark_and_foreign_line_ends_change_nothing(self, tmp_path: Path) -> None:
-        text = "---\nversion: 2\n---\n\nIn $words words,\nwithin $fence.\n"
-        plain = load_prompts(write_set(tmp_path / "a", segment=text)).segment
-        windows = load_prompts(write_set(tmp_path / "b", segment="\ufeff" + text.replace("\n", "\r\n"))).segment
-        assert plain.body == "In $words words,\nwithin $fence."
-        assert (windows.body, windows.header, windows.hash) == (plain.body, plain.header, plain.hash)
+    def test_the_hash_is_of_the_whole_file_without_trailing_newlines(self, tmp_path: Path) -> None:
+        text = "---\nversion: 2\n---\n$words $fence"
+        template = load_prompts(write_set(tmp_path, segment=text + "\n\n\n")).segment
+        assert template.hash == hashlib.sha256(text.encode()).hexdigest()
 
     def test_a_header_gives_version_and_rules(self, tmp_path: Path) -> None:
         header = "---\nversion: 7b\n\nvariables: fence, words\nrules: Always, from  now on, don’t, always,\n---\n"
