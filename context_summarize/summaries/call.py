@@ -167,7 +167,7 @@ class Summarizer:
             try:
                 return await self._retried(shown, run)
             except AnswerRefusedError as error:
-                logger.info("summary refused: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
+                logger.info("answer refused: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
                 if run.is_second:
                     raise
                 run.is_second = True

@@ -225,5 +225,5 @@ def test_a_view_opens_with_a_user_row_after_a_compaction() -> None:
     history = history_of([assistant("a"), assistant("b"), assistant("c")])
     assert said(view(history).rows(None)) == ["a", "b", "c"], "as the history has it, before a compaction"
     rows = view(history, summarised(history, 1)).rows(None)
-    assert said(rows) == ["node 1-1", CONTINUES, "b", "c"]
-    assert rows[1]["metadata"] == {"source": "context-summarize", "ephemeral": True}
+    assert said(rows) == [CONTINUES, "node 1-1", "b", "c"]
+    assert rows[0]["metadata"] == {"source": "context-summarize", "ephemeral": True}
