@@ -36,15 +36,16 @@ async def test_a_provider_that_is_not_mounted_is_called_by_its_own_name_or_its_t
         assert providers.seen(provider) is provider
         assert await providers.summariser() == Target(provider, name, "small")
 
-    async def test_nothing_is_said_while_nothing_is_mounted_yet(self, caplog: pytest.LogCaptureFixture) -> None:
-        """Before the session is ready a name cannot be wrong; when it is ready, it can."""
-        own = Info({})
-        providers = Providers(coordinator(), Config(summary_provider="three"))
-        providers.seen(own)
-        assert await providers.summariser() == Target(own, "info")
-        assert caplog.records == []
-        providers.check()
-        assert "mounted: none" in caplog.records[0].getMessage()
+
+async def test_nothing_is_said_while_nothing_is_mounted_yet(caplog: Any) -> None:
+    """Before the session is ready a name cannot be wrong; when it is ready, it can."""
+    own = named("own")
+    providers = Providers(coordinator(), Config(summary_provider="three"))
+    providers.seen(own)
+    assert await providers.summariser() == Target(own, "own")
+    assert caplog.records == []
+    providers.check()
+    assert "mounted: none" in caplog.records[0].getMessage()
 
 
 class Azure:
