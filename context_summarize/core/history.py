@@ -162,8 +162,9 @@ class History:
         return self.tokens[index]
 
     def characters_from(self, row: int) -> int:
-        """Characters of the rows from this one on, about, as far as it matters whether they are many."""
-        sizes = accumulate(rough_size(self.rows[at].raw) for at in range(row, len(self.rows)))
+        """Characters to read of the rows from this one on, about, as far as it matters whether they are many."""
+        raws = (self.rows[at].raw for at in range(row, len(self.rows)))
+        sizes = accumulate(rough_size([raw.get("content"), raw.get("tool_calls")]) for raw in raws)
         total = 0
         for total in sizes:
             if total > LONG:

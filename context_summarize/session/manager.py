@@ -40,6 +40,7 @@ class SummarizingContextManager:
         store: where summaries are kept; by default what `cache` names, or memory if it names nothing. (`mount()`
             gives a file in the user's Amplifier folder.)
         clock, sleep: seconds, for retries and measured waiting; replaced in tests.
+        now: seconds since 1970, for the time of rows; replaced in tests.
 
     Raises:
         ConfigError: a setting is wrong.
@@ -54,6 +55,7 @@ class SummarizingContextManager:
         store: SummaryStore | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time.time,
         **settings: Any,
     ) -> None:
         if config is not None and settings:
@@ -63,7 +65,7 @@ class SummarizingContextManager:
         self._config, self._host = checked, current.host
         self._requests = Requests(current)
         self._steering = Steering(current, self._requests)
-        self._incoming = Incoming(current, coordinator)
+        self._incoming = Incoming(current, coordinator, now)
         self._recall = RecallService(current.host.counter.count)
 
     @property
@@ -79,7 +81,7 @@ class SummarizingContextManager:
     # --- the contract -----------------------------------------------------------------------------------------------
 
     async def add_message(self, message: JsonRow) -> None:
-        """Append one message to the history.
+        """Append one message to the history; it gets the time in `metadata.timestamp` if it has none.
 
         Raises:
             ValueError: the row cannot be kept; nothing has changed.
@@ -135,7 +137,7 @@ class SummarizingContextManager:
         return rows
 
     async def get_messages(self) -> list[JsonRow]:
-        """Every message that was added, in order and unchanged, as copies."""
+        """Every message that was added, in order and unchanged but for its time, as copies."""
         await self._loaded()
         return self.messages
 

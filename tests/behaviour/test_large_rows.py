@@ -10,6 +10,7 @@ import pytest
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
 from tests.support.session import summarise
+from tests.support.views import untimed
 
 SETTINGS: dict[str, Any] = {"segment_tokens": 512, "prefetch": False, "keep_recent": 2}
 LARGE = "".join(f"Order {at} of the log was found and is on its way.\n" for at in range(12_000))
@@ -78,4 +79,4 @@ class TestBeside:
                 await manager.add_message(user("Later."))
             await asyncio.sleep(0)
         assert turns > 5
-        assert manager.messages == [*rows, user("Later.")]
+        assert untimed(manager.messages) == [*rows, user("Later.")]

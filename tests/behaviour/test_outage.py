@@ -13,6 +13,7 @@ from context_summarize.testing import MemoryStore, ScriptedProvider, broken_pair
 from tests.support.effort import LONG
 from tests.support.recorder import Clock, Recorder, recording
 from tests.support.snapshot import snapshot
+from tests.support.views import untimed
 from tests.support.virtual import run_virtually
 
 STEP = 5
@@ -61,7 +62,7 @@ async def session(minutes: float, error: Exception) -> tuple[Recorder, Provider,
             if not start <= clock.time < start + minutes * 60:
                 await manager.observe_response("llm:response", {"provider": "main", "status": "ok", "usage": {}})
         await manager.add_message(row)
-    assert await manager.get_messages() == rows
+    assert untimed(await manager.get_messages()) == rows
     await manager.close()
     return recorder, provider, times, fallbacks
 

@@ -20,7 +20,7 @@ from context_summarize.testing import (
 )
 from tests.support.gated import answer
 from tests.support.recorder import Clock, Recorder
-from tests.support.views import nodes
+from tests.support.views import nodes, untimed
 
 SETTINGS: dict[str, Any] = {
     "segment_tokens": 512, "keep_recent": 4, "prefetch": False,
@@ -65,7 +65,7 @@ class Session:
 
     async def again(self, session_id: str = "one") -> Session:
         """The same history in a new process."""
-        rows = await self.manager.get_messages()
+        rows = untimed(await self.manager.get_messages())
         await self.manager.close()
         other = Session(self.store, session_id)
         other.settings, other.turns = self.settings, self.turns
@@ -84,7 +84,7 @@ class TestUndo:
         grown = await session.manager.undo()
         view = await session.view()
         assert view[: len(before)] == before
-        assert view == await session.manager.get_messages()
+        assert view == untimed(await session.manager.get_messages())
         assert await session.manager.get_token_count() - small == grown > 0
         assert session.provider.calls == calls
 
@@ -144,7 +144,7 @@ class TestPins:
         before = await session.view()
         assert await session.manager.pin([2, 13]) == (2, 3, 13)
         assert await session.view() == before
-        rows = await session.manager.get_messages()
+        rows = untimed(await session.manager.get_messages())
         await session.talk_until_compacted(2)
         view = await session.view()
         assert all(row in view for row in (rows[1], rows[2], rows[12]))
@@ -183,7 +183,7 @@ class TestPins:
         session = await Session().talk(4)
         await session.view()
         await session.manager.pin(6)
-        rows = await session.manager.get_messages()
+        rows = untimed(await session.manager.get_messages())
         again = await session.again()
         assert await again.manager.unpin([]) == (6, 7)
         edited = [user("A word before all this."), *rows]

@@ -19,6 +19,7 @@ from context_summarize import SummarizingContextManager, mount
 from context_summarize.testing import JsonRow, ScriptedProvider, assistant, result, tool_session, user
 from context_summarize.testing import call as tool_call
 from tests.support.session import summarise
+from tests.support.views import untimed
 
 BUDGET = 10_000
 SETTINGS = {"max_tokens": BUDGET, "cache": "memory", "keep_recent": 6, "shorten_tool_results": None}
@@ -198,7 +199,8 @@ class StoringLoop:
 
     async def remind(self, text: str) -> None:
         """Store a reminder unless the newest stored one is the same."""
-        stored = [row["content"] for row in await self._desk.context.get_messages() if row == reminder(row["content"])]
+        rows = untimed(await self._desk.context.get_messages())
+        stored = [row["content"] for row in rows if row == reminder(row["content"])]
         if not stored or stored[-1] != text:
             await self._desk.context.add_message(reminder(text))
         self.wanted = [text]
@@ -231,7 +233,7 @@ async def test_a_stored_reminder_stands_whole_in_every_request_in_its_newest_for
                 assert [row["content"] for row in view].count(loop.wanted[0]) == 1
 
         assert desk.compactions >= 2
-        assert sum(row == reminder(loop.wanted[0]) for row in await desk.context.get_messages()) == 1
+        assert sum(row == reminder(loop.wanted[0]) for row in untimed(await desk.context.get_messages())) == 1
         pairs = itertools.pairwise(desk.views)
         assert sum(later[: len(earlier)] != earlier for earlier, later in pairs) == desk.compactions
 
@@ -255,7 +257,7 @@ async def test_a_wanted_content_that_was_never_stored_is_added_and_nothing_is_ra
         rows = await ask(retain_contents=["RULE-9"])
 
         assert rows == [reminder("RULE-9"), user("<quoted>")]
-        assert await desk.context.get_messages() == [user("<quoted>")]
+        assert untimed(await desk.context.get_messages()) == [user("<quoted>")]
 
 
 # --- cancellation ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from amplifier_core.testing import MockCoordinator
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.testing import tool_session, user
 from tests.support.session import SUMMARY, Host, is_summary_request
+from tests.support.views import untimed
 
 ROOT = Path(__file__).parents[2]
 SOURCE_FILES = (
@@ -63,7 +65,7 @@ async def test_a_long_session_stays_within_its_window_keeps_everything_and_tells
     await host.talk(60)
 
     assert len(host.tool.orders) == 60
-    assert await host.context.get_messages() == host.loop.added
+    assert untimed(await host.context.get_messages()) == host.loop.added
     assert len(host.loop.added) == 240
     assert host.loop.problems == []
     for view in host.loop.views:
@@ -151,7 +153,7 @@ async def test_a_session_whose_provider_breaks_on_every_summary_runs_to_its_end(
 
     assert len(host.tool.orders) == 30
     assert host.provider.gone_wrong > 0
-    assert await host.context.get_messages() == host.loop.added
+    assert untimed(await host.context.get_messages()) == host.loop.added
     assert host.loop.problems == []
     assert {data["kind"] for data in host.seen("context-summarize:failure")} == {"auth"}
     assert host.seen("context-summarize:summary") == host.seen("context-summarize:over_budget") == []
@@ -159,6 +161,32 @@ async def test_a_session_whose_provider_breaks_on_every_summary_runs_to_its_end(
     assert await host.context.get_token_count() <= BUDGET
     await host.end()
     assert own_tasks() == set()
+
+
+async def test_rows_carry_their_time_and_a_saved_session_keeps_it(monkeypatch):
+    """`metadata.timestamp`, as the command line saves and replays it; requests, sizes and summaries do not know it."""
+    began = datetime.now(UTC)
+    host = await Host(monkeypatch, SMALL).start()
+    await host.talk(12)
+    saved = await host.context.get_messages()
+    times = [row["metadata"]["timestamp"] for row in saved]
+
+    assert began - timedelta(milliseconds=1) <= datetime.fromisoformat(times[0])
+    assert times == sorted(times)
+    assert datetime.fromisoformat(times[-1]) <= datetime.now(UTC)
+    assert not any("timestamp" in (row.get("metadata") or {}) for view in host.loop.views for row in view)
+    await host.end()
+
+    resumed = await Host(monkeypatch, SMALL).start()
+    await resumed.context.set_messages(saved)
+    assert await resumed.context.get_messages() == saved
+    await resumed.context.get_messages_for_request(provider=resumed.provider)
+    assert (await resumed.context.statistics()).from_cache > 0, "the summaries are found all the same"
+    await resumed.context.set_messages([*untimed(saved[:8]), user("In between."), *untimed(saved[8:])])
+    kept = [row["metadata"]["timestamp"] for row in await resumed.context.get_messages()]
+    assert [*kept[:8], *kept[9:]] == times, "a repair of the host's changes no time"
+    assert kept[8] > times[-1]
+    await resumed.end()
 
 
 async def test_a_session_finds_what_hosts_look_up_and_nothing_else(monkeypatch):
@@ -233,7 +261,7 @@ async def test_a_checkout_as_source_is_validated_and_mounted(monkeypatch, caplog
     assert tried == [{"mock": True, "config": settings}, {"mock": False, "config": settings}]
     assert isinstance(host.context, SummarizingContextManager)
     assert len(host.seen("context:post_compact")) > 0
-    assert await host.context.get_messages() == host.loop.added
+    assert untimed(await host.context.get_messages()) == host.loop.added
     assert ["'nobody' is not mounted" in record.getMessage() for record in caplog.records] == [True]
     await host.end()
 

@@ -23,6 +23,7 @@ from tests.support.kept import KeptStore
 from tests.support.paths import ROOT
 from tests.support.recorder import Clock, Recorder
 from tests.support.secrets import known
+from tests.support.views import untimed
 
 HERE = ROOT / "tests"
 RECORDINGS = [HERE.parent / "examples" / "airline-desk.jsonl", *sorted((HERE / "data").glob("*.jsonl"))]
@@ -260,7 +261,7 @@ def played(caplog: pytest.LogCaptureFixture) -> Played:
         await manager.compact(focus)
         await manager.compact(focus)
         view = await manager.get_messages_for_request(200_000, provider)
-        history = await manager.get_messages()
+        history = untimed(await manager.get_messages())
         await manager.close()
         ours = [row for row in view if (row.get("metadata") or {}).get("source") == "context-summarize"]
         return Seen(
