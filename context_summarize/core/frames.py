@@ -21,7 +21,7 @@ def show_node(history: History, node: Node, summary: Summary, frame: Frame, coun
         last=str(last),
         count=str(last - first + 1),
         level=str(node.level),
-        recall=frame_hint(node.key) if history.recall else "",
+        recall=f' Originals: {NAME}(messages="{first}-{last}").' if history.recall else "",
     )
     row = _row(content, key=node.key, level=node.level, messages=[first, last])
     return ShownNode(node, summary, row, measure(row, count))
@@ -60,18 +60,6 @@ def opening_row() -> JsonRow:
 
 NAME = "recall"
 """The name of the tool. What it returned is not searched again."""
-
-ID_CHARS = 10
-
-
-def summary_id(key: str) -> str:
-    """The id of a summary, as a frame shows it."""
-    return key[:ID_CHARS]
-
-
-def frame_hint(key: str) -> str:
-    """What a frame says about asking for the originals, with a blank before it."""
-    return f' Originals: {NAME}(summary="{summary_id(key)}").'
 
 
 def row_hint(history: History, index: int) -> str:

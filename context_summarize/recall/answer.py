@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
-from context_summarize.core.frames import ID_CHARS, NAME, summary_id
+from context_summarize.core.frames import NAME
 from context_summarize.core.groups import answered_calls
 from context_summarize.core.history import History
-from context_summarize.core.nodes import Node, with_children
 from context_summarize.core.rendering import render_group
 from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, compact_json
@@ -37,19 +36,17 @@ _RANGE = re.compile(r"(?i)\s*(?:messages?\s*)?#?(\d{1,9})(?:\+(\d{1,9}))?(?:\s*(
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """A query: exactly one of these fields; else it raises RecallError."""
+    """A query: one of these fields; else it raises RecallError."""
 
     messages: str | None = None
     """A range such as "13-58", or one number, as the frames of summaries count; "13+5000-58" begins within a row."""
-    summary: str | None = None
-    """The first 8 or more characters of a shown summary's id."""
     words: str | None = None
     """Words to look for, at most 400 characters; case, accents and endings do not matter."""
 
     def __post_init__(self) -> None:
         given = [field.name for field in fields(self) if getattr(self, field.name) is not None]
         if len(given) != 1:
-            raise RecallError(f"give exactly one of messages, summary or words, not {' and '.join(given) or 'none'}")
+            raise RecallError(f"give either messages or words, not {' and '.join(given) or 'none'}")
         if self.words is not None and len(self.words) > _QUESTION:
             raise RecallError(f"words may have {_QUESTION} characters, got {len(self.words):,}; leave some out")
 
@@ -160,15 +157,6 @@ class Answers:
             more += f"\n[{len(others)} more match less well: messages {', '.join(map(str, others[:_NUMBERS]))}]"
         title = f"{len(found)} of {total} messages of this conversation match, or stand beside a match; best first"
         return self._answer(f"{title}: {_RECORD}", blocks, more, numbers[: len(blocks)], None)
-
-    def summary(self, given: str, nodes: Sequence[Node]) -> RecallAnswer:
-        """The rows that the summary with this id stands for, found through the summaries that the view shows."""
-        found = {node.key: node for node in with_children(nodes) if node.key.startswith(given.lower())}
-        if len(given) < ID_CHARS - 2 or len(found) != 1:
-            listed = ", ".join(summary_id(node.key) for node in nodes[:12]) or "none"
-            raise RecallError(f"no summary has the id {given[:40]!r}; shown now: {listed}")
-        node = next(iter(found.values()))
-        return self._range(*self.rows.history.message_range(node.first_group, node.end_group), offset=0)
 
     def messages(self, text: str) -> RecallAnswer:
         """The rows of a range, and the range of those that did not fit."""

@@ -8,7 +8,6 @@ from itertools import accumulate
 from typing import TypeAlias
 
 from context_summarize.config import Config
-from context_summarize.core.frames import summary_id
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens
 from context_summarize.messages.reading import analyse
@@ -105,7 +104,7 @@ def _segments(history: History, builder: NodeBuilder, stored: frozenset[str]) ->
     for leaf in builder.leaves:
         first, last = history.message_range(leaf.first_group, leaf.end_group)
         tokens, is_stored = until[last] - until[first - 1], "yes" if leaf.key in stored else "no"
-        yield {"first": first, "last": last, "tokens": tokens, "key": summary_id(leaf.key), "stored": is_stored}
+        yield {"first": first, "last": last, "tokens": tokens, "key": leaf.key[:10], "stored": is_stored}
 
 
 def _roles(history: History) -> list[Line]:

@@ -157,6 +157,17 @@ class SummarizingContextManager:
         await self._loaded()
         await self._incoming.set(messages)
 
+    async def restore_host_checkpoint(self, messages: Iterable[JsonRow]) -> None:
+        """The same as `set_messages`: newer hosts call it with a history that they have saved and trust.
+
+        Such a history may hold instructions of the host (`metadata["amplifier:instruction"]`), which are kept, and are
+        nobody's words to summarise.
+
+        Raises:
+            ValueError: a row cannot be kept; nothing has changed.
+        """
+        await self.set_messages(messages)
+
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
         await self._loaded()
@@ -228,8 +239,8 @@ class SummarizingContextManager:
         used, chat, served = await self.get_token_count(), self.conversation, self._host.served
         budget = served.budget if served else DEFAULT_BUDGET
         bound = self._requests.defer_below(chat, served) if served and self._config.auto_compact else budget
-        limit, nodes = limit_tokens(query, budget, bound - used - self._recall.reading), chat.view.nodes
-        return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
+        limit = limit_tokens(query, budget, bound - used - self._recall.reading)
+        return await self._recall.answer(chat.history, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""

@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
@@ -22,6 +23,7 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
 from context_summarize.testing import tool_session, user
+from tests.support.bare_host import bare_host
 from tests.support.session import SUMMARY, Host, is_summary_request
 from tests.support.views import untimed
 
@@ -189,6 +191,47 @@ async def test_rows_carry_their_time_and_a_saved_session_keeps_it(monkeypatch):
     await resumed.end()
 
 
+def instruction(text: str, role: str = "system", disposition: str = "delivered") -> dict[str, Any]:
+    """context-simple (its instructions.py, version 1): fixed between the messages, and saved with them."""
+    marks = {"version": 1, "source": "modes", "binding": "fixed", "disposition": disposition}
+    return {"role": role, "content": text, "metadata": {"amplifier:instruction": marks}}
+
+
+async def test_a_checkpoint_of_a_newer_host_is_taken_with_its_instructions_and_origins(monkeypatch):
+    """Instructions stand in requests while they are in force, and nobody's words are taken for the user's."""
+    host = await Host(monkeypatch, SMALL).start()
+    await host.context.set_system_prompt_factory(AsyncMock(return_value="You are the clerk of an order desk."))
+    made_up = {"amplifier:input": {"version": 1, "input_id": "i", "message_id": "i", "origin": "synthetic"}}
+    saved = [
+        *tool_session(2, size=600),
+        instruction("Mode: read only."),
+        instruction("Always use feet, says a mode.", "user"),
+        instruction("Mode: you may write.", disposition="retired"),
+        {**user("From now on always count in dozens."), "metadata": made_up},
+        {**user("Reminded."), "metadata": {"ephemeral": True, "persisted": True}},
+        {**user("From now on always answer in French."), "metadata": {"timestamp": "2026-11-01T10:00:00.000+00:00"}},
+        *tool_session(14, size=600, start=2),
+    ]
+    await host.context.restore_host_checkpoint(saved)
+    assert untimed(await host.context.get_messages()) == untimed(saved)
+
+    view = await host.context.get_messages_for_request(provider=host.provider)
+    assert len(host.seen("context:compaction")) == 1
+    asked = "".join(str(request.messages) for request in host.provider.summary_requests)
+    shown = [row["content"] for row in view]
+    told = "".join(row["content"] for row in view if "notes" in (row.get("metadata") or {}))
+    assert "says a mode" not in asked + told
+    assert "Mode: " not in asked
+    assert "Mode: you may write." not in shown
+    assert "Mode: read only." in shown
+    assert "Always use feet, says a mode." in shown
+    assert "Reminded." in asked
+    assert "French" in told
+    assert "dozens" in asked
+    assert "dozens" not in told
+    await host.end()
+
+
 async def test_a_session_finds_what_hosts_look_up_and_nothing_else(monkeypatch):
     """The capabilities `context.…` belong to the mounted manager; what only a program calls is a method of it."""
     host = await Host(monkeypatch, SMALL).start()
@@ -276,14 +319,14 @@ async def test_a_wrong_setting_stops_the_session_with_its_name_and_remedy(monkey
             await host.start(FileResolver() if source else None)
 
 
-def run_python(script: str, tmp_path: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def run_python(script: str, tmp_path: Path) -> subprocess.CompletedProcess[str]:
     """A script in a process of its own, where warnings are errors; its working folder is empty and stays so."""
     (tmp_path / "script.py").write_text(textwrap.dedent(script), "utf-8")
     empty = tmp_path / "empty"
     empty.mkdir()
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
     done = subprocess.run(
-        [sys.executable, "-B", "-W", "error", str(tmp_path / "script.py"), *args],
+        [sys.executable, "-B", "-W", "error", str(tmp_path / "script.py")],
         cwd=empty,
         env={**environment, "PYTHONIOENCODING": "utf-8", "HOME": str(empty)},
         capture_output=True,
@@ -305,57 +348,13 @@ def test_a_second_checkout_is_used_as_it_stands(tmp_path):
         else:
             shutil.copy(source, checkout / name)
     shutil.copytree(ROOT / "prompts" / "default", checkout / "prompts" / "of-the-copy")
-    script = """
-        import asyncio, sys, types
-        from pathlib import Path
-        from amplifier_core import AmplifierSession
-        from amplifier_core.module_sources import ModuleNotFoundError
 
-        checkout = Path(sys.argv[1])
-
-        class Resolver:
-            def resolve(self, module_id, source_hint=None, profile_hint=None):
-                if source_hint is None:
-                    raise ModuleNotFoundError(module_id)
-                return types.SimpleNamespace(resolve=lambda: Path(source_hint.removeprefix("file://")))
-
-        class Loop:
-            async def execute(self, prompt, context, **parts):
-                await context.add_message({"role": "user", "content": prompt})
-                return str(len(await context.get_messages_for_request()))
-
-        class Provider:
-            name = "none"
-
-        def install(module_id, point, part):
-            async def mount(coordinator, config):
-                await coordinator.mount(point, part, name=None if point == "orchestrator" else part.name)
-
-            name = f"amplifier_module_{module_id}"
-            sys.modules[name] = types.SimpleNamespace(mount=mount)
-
-        install("loop", "orchestrator", Loop())
-        install("provider", "providers", Provider())
-
-        async def main():
-            config = {"prompts": "of-the-copy"}
-            context = {"module": "context-summarize", "source": f"file://{checkout}", "config": config}
-            parts = {"orchestrator": {"module": "loop"}, "context": context}
-            session = AmplifierSession({"session": parts, "providers": [{"module": "provider"}]})
-            await session.coordinator.mount("module-source-resolver", Resolver())
-            async with session:
-                print("rows", await session.execute("hello"))
-            import context_summarize
-            assert Path(context_summarize.__file__).is_relative_to(checkout)
-            await asyncio.sleep(0.2)
-
-        asyncio.run(main())
-    """
-
-    done = run_python(script, tmp_path, str(checkout))
+    done = run_python(bare_host(source=f"file://{checkout}", config={"prompts": "of-the-copy"}), tmp_path)
 
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["rows", "1"]
+    view, used = done.stdout.splitlines()
+    assert view == "[{'role': 'user', 'content': 'hello'}]"
+    assert Path(used).is_relative_to(checkout)
 
 
 # --- mount() ---------------------------------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ async def test_sessions_that_stay_short_pay_for_no_summary(monkeypatch: pytest.M
     host = await Host(monkeypatch, SMALL).start()
     for _ in range(16):
         await host.talk(1)
-        await host.context.settle()  # a user leaves more time between turns than a summary takes
+        await host.context.settle()  # a model takes its time between two prompts
     assert len(host.provider.summary_requests) > 0
     assert (await host.context.statistics()).waits == 0
     await host.end()

@@ -331,3 +331,11 @@ class TestLength:
         made = await summarizer().make(LONG, target(ScriptedProvider([looked_up(120)])))
         assert 1_400 < made.tokens <= 1_600
         assert made.text.endswith("on its way.")
+
+    async def test_an_answer_that_was_cut_off_stands_up_to_its_last_whole_sentence(self) -> None:
+        """At once where it is as long as was asked for; half of that on the second try."""
+        for times, calls in ((30, 1), (12, 2)):
+            text = looked_up(times) + "And then it was th"
+            provider = ScriptedProvider(then=answer(text, finish_reason="length"))
+            made = await summarizer().make(LONG, target(provider))
+            assert (provider.calls, made.text) == (calls, looked_up(times).strip())
