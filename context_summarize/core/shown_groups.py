@@ -10,7 +10,7 @@ from context_summarize.core.frames import row_hint
 from context_summarize.core.groups import Group, answered_calls
 from context_summarize.core.history import History
 from context_summarize.core.view_state import ViewState
-from context_summarize.messages.reading import is_hook
+from context_summarize.messages.reading import is_hook, is_instruction, is_over
 from context_summarize.messages.rows import JsonRow
 from context_summarize.messages.shortening import cut_to_note, shortened_to
 from context_summarize.messages.view_rows import continues, synthetic_result, view_row, without_continuation
@@ -91,10 +91,7 @@ class ShownGroups:
         for group in map(history.groups.__getitem__, history.pins):
             if group.start >= view.frontier_row:
                 break
-            if any(
-                rows[at].pinned and not (self.hides_system and self._is_hidden(at))
-                for at in range(group.start, group.end)
-            ):
+            if any(rows[at].pinned and not self._is_hidden(at) for at in range(group.start, group.end)):
                 found[group.start] = group
         for ordinal in (*history.users[:1], view.newest_user, *view.pinned):
             if ordinal is not None and ordinal < view.frontier:
@@ -124,8 +121,7 @@ class ShownGroups:
         answers = {index: [call.id for call in calls] for index, calls in answered_calls(group).items()}
         first, between = list[Entry](), list[Entry]()
         for index in range(group.start, group.end):
-            is_hidden = self.hides_system and self._is_hidden(index)
-            row = None if is_hidden else view_row(history.rows[index], answers.get(index))
+            row = None if self._is_hidden(index) else view_row(history.rows[index], answers.get(index))
             if row is not None:
                 place = first if index == group.start or index in answers else between
                 place.append(Entry(index, row, history.count_row(index, self.count)))
@@ -133,9 +129,11 @@ class ShownGroups:
         return tuple(first if group.open else first + between)
 
     def _is_hidden(self, index: int) -> bool:
-        """Whether a row is hidden where stored system rows are."""
+        """True for a system row that the host's own prompt replaces, and for an instruction that is over."""
         row = self.history.rows[index]
-        return row.role == "system" and not is_hook(row.raw)
+        if is_instruction(row.raw):
+            return is_over(row.raw)
+        return self.hides_system and row.role == "system" and not is_hook(row.raw)
 
     # --- as a view shows them ---------------------------------------------------------------------------------------
 

@@ -158,6 +158,17 @@ class SummarizingContextManager:
         await self._loaded()
         await self._incoming.set(messages)
 
+    async def restore_host_checkpoint(self, messages: Iterable[JsonRow]) -> None:
+        """The same as `set_messages`: newer hosts call it with a history that they have saved and trust.
+
+        Such a history may hold instructions of the host (`metadata["amplifier:instruction"]`), which are kept, and are
+        nobody's words to summarise.
+
+        Raises:
+            ValueError: a row cannot be kept; nothing has changed.
+        """
+        await self.set_messages(messages)
+
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
         await self._loaded()

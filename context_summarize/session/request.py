@@ -21,7 +21,7 @@ from context_summarize.summaries.request import Target
 
 _PREFETCH = 2 / 3
 """Share of the size at which the next compaction is due from which on its summaries are made."""
-_YOUNG, _PREFETCH_YOUNG = 60, 0.9
+_YOUNG, _PREFETCH_YOUNG = 40, 0.9
 """Rows up to which a session may well stay short, as those of sub-agents do; and the same share for it."""
 _COLD_AFTER = 3_600
 """Seconds: no provider's prompt cache, where it is not asked for a longer life, outlives an hour without a request."""

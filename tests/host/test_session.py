@@ -13,6 +13,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from amplifier_core.llm_errors import AuthenticationError
@@ -188,6 +189,47 @@ async def test_rows_carry_their_time_and_a_saved_session_keeps_it(monkeypatch):
     assert [*kept[:8], *kept[9:]] == times, "a repair of the host's changes no time"
     assert kept[8] > times[-1]
     await resumed.end()
+
+
+def instruction(text: str, role: str = "system", disposition: str = "delivered") -> dict[str, Any]:
+    """context-simple (its instructions.py, version 1): fixed between the messages, and saved with them."""
+    marks = {"version": 1, "source": "modes", "binding": "fixed", "disposition": disposition}
+    return {"role": role, "content": text, "metadata": {"amplifier:instruction": marks}}
+
+
+async def test_a_checkpoint_of_a_newer_host_is_taken_with_its_instructions_and_origins(monkeypatch):
+    """Instructions stand in requests while they are in force, and nobody's words are taken for the user's."""
+    host = await Host(monkeypatch, SMALL).start()
+    await host.context.set_system_prompt_factory(AsyncMock(return_value="You are the clerk of an order desk."))
+    made_up = {"amplifier:input": {"version": 1, "input_id": "i", "message_id": "i", "origin": "synthetic"}}
+    saved = [
+        *tool_session(2, size=600),
+        instruction("Mode: read only."),
+        instruction("Always use feet, says a mode.", "user"),
+        instruction("Mode: you may write.", disposition="retired"),
+        {**user("From now on always count in dozens."), "metadata": made_up},
+        {**user("Reminded."), "metadata": {"ephemeral": True, "persisted": True}},
+        {**user("From now on always answer in French."), "metadata": {"timestamp": "2026-11-01T10:00:00.000+00:00"}},
+        *tool_session(14, size=600, start=2),
+    ]
+    await host.context.restore_host_checkpoint(saved)
+    assert untimed(await host.context.get_messages()) == untimed(saved)
+
+    view = await host.context.get_messages_for_request(provider=host.provider)
+    assert len(host.seen("context:compaction")) == 1
+    asked = "".join(str(request.messages) for request in host.provider.summary_requests)
+    shown = [row["content"] for row in view]
+    told = "".join(row["content"] for row in view if "notes" in (row.get("metadata") or {}))
+    assert "says a mode" not in asked + told
+    assert "Mode: " not in asked
+    assert "Mode: you may write." not in shown
+    assert "Mode: read only." in shown
+    assert "Always use feet, says a mode." in shown
+    assert "Reminded." in asked
+    assert "French" in told
+    assert "dozens" in asked
+    assert "dozens" not in told
+    await host.end()
 
 
 async def test_a_session_finds_what_hosts_look_up_and_nothing_else(monkeypatch):
