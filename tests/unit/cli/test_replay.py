@@ -60,7 +60,7 @@ def test_the_example_passes_all_checks_with_many_compactions() -> None:
     assert (told.exit_code, told.stderr) == (0, "")
     lines = told.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    row = r" *[\d,]+ +([\d,]+) → ([\d,]+) +\d+ +\d+ +\d+ +\d+ +[\d,]+ ms +(filling|must fit) *"
+    row = r" *[\d,]+ +([\d,]+) → ([\d,]+) +\d+ +\d+ +\d+ +\d+ +[\d,]+ ms +(threshold|must fit) *"
     assert len([text for text in lines if re.fullmatch(row, text)]) >= 5
     assert len(re.findall(r"^\S.*  ok  ", told.stdout, re.MULTILINE)) == 5
     assert line(told, "Messages").startswith("1,335 120,073 tokens")
