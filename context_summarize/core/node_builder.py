@@ -144,7 +144,7 @@ class NodeBuilder:
         """The node that stands for these neighbours."""
         if self.segment_sizes is None:
             raise ValueError("no segment sizes yet; nodes exist only after start()")
-        return merge_node(children, template_hash=self._merge_hash, summary_tokens=self.segment_sizes[1])
+        return merge_node(children, self._merge_hash, self.segment_sizes[1])
 
     # --- rows behind them -------------------------------------------------------------------------------------------
 

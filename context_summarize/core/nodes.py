@@ -83,14 +83,13 @@ MOST_GROWTH = 6
 """A merged summary is at most so many times as long as a segment's."""
 
 
-def merge_node(children: Sequence[Node], *, template_hash: str, summary_tokens: int) -> Node:
+def merge_node(children: Sequence[Node], template_hash: str, summary_tokens: int) -> Node:
     """The address of the summary that stands for these neighbours."""
     level = max(child.level for child in children) + 1
     # A merge halves what it joins, or it would make no room.
     tokens = min(MOST_GROWTH * summary_tokens, sum(child.summary_tokens for child in children) // 2)
     key = _hashed(SCHEMA_VERSION, template_hash, str(tokens), *(child.key for child in children))
-    first, end = children[0].first_group, children[-1].end_group
-    return Node(key, level, first, end, tokens, 0, tuple(children))
+    return Node(key, level, children[0].first_group, children[-1].end_group, tokens, 0, tuple(children))
 
 
 def with_children(nodes: Iterable[Node]) -> Iterator[Node]:

@@ -15,7 +15,7 @@ from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import REQUEST, RESOLVE
 from context_summarize.redaction import build_redactor
-from context_summarize.summaries.answer import Answer, AnswerRefusedError, Checks, read_answer
+from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
 from context_summarize.summaries.breaker import Breaker
 from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
 from context_summarize.summaries.request import (
@@ -83,7 +83,6 @@ class Summarizer:
         self._config = services.config
         self._now = now
         self._clean = build_redactor(services.config.redact) or str
-        self._checks = Checks(self._clean, services.count)
         self._teller = Teller(services)
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
         self._losses, self._served = LOSSES, 0
@@ -256,4 +255,5 @@ class Summarizer:
         answer = await within(complete, self._config.call_seconds)
         run.answers.append(answer)
         self._services.totals.answered(answer)
-        return self._checks.summary_in(answer, job, instructions, is_last=run.is_second)
+        count, is_last = self._services.count, run.is_second
+        return summary_in(answer, job, instructions, count, clean=self._clean, is_last=is_last)
