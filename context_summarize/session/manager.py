@@ -6,7 +6,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from amplifier_core.models import HookResult
 
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.messages.rows import JsonRow, copy_json
@@ -21,9 +23,6 @@ from context_summarize.session.steering import Steering
 from context_summarize.stores import SummaryStore, session_store
 from context_summarize.summaries.call import own_call
 from context_summarize.summaries.services import Statistics
-
-if TYPE_CHECKING:
-    from amplifier_core.models import HookResult
 
 END_SECONDS = 5.0
 """How long the end of a session waits for the summaries that are under way."""
@@ -274,8 +273,6 @@ class SummarizingContextManager:
 
     async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
         """Hear an `llm:response`: figures correct our measuring, and a refusal for length makes requests smaller."""
-        from amplifier_core.models import HookResult
-
         if event == "llm:response" and isinstance(data, dict) and not own_call.get():
             self._host.refusals.heard(data)
             if data.get("status", "ok") == "ok":

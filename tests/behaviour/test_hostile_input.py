@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -17,9 +15,8 @@ from tests.properties.rules import check_opening, check_shape
 from tests.support.effort import HUGE, full
 from tests.support.views import untimed
 
+pytestmark = pytest.mark.usefixtures("no_hang")
 SMALL: dict[str, Any] = {"segment_tokens": 512, "prefetch": False}
-GUARD = 60
-"""Seconds: against hangs, far above what any case takes on a busy machine."""
 MANY = full(5_000, 600)
 Rows = list[Any]
 
@@ -236,8 +233,8 @@ async def taken(rows: Rows, how: str, provider: ScriptedProvider | None) -> None
 @pytest.mark.parametrize("rows", [pytest.param(rows, id=name) for name, rows in KEPT.items()])
 async def test_what_is_kept_passes_compactions_and_stays_as_it_was(rows: Callable[[], Rows]) -> None:
     """Summaries, pairs, the host's shape and the history: with a provider, and with fallback summaries alone."""
-    await asyncio.wait_for(taken(rows(), "added", ScriptedProvider(then=answer)), GUARD)
-    await asyncio.wait_for(taken(rows(), "set", None), GUARD)
+    await taken(rows(), "added", ScriptedProvider(then=answer))
+    await taken(rows(), "set", None)
 
 
 @pytest.mark.parametrize("row", REFUSED.values(), ids=REFUSED)
@@ -250,10 +247,8 @@ async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(ro
     calls = provider.calls
     wrong = row()
     for offer in (made.add_message(wrong), made.set_messages([user("x"), wrong])):
-        started = time.monotonic()
         with pytest.raises(ValueError) as caught:  # its text is looked at below
             await offer
-        assert time.monotonic() - started < GUARD
         assert 10 < len(str(caught.value)) < 300
         str(caught.value).encode()
     assert "message 1: " in str(caught.value), "the wrong row among others is named by its place"

@@ -129,7 +129,7 @@ async def test_an_undo_while_a_compaction_is_recorded_holds() -> None:
     whole = await made.get_messages_for_request(20_000, ScriptedProvider(then=answer))
     store.go = go = asyncio.Event()
     compacting = asyncio.create_task(made.compact())
-    await settle()
+    await store.held.wait()
     assert made.conversation.view.compactions
     undoing = asyncio.create_task(made.undo())
     await settle()
