@@ -21,7 +21,7 @@ from context_summarize.replay import Recording, open_recording
 
 WINDOW = 40_000
 MAX_OUTPUT = 4_000
-TOKENS = click.IntRange(min=1, max=10**12)
+TOKENS = click.IntRange(min=1)
 Callback: TypeAlias = Callable[..., Any]
 _WIDTH = 100
 """Most terminal columns that a sentence uses."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 
 from context_summarize.cli.common import (
     MAX_OUTPUT,
@@ -49,7 +50,7 @@ def inspect_command(
         with working("Inspecting", len(recording.rows)) as progress:
             found = asyncio.run(inspect_rows(recording.rows, budget=budget, config=config, progress=progress))
     if as_json:
-        print_json({"file": recording.name, **found.as_data()})
+        print_json({"file": recording.name, **asdict(found)})
         return
     _print(recording.name, found)
 
@@ -69,6 +70,7 @@ def _print(name: str, found: Inspection) -> None:
         "segments": f"One call summarises a segment, of {found.segment_tokens * 4:,} bytes of text or a bit more. "
         "The table has the tokens that its messages take in a request.",
     }
-    for title, (columns, rows) in found.tables.items():
-        heading(title.capitalize(), about[title])
-        table(columns, rows)
+    for title, remark in about.items():
+        if rows := getattr(found, title):
+            heading(title.capitalize(), remark)
+            table([*rows[0]], (row.values() for row in rows))

@@ -61,8 +61,8 @@ _OFFLINE = (
     "network. A model writes better summaries (--base-url, --provider)."
 )
 _COMPACTIONS = (
-    "Each of these requests passed the threshold (filling) or did not fit the budget (must fit), so summaries replaced "
-    "older messages. Message: the assistant message that answers the request. Segments: runs of messages that were "
+    "Each of these requests passed the threshold, or did not fit the budget (must fit), so summaries replaced older "
+    "messages. Message: the assistant message that answers the request. Segments: runs of messages that were "
     "summarised. Merged: new summaries, each made from several older ones. Cached: summaries that needed no call. "
     "Fallbacks: summaries by code, because the provider gave none. Waited: how long the request waited for summaries."
 )
@@ -180,7 +180,7 @@ def _print(name: str, result: ReplayResult, *, show_view: bool) -> None:
 def _cells(line: Compaction) -> tuple[object, ...]:
     size = f"{line.before_tokens:,} → {line.after_tokens:,}"
     counts = (line.segments, line.merged, line.from_cache, line.fallbacks)
-    return (line.message or "–", size, *counts, f"{line.wait_ms:,} ms", line.why)
+    return (line.message or "–", size, *counts, f"{line.wait_ms:,} ms", line.reason.replace("_", " "))
 
 
 def _verdict(check: Check) -> tuple[str, str, str]:

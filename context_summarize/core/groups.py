@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from context_summarize.messages.rows import Call, Row
@@ -18,8 +17,8 @@ class Group:
     """True when at least one of its rows is rendered; a group of several rows always is."""
     user: bool
     """True for the single row of a user message."""
-    answers: tuple[tuple[int, str], ...] = ()
-    """(row, call id) of each result that answers a call of the group, in order; results not named here are orphans."""
+    answers: tuple[tuple[int, Call], ...] = ()
+    """(row, call) of each result that answers a call of the group, in order; results not named here are orphans."""
     open: bool = False
     """True while calls of it may still be answered."""
     missing: tuple[Call, ...] = ()
@@ -31,11 +30,9 @@ class Grouper:
 
     def __init__(self) -> None:
         self._open: list[tuple[int, Row]] = []
-        self._unanswered: dict[int, Call] = {}
-        """Calls without a result, by their place in the row."""
-        self._places: dict[str, list[int]] = {}
-        """Places of these calls by their ids: there may be thousands."""
-        self._answers: list[tuple[int, str]] = []
+        self._calls: dict[str, list[Call]] = {}
+        """Those without a result by their ids: there may be thousands."""
+        self._answers: list[tuple[int, Call]] = []
 
     def feed(self, index: int, row: Row) -> list[Group]:
         """The groups that this row closes, oldest first; most often one, the row itself."""
@@ -44,8 +41,11 @@ class Grouper:
         if row.rendered and row.result_ids:
             self._open.append((index, row))
             for call_id in row.result_ids:
-                self._answer(index, call_id)
-            return [self._close(index + 1)] if not self._unanswered else []
+                if calls := self._calls.get(call_id):  # a result belongs to the nearest earlier one with its id
+                    self._answers.append((index, calls.pop()))
+                    if not calls:
+                        del self._calls[call_id]
+            return [] if self._calls else [self._close(index + 1)]
         if row.rendered and row.role in ("user", "assistant"):
             return [*self.pass_over(), *self._start(index, row)]
         self._open.append((index, row))
@@ -73,39 +73,23 @@ class Grouper:
     def _start(self, index: int, row: Row) -> list[Group]:
         if not row.calls:
             return [_single(index, row)]
-        self._open, self._unanswered, self._answers = [(index, row)], dict(enumerate(row.calls)), []
-        self._places = places_by_id(row.calls)
+        self._open, self._calls, self._answers = [(index, row)], {}, []
+        for call in row.calls:
+            self._calls.setdefault(call.id, []).append(call)
         return []
 
-    def _answer(self, index: int, call_id: str) -> None:
-        """A result belongs to the nearest earlier unanswered call with its id."""
-        places = self._places.get(call_id)
-        if places:
-            del self._unanswered[places.pop()]
-            self._answers.append((index, call_id))
-
     def _close(self, end: int) -> Group:
-        missing = tuple(self._unanswered.values())
+        missing = tuple(call for calls in self._calls.values() for call in calls)
         group = Group(self._open[0][0], end, True, False, tuple(self._answers), missing=missing)
-        self._open, self._unanswered, self._answers, self._places = [], {}, [], {}
+        self._open, self._calls, self._answers = [], {}, []
         return group
 
 
-def places_by_id(calls: Sequence[Call]) -> dict[str, list[int]]:
-    """Places of calls by their ids; a result belongs to the last one of its id that has none yet."""
-    places: dict[str, list[int]] = {}
-    for at, call in enumerate(calls):
-        places.setdefault(call.id, []).append(at)
-    return places
-
-
-def answered_calls(rows: Sequence[Row], group: Group) -> dict[int, list[Call]]:
-    """The calls that each row of a group answers: the nearest ones with these ids."""
-    calls = rows[group.start].calls
-    places = places_by_id(calls)
+def answered_calls(group: Group) -> dict[int, list[Call]]:
+    """The calls that each row of a group answers."""
     found: dict[int, list[Call]] = {}
-    for index, call_id in group.answers:
-        found.setdefault(index, []).append(calls[places[call_id].pop()])
+    for index, call in group.answers:
+        found.setdefault(index, []).append(call)
     return found
 
 

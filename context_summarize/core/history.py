@@ -86,6 +86,10 @@ class History:
 
     # --- groups -----------------------------------------------------------------------------------------------------
 
+    def opens_with_user(self) -> bool:
+        """True if the first row that is neither system nor developer is a user message."""
+        return next((row.user for row in self.rows if row.role not in SYSTEM_ROLES), False)
+
     @property
     def rows_of_newest_group(self) -> int:
         """How many rows its newest group has."""
@@ -158,8 +162,9 @@ class History:
         return self.tokens[index]
 
     def characters_from(self, row: int) -> int:
-        """Characters of the rows from this one on, about, as far as it matters whether they are many."""
-        sizes = accumulate(rough_size(self.rows[at].raw) for at in range(row, len(self.rows)))
+        """Characters to read of the rows from this one on, about, as far as it matters whether they are many."""
+        raws = (self.rows[at].raw for at in range(row, len(self.rows)))
+        sizes = accumulate(rough_size([raw.get("content"), raw.get("tool_calls")]) for raw in raws)
         total = 0
         for total in sizes:
             if total > LONG:

@@ -27,6 +27,7 @@ from context_summarize.messages.text import (
     is_remote,
     result_value,
 )
+from context_summarize.messages.timing import timeless
 
 _HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
 """Blocks that hosts know as they are, calls, results and images aside."""
@@ -35,9 +36,12 @@ _HOST_TYPES = ("text", "thinking", "redacted_thinking", "reasoning")
 def view_row(row: Row, answered: Sequence[str] | None = None) -> JsonRow | None:
     """A copy of the row that the host's `Message` accepts, or None when nothing of it may be shown.
 
+    It carries no time: that is nothing to a model, and a request stays the beginning of the next one whatever a host
+    does to it.
+
     `answered` names the calls that this row's results answer; results beyond those are orphans and are left out.
     """
-    raw = row.raw
+    raw = timeless(row.raw)
     if row.role == "tool" and not row.rendered:
         # A tool row of a hook, or an ephemeral one, answers no call, so it must not be a result.
         kept = {"metadata": copy_json(raw["metadata"])} if isinstance(raw.get("metadata"), dict) else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from sys import intern
 
 from context_summarize.transcript.rows import may_be_call
 
@@ -36,12 +37,13 @@ def ends_of(text: str, most: int) -> str:
 def words_of(text: str) -> dict[str, bool]:
     """The words and figures of a sentence, in lower case; true for a name, a figure, a word of time.
 
-    These are what a reader would ask for. A name has a capital letter within the sentence.
+    These are what a reader would ask for. A name has a capital letter within the sentence. Sentences are kept by the
+    thousand, so that equal words are one text in memory.
     """
     found: dict[str, bool] = {}
     for at, word in enumerate(text.split()):
         plain = word.strip(_AROUND)
-        low = plain.lower()
+        low = intern(plain.lower())
         if plain[:1].isdigit():
             found[low] = True
         elif len(plain) > 2 and plain.replace("'", "").isalpha():

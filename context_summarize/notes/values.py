@@ -64,7 +64,8 @@ class Sentence:
     text: str
     number: int
     values: tuple[str, ...]
-    words: frozenset[str]
+    words: tuple[str, ...]
+    """Each once."""
     marks: float
     """What its names and figures say, where a word that no other row has says 1."""
     tokens: int = 0
@@ -142,7 +143,7 @@ class Candidates:
             if len(telling) > _LEAST_WORDS:
                 exact = tuple(value for value, kind in found.items() if kind in _LABELLED)
                 marks = _MARK * math.log2(1 + sum(telling.values()))
-                self.sentences.append(Sentence(piece, self.rows, exact, frozenset(telling), marks))
+                self.sentences.append(Sentence(piece, self.rows, exact, tuple(telling), marks))
             words |= telling.keys()
             seen.update(found)
         self.word_rows.update(words)

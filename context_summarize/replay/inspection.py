@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Any
+from typing import TypeAlias
 
 from context_summarize.config import Config
-from context_summarize.core.frames import summary_id
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens
 from context_summarize.messages.reading import analyse
@@ -20,6 +19,8 @@ from context_summarize.summaries.prompts import load_prompts
 from context_summarize.tokens.counter import loaded_counter
 from context_summarize.tokens.measure import measure
 
+Line: TypeAlias = dict[str, object]
+"""A line of a table, by its columns."""
 _LARGEST = 5
 
 
@@ -36,16 +37,11 @@ class Inspection:
     """Calls that another message follows before their result, each as `tool in message 7`."""
     orphan_results: int
     """Results that answer no call."""
-    tables: Mapping[str, tuple[Sequence[str], list[tuple[object, ...]]]]
-    """`roles`, `largest` messages and `segments`, each as the names of its columns and its rows."""
-
-    def as_data(self) -> dict[str, Any]:
-        """The same as JSON values; a table is a list of objects."""
-        names = ("rows", "messages", "tokens", "segment_tokens", "unanswered_calls", "orphan_results")
-        told = {name: getattr(self, name) for name in names}
-        for name, (columns, rows) in self.tables.items():
-            told[name] = [dict(zip(columns, row, strict=True)) for row in rows]
-        return told
+    roles: list[Line]
+    largest: list[Line]
+    """The messages that take the most tokens."""
+    segments: list[Line]
+    """What one provider call summarises each, and whether the cache holds that summary."""
 
 
 async def inspect_rows(
@@ -87,14 +83,9 @@ async def inspect_rows(
             f"{call.name or 'a call'} in {named(numbers, at.start + 1)}" for at in groups for call in at.missing
         ],
         orphan_results=results - sum(len(group.answers) for group in groups),
-        tables={
-            "roles": (("role", "rows", "tokens"), _roles(history)),
-            "largest": (("message", "tokens", "role", "tool"), _largest(history, numbers)),
-            "segments": (
-                ("first", "last", "tokens", "key", "stored"),
-                list(_segments(history, builder, await _stored(builder, config))),
-            ),
-        },
+        roles=_roles(history),
+        largest=_largest(history, numbers),
+        segments=list(_segments(history, builder, await _stored(builder, config))),
     )
 
 
@@ -107,23 +98,31 @@ async def _stored(builder: NodeBuilder, config: Config) -> frozenset[str]:
         await store.close()
 
 
-def _segments(history: History, builder: NodeBuilder, stored: frozenset[str]) -> Iterator[tuple[object, ...]]:
+def _segments(history: History, builder: NodeBuilder, stored: frozenset[str]) -> Iterator[Line]:
     sizes = [size for row, size in zip(history.rows, history.tokens, strict=True) if row.rendered]
     until = [0, *accumulate(sizes)]
     for leaf in builder.leaves:
         first, last = history.message_range(leaf.first_group, leaf.end_group)
-        yield first, last, until[last] - until[first - 1], summary_id(leaf.key), "yes" if leaf.key in stored else "no"
+        tokens, is_stored = until[last] - until[first - 1], "yes" if leaf.key in stored else "no"
+        yield {"first": first, "last": last, "tokens": tokens, "key": leaf.key[:10], "stored": is_stored}
 
 
-def _roles(history: History) -> list[tuple[object, ...]]:
+def _roles(history: History) -> list[Line]:
     """The roles in the order in which they come."""
     sizes: dict[str, list[int]] = {}
     for row, size in zip(history.rows, history.tokens, strict=True):
         sizes.setdefault(row.role, []).append(size)
-    return [(role, len(found), sum(found)) for role, found in sizes.items()]
+    return [{"role": role, "rows": len(found), "tokens": sum(found)} for role, found in sizes.items()]
 
 
-def _largest(history: History, numbers: Sequence[int | None]) -> list[tuple[object, ...]]:
+def _largest(history: History, numbers: Sequence[int | None]) -> list[Line]:
     order = sorted(range(len(history)), key=lambda at: -history.tokens[at])[:_LARGEST]
-    rows = [(at, history.rows[at]) for at in order]
-    return [(numbers[at] or "", history.tokens[at], row.role, str(row.raw.get("name") or "")) for at, row in rows]
+    return [
+        {
+            "message": numbers[at] or "",
+            "tokens": history.tokens[at],
+            "role": history.rows[at].role,
+            "tool": str(history.rows[at].raw.get("name") or ""),
+        }
+        for at in order
+    ]

@@ -25,8 +25,8 @@ _CHARS, _VALUES = 50_000, 200
 """Characters of a text, and values of a list, that the page holds; it says how much is left out."""
 _ABOUT_VALUES = (
     "An exact value is a path, address, id or amount that code finds in the messages themselves. A merged summary is "
-    "measured against all messages behind it. What no row of the request holds is still in the history, and recall "
-    "reads it back."
+    "measured against all messages behind it. What no row of the request holds is still in the history, where "
+    "recall finds it."
 )
 
 
@@ -146,7 +146,7 @@ def _compaction(
     )
     calls = f"{line.from_cache} from the cache, {counted(line.fallbacks, 'fallback summary', 'fallback summaries')}"
     told = f"{counted(line.segments, 'segment')} summarised, {line.merged} merged, {calls}, waited {line.wait_ms:,} ms."
-    opened.append(element("p", f"{told} Why: {line.why}.", class_="quiet"))
+    opened.append(element("p", f"{told} Why: {line.reason.replace('_', ' ')}.", class_="quiet"))
     texts = [clean(row_text(row)) for row in line.made_rows]
     stay = []
     for at, row in enumerate(line.made_rows):

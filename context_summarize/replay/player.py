@@ -14,6 +14,7 @@ from context_summarize.config import Config
 from context_summarize.events import POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.reading import broken_pairs, opens_with_user
 from context_summarize.messages.rows import SOURCE, JsonRow, copy_json
+from context_summarize.messages.timing import timeless
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager
 from context_summarize.session.windows import provider_window, request_budget
@@ -189,10 +190,10 @@ class _Audit:
         result.last_view = rows
 
     def history(self, kept: Sequence[JsonRow]) -> None:
-        """Compare the rows that were fed with the rows that the manager holds."""
+        """Compare the rows that were fed with the rows that the manager holds, which carry a time."""
         fed = self._result.rows
         self._result.history_tokens = self._grown(len(fed))
-        pairs = enumerate(zip(fed, kept, strict=False), 1)
+        pairs = enumerate(zip(map(timeless, fed), map(timeless, kept), strict=False), 1)
         changed = [f"{named(self._numbers, at)} is not what was added" for at, (added, held) in pairs if added != held]
         if len(kept) != len(fed):
             changed.append(f"{len(fed):,} rows were added, {len(kept):,} are kept")

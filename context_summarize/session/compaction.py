@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from context_summarize.background import in_thread
-from context_summarize.core.frames import as_lines
 from context_summarize.core.nodes import to_make, with_children
 from context_summarize.core.notes_log import NotesAsk, NotesLog
 from context_summarize.core.plan import Plan, Reason
@@ -85,7 +84,7 @@ class ViewMaker:
             return None if new is None else replace(new, instructions=known)
 
         written = await self._noted(chat, write, None)
-        return replace(view, shown=as_lines(chat.history, shown, view.lines, self._services.count), notes=written)
+        return replace(view, shown=tuple(shown), notes=written)
 
     async def kept(self, chat: Conversation, view: ViewState) -> Kept:
         """What this view, the next one, still holds of the exact values of the rows that it summarises anew."""

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from context_summarize.background import LONG, in_thread
 from context_summarize.config import Config
+from context_summarize.core.draft import PlanInput
 from context_summarize.core.plan import next_plan
-from context_summarize.core.view_size import PlanInput
 from context_summarize.events import Outbox
 from context_summarize.redaction import build_redactor
 from context_summarize.session.announcing import Announcer

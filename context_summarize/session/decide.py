@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from context_summarize.core.draft import PlanInput
 from context_summarize.core.limits import Limits
 from context_summarize.core.plan import CompactionRequest, Plan, Reason
 from context_summarize.core.plan import plan as plan_of
-from context_summarize.core.view_size import PlanInput
 
 _MOST_OF_IT = 0.75
 """Share of what a compaction would free that makes it worth making with what is ready, if it could wait."""

@@ -20,7 +20,7 @@ logger = logging.getLogger(__name__)
 _PREFIX = "provider-"
 _RESOLVER = "model_role_resolver"
 _ROLE_SECONDS = 10.0
-"""Seconds for resolving a role, which may ask each provider for its models."""
+"""Seconds for resolving a role."""
 _OPERATIONS = "context.active_operations"
 """Registered by loops with background jobs (amplifier-module-loop-live): a callable that lists them."""
 _MOST_OPERATIONS = 20
@@ -35,8 +35,8 @@ class Providers:
         self._config = config
         self._last: Any | None = None
         self._warned = False
-        self._of_role: Sequence[Any] | None = None
-        """What the role resolves to; None before it was asked for."""
+        self._of_role: Sequence[tuple[str, str | None]] | None = None
+        """Providers and models that the role resolves to, the best first; None before it was asked for."""
         self.windows = Windows(config, self.is_cancelled)
 
     def is_cancelled(self) -> bool:
@@ -88,19 +88,22 @@ class Providers:
 
         Follows amplifier-foundation's hooks-session-naming: the capability `model_role_resolver` (of
         amplifier-bundle-routing-matrix, or another router) has `async resolve(role)`, which gives a list of candidates
-        with `provider` and `model`.
+        with `provider` and `model`. It is asked once, because it may ask each provider for its models.
         """
-        if self._of_role is None and mounted:
-            resolver, self._of_role = self._capability(_RESOLVER), ()
+        resolver = self._capability(_RESOLVER)
+        if self._of_role is None and resolver is not None and mounted:
             try:
-                if resolver is not None:
-                    asking = partial(resolver.resolve, self._config.summary_model_role)
-                    self._of_role = tuple(await within(asking, _ROLE_SECONDS, self.is_cancelled))
+                asking = partial(resolver.resolve, self._config.summary_model_role)
+                found = await within(asking, _ROLE_SECONDS, self.is_cancelled)
+                self._of_role = [(str(one.provider), one.model) for one in found]
             except Exception as error:  # noqa: BLE001 - logged without its secrets
+                if self.is_cancelled():
+                    return None
+                self._of_role = []
                 self._say_of_role(f"cannot be resolved: {traceback_of(error, self._config.redact)}")
-        for candidate in self._of_role or ():
-            if (found := find_provider(str(candidate.provider), mounted)) is not None:
-                return found, candidate.model
+        for name, model in self._of_role or ():
+            if (provider := find_provider(name, mounted)) is not None:
+                return provider, model
         if mounted:
             self._say_of_role(f"names no mounted provider (mounted: {', '.join(sorted(mounted))})")
         return None

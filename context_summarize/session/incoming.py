@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from context_summarize.history_file import HistoryFile, session_path
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse, rough_size
 from context_summarize.messages.rows import JsonRow, Row
+from context_summarize.messages.timing import set_times, time_text
 from context_summarize.session.conversation import Conversation, moved, named
 from context_summarize.session.current import Current
 from context_summarize.tokens.measure import measure
@@ -27,8 +28,8 @@ _MANY = 1_000
 class Incoming:
     """Takes in the rows of a session's host."""
 
-    def __init__(self, current: Current, coordinator: Any | None) -> None:
-        self._current = current
+    def __init__(self, current: Current, coordinator: Any | None, now: Callable[[], float]) -> None:
+        self._current, self._now = current, now
         persistence = current.services.config.persistence
         path = session_path(str(persistence["path"]), coordinator) if persistence else None
         self.file = HistoryFile(path, self._take) if path else None
@@ -45,6 +46,7 @@ class Incoming:
             ValueError: the row cannot be kept; nothing has changed.
         """
         raw, file, counter = normalise(message), self.file, self._current.host.counter
+        set_times([raw], time_text(self._now()))
         # The row is in place before anything is awaited, so that rows keep the order of the calls.
         if file is not None and not file.loaded:
             await file.append([raw])
@@ -74,9 +76,10 @@ class Incoming:
         async with self._replacing:
             history = self._current.chat.history
             known = len(history) - (self._added - added)  # rows that were added since the host's call stay at the end
-            rows = await checked_rows(messages)
+            ours, rows = [row.raw for row in history.rows[:known]], await checked_rows(messages)
             if self.file is not None:
-                rows = await self.file.accepted([row.raw for row in history.rows[:known]], rows)
+                rows = await self.file.accepted(ours, rows)
+            await in_thread(50 * len(rows), set_times, rows, time_text(self._now()), ours)
             same = common_prefix(history.rows[:known], rows)
             if same < known or (len(rows) > known < len(history)) or (not known and len(rows) > _MANY):
                 await self._replace(history, rows, same, known)

@@ -6,7 +6,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from amplifier_core.models import HookResult
 
 from context_summarize.config import DEFAULT_BUDGET, Config
 from context_summarize.messages.rows import JsonRow, copy_json
@@ -21,9 +23,6 @@ from context_summarize.session.steering import Steering
 from context_summarize.stores import SummaryStore, session_store
 from context_summarize.summaries.call import own_call
 from context_summarize.summaries.services import Statistics
-
-if TYPE_CHECKING:
-    from amplifier_core.models import HookResult
 
 END_SECONDS = 5.0
 """How long the end of a session waits for the summaries that are under way."""
@@ -41,6 +40,7 @@ class SummarizingContextManager:
         store: where summaries are kept; by default what `cache` names, or memory if it names nothing. (`mount()`
             gives a file in the user's Amplifier folder.)
         clock, sleep: seconds, for retries and measured waiting; replaced in tests.
+        now: seconds since 1970, for the time of rows; replaced in tests.
 
     Raises:
         ConfigError: a setting is wrong.
@@ -55,6 +55,7 @@ class SummarizingContextManager:
         store: SummaryStore | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        now: Callable[[], float] = time.time,
         **settings: Any,
     ) -> None:
         if config is not None and settings:
@@ -64,7 +65,7 @@ class SummarizingContextManager:
         self._config, self._host = checked, current.host
         self._requests = Requests(current)
         self._steering = Steering(current, self._requests)
-        self._incoming = Incoming(current, coordinator)
+        self._incoming = Incoming(current, coordinator, now)
         self._recall = RecallService(current.host.counter.count)
 
     @property
@@ -80,7 +81,7 @@ class SummarizingContextManager:
     # --- the contract -----------------------------------------------------------------------------------------------
 
     async def add_message(self, message: JsonRow) -> None:
-        """Append one message to the history.
+        """Append one message to the history; it gets the time in `metadata.timestamp` if it has none.
 
         Raises:
             ValueError: the row cannot be kept; nothing has changed.
@@ -136,7 +137,7 @@ class SummarizingContextManager:
         return rows
 
     async def get_messages(self) -> list[JsonRow]:
-        """Every message that was added, in order and unchanged, as copies."""
+        """Every message that was added, in order and unchanged but for its time, as copies."""
         await self._loaded()
         return self.messages
 
@@ -155,6 +156,17 @@ class SummarizingContextManager:
         """
         await self._loaded()
         await self._incoming.set(messages)
+
+    async def restore_host_checkpoint(self, messages: Iterable[JsonRow]) -> None:
+        """The same as `set_messages`: newer hosts call it with a history that they have saved and trust.
+
+        Such a history may hold instructions of the host (`metadata["amplifier:instruction"]`), which are kept, and are
+        nobody's words to summarise.
+
+        Raises:
+            ValueError: a row cannot be kept; nothing has changed.
+        """
+        await self.set_messages(messages)
 
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
@@ -227,8 +239,8 @@ class SummarizingContextManager:
         used, chat, served = await self.get_token_count(), self.conversation, self._host.served
         budget = served.budget if served else DEFAULT_BUDGET
         bound = self._requests.defer_below(chat, served) if served and self._config.auto_compact else budget
-        limit, nodes = limit_tokens(query, budget, bound - used - self._recall.reading), chat.view.nodes
-        return await self._recall.answer(chat.history, nodes, chat.view.frontier, query, limit)
+        limit = limit_tokens(query, budget, bound - used - self._recall.reading)
+        return await self._recall.answer(chat.history, chat.view.frontier, query, limit)
 
     async def statistics(self) -> Statistics:
         """What the summaries of this session have taken so far."""
@@ -261,8 +273,6 @@ class SummarizingContextManager:
 
     async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
         """Hear an `llm:response`: figures correct our measuring, and a refusal for length makes requests smaller."""
-        from amplifier_core.models import HookResult
-
         if event == "llm:response" and isinstance(data, dict) and not own_call.get():
             self._host.refusals.heard(data)
             if data.get("status", "ok") == "ok":

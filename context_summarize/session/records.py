@@ -10,11 +10,9 @@ from dataclasses import replace
 from typing import Any
 
 from context_summarize.background import in_thread
-from context_summarize.core.frames import as_lines
 from context_summarize.core.history import History
 from context_summarize.core.nodes import SCHEMA_VERSION
-from context_summarize.core.record import Recorded, from_data, to_data
-from context_summarize.core.view_state import ViewState
+from context_summarize.core.view_state import Recorded, ViewState, from_data, to_data
 from context_summarize.redaction import traceback_of
 from context_summarize.session.conversation import Conversation, Steered, moved, named
 from context_summarize.summaries.registry import SummaryRegistry
@@ -34,7 +32,7 @@ class Records:
     """
 
     def __init__(self, services: Services, tasks: SummaryRegistry, session_id: str | None) -> None:
-        self._store, self._tasks, self._count = services.store, tasks, services.count
+        self._store, self._tasks = services.store, tasks
         self._writing: asyncio.Task[None] | None = None
         """The last write; it waits for those before it, or an older state would overwrite a newer one."""
         config, prompts = services.config, services.prompts
@@ -134,7 +132,7 @@ class Records:
         """The view with its rows; a text that is gone becomes a fallback."""
         view, notes = found.view, found.view.notes
         await self._tasks.place(view.nodes, chat.builder)
-        shown = as_lines(chat.history, self._tasks.rows(view.nodes), view.lines, self._count)
+        shown = tuple(self._tasks.rows(view.nodes))
         chat.notes.restore(found.places)
         if notes is not None:
             row = chat.notes.frame(notes.text, view.nodes[notes.after - 1].end_group)

@@ -17,7 +17,6 @@ from context_summarize.session.conversation import Conversation, compacted, deri
 from context_summarize.session.current import Current
 from context_summarize.session.decide import Case, Step, decide_for
 from context_summarize.session.limits import RequestLimits, RequestOptions
-from context_summarize.summaries.request import Target
 
 _PREFETCH = 2 / 3
 """Share of the size at which the next compaction is due from which on its summaries are made."""
@@ -49,8 +48,6 @@ class Attempt:
     """Tokens of the request from which on the summaries of that compaction are made."""
     is_near: bool = False
     """A compaction may be due, or its summaries may be made ahead."""
-    target: Target | None = None
-    """Who writes summaries; None = nobody: fallbacks only."""
     begun: object | None = None
     """The builder's, when it was looked at first: else segments are cut anew, or of another history."""
     rows: int = 0
@@ -107,8 +104,10 @@ class Requests:
         rows = self._current.server.rows(attempt.chat, attempt.limits)
         if self._services.outbox.waiting:
             await self._services.outbox.flush()  # before others that flush it are started
-        if attempt.target is not None and self._may_prefetch(attempt) and not self._host.is_cancelled():
-            await self._current.prefetch.look(attempt.chat, attempt.limits, attempt.target)
+        if attempt.is_near and self._may_prefetch(attempt) and not self._host.is_cancelled():
+            target = await self._host.providers.summariser()
+            if target is not None:
+                await self._current.prefetch.look(attempt.chat, attempt.limits, target)
         return rows
 
     async def compact(self, focus: str | None) -> int:
@@ -152,7 +151,6 @@ class Requests:
             attempt.is_near = attempt.is_manual or attempt.used >= min(attempt.ahead, limits.budget)
             if not attempt.is_near:
                 return
-            attempt.target = await self._host.providers.summariser()
             derive_sizes(chat, self._config, limits.budget)
             await chat.advance()
             if attempt.begun is not chat.builder.begun:
@@ -171,7 +169,8 @@ class Requests:
         may_prefetch = self._may_prefetch(attempt)
         # Rows that a session has grown by since its last request need no wait; a history taken up whole does.
         has_grown = history is chat.history and len(history) > rows
-        is_ahead = may_prefetch and has_grown and attempt.target is not None and not attempt.is_manual
+        has_provider = self._host.providers.seen(None) is not None
+        is_ahead = may_prefetch and has_grown and has_provider and not attempt.is_manual
         is_busy = is_ahead and self._current.prefetch.is_busy(chat)
         attempt.is_answered = self._is_answered(attempt)
         most = 2 if attempt.used > limits.budget and not attempt.is_manual else 1
@@ -254,12 +253,13 @@ class Requests:
         chat, clock = attempt.chat, self._services.clock
         self._current.announcer.announce(plan.reason, attempt.limits.budget, attempt.used, len(chat.history))
         await self._services.outbox.flush()
+        target = await self._host.providers.summariser()
         began = clock()
         if attempt.until is None:
             attempt.until = math.inf if attempt.is_manual else began + self._config.wait_seconds
         left = 0.0 if falls_back else max(0.0, attempt.until - began)
         try:
-            await self._tasks.get(plan.missing, chat.builder, attempt.target, None if left == math.inf else left)
+            await self._tasks.get(plan.missing, chat.builder, target, None if left == math.inf else left)
         finally:
             attempt.waited += clock() - began
         if falls_back:

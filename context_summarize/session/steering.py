@@ -125,7 +125,7 @@ def _taken_back(limits: RequestLimits, chat: Conversation, earlier: ViewState) -
 
 
 def _check_room(chat: Conversation, pins: frozenset[int], base: int) -> None:
-    tokens = sum(chat.groups.shown(chat.history.rendered_group(at)).tokens for at in pins)
+    tokens = sum(row.tokens for at in pins for row in chat.groups.shown(chat.history.rendered_group(at)))
     most = int(_MOST_PINNED * base)
     if tokens > most:
         raise SteeringError(

@@ -192,7 +192,9 @@ class Refusals:
         if response.get("status") == "error":
             if says_too_large(f"{response.get('error_type')} {response.get('error')}"):
                 self._open = (asked, size)
-        elif not isinstance(usage := response.get("usage"), dict) or self._meter.is_of_view(usage):
+        elif (has_none := not isinstance(usage := response.get("usage"), dict)) or self._meter.is_of_view(usage):
+            if has_none:
+                self._meter.answered()
             self._models[asked[0]], self._open = asked[1], None
             if size >= self._refused.get(asked, (size + 1, 0))[0]:
                 del self._refused[asked]

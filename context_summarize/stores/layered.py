@@ -12,8 +12,7 @@ from typing import TypeVar
 from context_summarize.core.nodes import Summary
 from context_summarize.errors import StoreUnavailable
 from context_summarize.messages.rows import JsonRow
-from context_summarize.stores.memory import MemoryStore
-from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores.memory import MemoryStore, SummaryStore
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")

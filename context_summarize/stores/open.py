@@ -7,8 +7,7 @@ from pathlib import Path
 
 from context_summarize.errors import ConfigError
 from context_summarize.stores.layered import LayeredStore
-from context_summarize.stores.memory import MemoryStore
-from context_summarize.stores.protocol import SummaryStore
+from context_summarize.stores.memory import MemoryStore, SummaryStore
 from context_summarize.stores.shared import SharedStore
 from context_summarize.stores.sqlite import SqliteStore
 

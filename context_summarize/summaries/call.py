@@ -15,9 +15,15 @@ from context_summarize.core.nodes import Summary
 from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import REQUEST, RESOLVE
 from context_summarize.redaction import build_redactor
-from context_summarize.summaries.answer import Answer, AnswerRefusedError, Checks, read_answer
-from context_summarize.summaries.breaker import Breaker
-from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
+from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
+from context_summarize.summaries.failures import (
+    Breaker,
+    is_permanent,
+    is_retryable,
+    is_too_large,
+    unavailable,
+    wait_seconds,
+)
 from context_summarize.summaries.request import (
     PURPOSE,
     Job,
@@ -27,7 +33,6 @@ from context_summarize.summaries.request import (
     input_limit,
     refused_part,
     summary_request,
-    with_sizes,
 )
 from context_summarize.summaries.services import Services, Teller
 from context_summarize.transcript.escaping import fence_of
@@ -84,7 +89,6 @@ class Summarizer:
         self._config = services.config
         self._now = now
         self._clean = build_redactor(services.config.redact) or str
-        self._checks = Checks(self._clean, services.count)
         self._teller = Teller(services)
         self._endpoints: dict[tuple[str, str | None], _Endpoint] = {}
         self._losses, self._served = LOSSES, 0
@@ -166,9 +170,9 @@ class Summarizer:
         shown = job if limit is None else job.cut_to(limit)
         while True:
             try:
-                return with_sizes(await self._retried(shown, run), shown)
+                return await self._retried(shown, run)
             except AnswerRefusedError as error:
-                logger.info("summary refused: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
+                logger.info("answer refused: key %s, %s, attempt %d", job.key[:12], error.kind, run.attempts)
                 if run.is_second:
                     raise
                 run.is_second = True
@@ -257,4 +261,5 @@ class Summarizer:
         answer = await within(complete, self._config.call_seconds)
         run.answers.append(answer)
         self._services.totals.answered(answer)
-        return self._checks.summary_in(answer, job, instructions, is_last=run.is_second)
+        count, is_last = self._services.count, run.is_second
+        return summary_in(answer, job, instructions, count, clean=self._clean, is_last=is_last)

@@ -48,8 +48,7 @@ class SummaryRegistry:
         self._stored: set[str] = set()
         """Keys of the texts that took no call of this session."""
         self._fallbacks: dict[str, Summary] = {}
-        self._standing: set[str] = set()
-        """Keys whose fallbacks take the place of texts in the plans of a compaction."""
+        """They take the place of texts until the next compaction."""
         self._rows: dict[Place, ShownNode] = {}
         """By place: segments of equal text share a key, but not a row."""
         self._history: History | None = None
@@ -71,7 +70,7 @@ class SummaryRegistry:
 
     def _text(self, node: Node) -> Summary | None:
         """The text that plans count with."""
-        return self.summary(node) or (self._fallbacks.get(node.key) if node.key in self._standing else None)
+        return self.summary(node) or self._fallbacks.get(node.key)
 
     def is_known(self, node: Node) -> bool:
         """True if the text of a node is known, or a fallback takes its place."""
@@ -226,8 +225,6 @@ class SummaryRegistry:
         await self.look_up(nodes, builder)
         for node in [node for node in nodes if self.shown(node) is None]:
             text = await self._fallback(node, builder)
-            if node.key not in self._texts:
-                self._standing.add(node.key)
             self._keep(builder, node, self.summary(node) or text)  # it may have come meanwhile
             await asyncio.sleep(0)
 
@@ -244,21 +241,21 @@ class SummaryRegistry:
 
     def begin(self) -> None:
         """A compaction begins: fallbacks stand in no more, so that their summaries are asked for again."""
-        self._standing.clear()
+        self._fallbacks.clear()
 
     def compacted(self, shown: Sequence[ShownNode]) -> None:
         """A compaction has been made: what no view shows is let go of, and what one shows is known."""
-        keep, whole = {item.node.key for item in shown} | self._tasks.keys(), [item for item in shown if not item.line]
+        keep = {item.node.key for item in shown} | self._tasks.keys()
         self._texts = {key: text for key, text in self._texts.items() if key in keep}
-        self._texts |= {item.node.key: item.summary for item in whole if not item.summary.fallback}
+        self._texts |= {item.node.key: item.summary for item in shown if not item.summary.fallback}
         self._fallbacks = {key: text for key, text in self._fallbacks.items() if key in keep}
-        self._rows = {item.node.place: item for item in whole}
+        self._rows = {item.node.place: item for item in shown}
 
     def forget_history(self, history: History) -> None:
         """This one takes the place of another, whose rows are void. Calls under way still fill the store."""
         self._history = history
         self._rows.clear()
-        self._standing.clear()
+        self._fallbacks.clear()
         self._late.clear()
 
     def forget_refusals(self) -> None:

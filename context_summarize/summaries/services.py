@@ -121,8 +121,8 @@ class Teller:
                 return
             self._said.add(error.kind)
         log = logger.error if error.permanent else logger.warning
-        told = "no summary for key %s (level %d): %s: %s; a fallback summary takes its place"
-        log(told, job.key[:12], job.level, error.kind, error)
+        told = "no summary for key %s, level %d: %s (%s); a fallback summary takes its place"
+        log(told, job.key[:12], job.level, error, error.kind)
         self._outbox.put(
             FAILURE,
             {

@@ -109,12 +109,3 @@ class TestWithdrawn:
         calls = provider.calls
         assert await made.get_messages_for_request(budget, provider) == before
         assert (provider.calls, len(recorder.of(PRE_COMPACT))) == (calls, 1)
-
-    @pytest.mark.parametrize("how", ["set", "clear"])
-    async def test_a_cancelled_compaction_of_a_history_that_is_gone_is_closed(self, how: str) -> None:
-        """Who hears that a compaction begins also hears that it is over."""
-        made, recorder, provider = await cancelled()
-        await (made.clear() if how == "clear" else made.set_messages([user("else")]))
-        provider.go.set()
-        await made.get_messages_for_request(LARGE, provider)
-        assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == 1

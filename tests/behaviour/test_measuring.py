@@ -83,7 +83,7 @@ async def test_three_responses_make_the_next_estimate_right_also_after_a_compact
     assert made["before_tokens"] >= 0.7 * made["budget"]
 
 
-@pytest.mark.parametrize("figure", [300, 40, 900_000, -5, 0, "12000", None, True, 2.5])
+@pytest.mark.parametrize("figure", [300, 900_000, -5, "12000", None, 2.5])
 async def test_helpers_and_impossible_figures_change_nothing(figure: Any) -> None:
     """Session naming is small, and a provider may report anything."""
     await unmoved(figure)

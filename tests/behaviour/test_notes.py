@@ -21,7 +21,7 @@ from tests.support.gated import answer
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
 from tests.support.secrets import TEMPLATES, make
-from tests.support.views import nodes, notes
+from tests.support.views import nodes, notes, untimed
 
 TASKS = 24
 WINDOW = 10_000
@@ -164,7 +164,7 @@ class TestWhatItTells:
         session = await AgentSession(provider=ScriptedProvider(then=says)).play(rows)
         view = await session.view()
         assert any(node["metadata"]["level"] for node in nodes(view))
-        other = await session.again(await session.manager.get_messages())
+        other = await session.again(untimed(await session.manager.get_messages()))
         imported = AgentSession({"summary_share": 0.15}, provider=ScriptedProvider(then=says))
         await imported.manager.set_messages(rows)
         at_once = await imported.view()
@@ -306,7 +306,7 @@ class TestKept:
                 await session.manager.add_message(row)
             await session.manager.compact()
             view = await session.view()
-        other = await session.again(await session.manager.get_messages())
+        other = await session.again(untimed(await session.manager.get_messages()))
         assert told(await other.view()) == told(view) != told(before)
         await other.manager.undo()
         await session.manager.undo()

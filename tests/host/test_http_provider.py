@@ -30,7 +30,7 @@ from context_summarize.notes.fallback import FALLBACK_LINE
 from context_summarize.providers.openai_compatible import OpenAICompatibleProvider, make_provider
 from context_summarize.testing import tool_session
 from tests.support.recorder import Clock, Recorder
-from tests.support.views import nodes
+from tests.support.views import nodes, untimed
 
 BASE_URL = "http://127.0.0.1:9/v1"
 """Loopback, and a port where nobody listens: a request that is not mocked fails and goes nowhere."""
@@ -64,7 +64,6 @@ SETTINGS: dict[str, Any] = {
 """With a window of 12,000 and output of 2,000 tokens: one compaction, of one segment."""
 HELLO = ChatRequest(messages=[Message(role="user", content="Hello")], max_output_tokens=50)
 KEY = "sk-not-a-key"
-TOO_LONG = "This model's maximum context length is 3000 tokens. Please reduce the length of the messages."
 
 
 @pytest.fixture
@@ -100,7 +99,7 @@ class Session:
         """The view; what must hold for every one of them is checked."""
         await self.manager.set_messages(ROWS)
         view = await self.manager.get_messages_for_request(provider=self.provider)
-        assert await self.manager.get_messages() == ROWS, "the history is intact"
+        assert untimed(await self.manager.get_messages()) == ROWS, "the history is intact"
         assert broken_pairs(view) == []
         assert view[-6:] == ROWS[-6:]
         assert len(view) < len(ROWS)
@@ -158,10 +157,9 @@ class TestSummaries:
         [
             (failure(401, f"incorrect key: {KEY}"), "auth", 1),
             (httpx.Response(200, text='{"choices": [{"mess'), "unavailable", 1),
-            (failure(500, "oops"), "unavailable", 3),
             (answer(None, refusal="I will not."), "refusal", 2),
         ],
-        ids=["401", "cut JSON", "500", "refusal"],
+        ids=["401", "cut JSON", "refusal"],
     )
     async def test_what_cannot_be_had_is_a_fallback_summary(self, chat, provider, response, kind, calls):
         """The failure is one event, and the view holds what code can say."""
@@ -172,30 +170,12 @@ class TestSummaries:
         assert "ORD00000" in text
         assert session.failures() == [(kind, calls)]
 
-    @pytest.mark.parametrize("refusal", [TOO_LONG, "the request exceeds the available context size"])
-    async def test_a_refused_transcript_is_sent_without_its_middle(self, chat, provider, refusal):
-        def serve(request: httpx.Request) -> httpx.Response:
-            _, user = json.loads(request.content)["messages"]
-            return failure(400, refusal) if len(user["content"]) > 8_000 else answer(SUMMARY)
-
-        chat.side_effect = serve
-        summary = await Session(provider).summary()
-        assert SUMMARY in summary
-        assert "[All this was too large to be read whole: " in summary
-        assert "characters left out …]" in bodies(chat)[-1]["messages"][1]["content"]
-
-    async def test_an_answer_cut_off_by_length_is_asked_again_with_more_room(self, chat, provider):
-        chat.side_effect = [answer("Goal: the us", finish_reason="length"), answer(SUMMARY)]
-        assert SUMMARY in await Session(provider).summary()
-        first, second = bodies(chat)
-        assert second["max_tokens"] > first["max_tokens"]
-
 
 class TestErrors:
     @pytest.mark.parametrize(
         ("response", "kind", "retryable"),
         [
-            (failure(401, "who are you"), AuthenticationError, False),
+            (failure(401, f"incorrect key: {KEY}"), AuthenticationError, False),
             (failure(403, "not yours"), AccessDeniedError, False),
             (failure(404, "no such model"), NotFoundError, False),
             (failure(422, "what?"), InvalidRequestError, False),
@@ -214,13 +194,8 @@ class TestErrors:
             await provider.complete(HELLO)
         assert type(caught.value) is kind
         assert caught.value.retryable is retryable
+        assert KEY not in str(caught.value), "some servers repeat it"
         assert len(chat.calls) == 1, "retries are the caller's business"
-
-    async def test_the_key_is_in_no_error_even_where_the_server_repeats_it(self, chat, provider):
-        chat.side_effect = [failure(401, f"incorrect key: {KEY}")]
-        with pytest.raises(AuthenticationError, match=r"incorrect key: \[key\]") as caught:
-            await provider.complete(HELLO)
-        assert KEY not in str(caught.value)
 
     @pytest.mark.parametrize(("given", "seconds"), [("12", 12.0), ("soon", None), ("", None)])
     async def test_the_wait_that_a_server_asks_for_is_seconds(self, chat, provider, given, seconds):

@@ -62,7 +62,7 @@ async def test_a_session_loads_it_by_its_name_beside_the_context(monkeypatch):
     await host.talk(18)
     summaries = nodes(host.loop.views[-1])
     assert summaries
-    assert all("recall(summary=" in row["content"] for row in summaries)
+    assert all("recall(messages=" in row["content"] for row in summaries)
     assert (await tools["recall"].execute({"messages": "1"})).success
     await host.end()
     await asyncio.sleep(0.2)  # the kernel's own thread can crash when the interpreter ends right after a session

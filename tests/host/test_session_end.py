@@ -15,6 +15,8 @@ from context_summarize.session import manager
 from context_summarize.testing import JsonRow
 from tests.support.session import Host, is_summary_request, summarise
 
+SMALL = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6}
+
 
 class Gated:
     """Summaries that come once the gate is open."""
@@ -33,8 +35,7 @@ async def prefetching(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, summary: Callable[[ChatRequest], Any], rows: list[JsonRow] | None
 ) -> Host:
     """A session whose summaries are being made ahead, or one that takes these rows up."""
-    settings = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "cache": str(tmp_path / "store.sqlite")}
-    host = await Host(monkeypatch, settings, summary=summary).start()
+    host = await Host(monkeypatch, {**SMALL, "cache": str(tmp_path / "store.sqlite")}, summary=summary).start()
     if rows is not None:
         await host.context.set_messages(rows)
         return host
@@ -88,3 +89,20 @@ async def test_a_host_that_has_cancelled_waits_for_nothing(monkeypatch: pytest.M
     host.session.coordinator.cancellation.request_immediate()
     ended: Awaitable[None] = host.end()
     await asyncio.wait_for(ended, 3)
+
+
+async def test_sessions_that_stay_short_pay_for_no_summary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As those of sub-agents do. One that goes on has its first summaries made before they are needed."""
+    for turns in (4, 5, 6, 7, 8, 9):
+        host = await Host(monkeypatch, SMALL).start()
+        await host.talk(turns)
+        await host.end()
+        assert host.provider.summary_requests == [], turns
+
+    host = await Host(monkeypatch, SMALL).start()
+    for _ in range(16):
+        await host.talk(1)
+        await host.context.settle()  # a model takes its time between two prompts
+    assert len(host.provider.summary_requests) > 0
+    assert (await host.context.statistics()).waits == 0
+    await host.end()

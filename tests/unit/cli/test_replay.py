@@ -60,7 +60,7 @@ def test_the_example_passes_all_checks_with_many_compactions() -> None:
     assert (told.exit_code, told.stderr) == (0, "")
     lines = told.stdout.splitlines()
     assert max(map(len, lines)) <= 80
-    row = r" *[\d,]+ +([\d,]+) → ([\d,]+) +\d+ +\d+ +\d+ +\d+ +[\d,]+ ms +(filling|must fit) *"
+    row = r" *[\d,]+ +([\d,]+) → ([\d,]+) +\d+ +\d+ +\d+ +\d+ +[\d,]+ ms +(threshold|must fit) *"
     assert len([text for text in lines if re.fullmatch(row, text)]) >= 5
     assert len(re.findall(r"^\S.*  ok  ", told.stdout, re.MULTILINE)) == 5
     assert line(told, "Messages").startswith("1,335 120,073 tokens")
@@ -81,6 +81,16 @@ def test_json_is_one_object_with_the_keys_that_the_help_names(session: Path) -> 
     assert {check["name"] for check in data["checks"] if check["ok"]} >= {"Pairs intact", "Within budget"}
     documented = set(re.findall(r"\w+", run("--help").stdout))
     assert documented >= KEYS
+
+
+def test_the_file_of_the_report_is_named(session: Path) -> None:
+    """On stderr, beside the result."""
+    page = session.parent / "report.html"
+
+    told = run(session, *NARROW, "--html", page)
+
+    assert (told.exit_code, told.stderr) == (0, f"The report is in {page}; a browser opens it.\n")
+    assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
 def test_what_a_recording_holds_does_not_steer_the_terminal(tmp_path: Path) -> None:

@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
-from context_summarize.core.frames import as_lines, show_node
+from context_summarize.core.draft import PlanInput
+from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.notes_log import NotesAsk, NotesLog
 from context_summarize.core.plan import CompactionRequest, Plan, Reason, next_plan, plan
-from context_summarize.core.shown_groups import ShownGroups
-from context_summarize.core.view import View
-from context_summarize.core.view_size import PlanInput
+from context_summarize.core.view import ShownGroups, View
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.testing import assistant, call, calls, hook, result, user
+from context_summarize.tokens.measure import measure
 
 SUMMARY_WORDS = 40
 FRAME_WORDS = 10
@@ -127,8 +127,7 @@ class Scene:
 
     def after(self, plan: Plan) -> ViewState:
         shown = [self.known[node] for node in plan.view.nodes]
-        rows = as_lines(self.history, shown, plan.view.lines, count)
-        return replace(plan.view, shown=rows, notes=self.notes(plan, shown))
+        return replace(plan.view, shown=tuple(shown), notes=self.notes(plan, shown))
 
     def notes(self, plan: Plan, shown: list[ShownNode]) -> ShownNotes | None:
         """As a compaction does."""
@@ -158,7 +157,7 @@ def test_the_oldest_segments_are_summarised_until_the_target_is_reached() -> Non
     one_less = scene.settled(share=1.0, target=(plan.tokens_after + 1) / 4_000)
     assert one_less.view.frontier == plan.view.frontier
     assert scene.settled(share=1.0, target=0.5).view.frontier < plan.view.frontier
-    assert (plan.level, plan.view.lines, plan.view.shortened, plan.fits) == (1, 0, {}, True)
+    assert (plan.level, plan.view.shortened, plan.fits) == (1, {}, True)
 
 
 @pytest.mark.parametrize("keep", [0, 1, 7, 33, 40])
@@ -282,14 +281,14 @@ def test_a_long_first_user_message_is_pinned_at_a_tenth() -> None:
 def test_the_second_level_is_to_summarise_the_remainder() -> None:
     """Here a segment is so long that none is closed."""
     plan = Scene(talk(20), segment_tokens=16_000, own_budget=2_000).settled("must_fit")
-    assert (plan.level, plan.fits, plan.view.lines, plan.view.frontier) == (2, True, 0, 36)
+    assert (plan.level, plan.fits, plan.view.frontier) == (2, True, 36)
     assert len(plan.view.nodes) == 1
 
 
 def test_the_third_level_is_to_halve_keep_recent_down_to_the_newest_group() -> None:
     """No more often than it takes."""
     plan = Scene(talk(20), keep_recent=20, own_budget=1_400).settled("must_fit")
-    assert (plan.level, plan.fits, plan.view.lines, plan.view.frontier_row) == (3, True, 0, 30)
+    assert (plan.level, plan.fits, plan.view.frontier_row) == (3, True, 30)
     edges = [(node.level, node.end_group) for node in plan.view.nodes]
     assert edges == [(2, 30)], "segments first, then the remainder, merged"
     plan = Scene([*talk(10), *looked_up("a", 100)], keep_recent=8, own_budget=420).settled("must_fit")
@@ -300,7 +299,7 @@ def test_the_fourth_level_is_to_shorten_the_longest_rows() -> None:
     """All rows above one length are cut to it; shorter ones stay, and a tenth is left for the next row."""
     rows = [user(words(20)), *talk(8), call("a", text=words(60)), result("a", words(3_000))]
     plan = Scene(rows, keep_recent=4, own_budget=600).settled("must_fit")
-    assert (plan.level, plan.fits, plan.view.lines) == (4, True, 0)
+    assert (plan.level, plan.fits, plan.view.is_bare) == (4, True, False)
     assert set(plan.view.shortened) == {18}, "the one long row is enough"
     assert plan.tokens_after <= 0.9 * 600 + 24
     rows = [*talk(8), call("a", text=words(3_000)), result("a", "ok")]
@@ -308,12 +307,16 @@ def test_the_fourth_level_is_to_shorten_the_longest_rows() -> None:
     assert (view.frontier_row, 16 in view.shortened) == (16, True)
 
 
-@pytest.mark.parametrize(("budget", "lines"), [(300, 8), (350, 7), (400, 5)])
-def test_the_last_level_is_one_line_for_the_oldest_summaries(budget: int, lines: int) -> None:
-    """For no more of them than it takes."""
-    scene = Scene([*talk(20), user(words(40))], keep_recent=4, own_budget=budget, share=10.0, fan_in=20)
-    plan = scene.settled("must_fit")
-    assert (plan.level, plan.fits, plan.view.lines) == (5, True, lines)
+def test_the_last_level_is_one_line_for_all_summaries() -> None:
+    """It tells which messages are gone; a view of it has the size that was planned."""
+    scene = Scene([*talk(20), user(words(40))], keep_recent=4, own_budget=400, share=10.0, fan_in=20)
+    plan = scene.cross("must_fit")
+    assert (plan.level, plan.fits, plan.view.is_bare) == (5, True, True)
+    rows = scene.view().rows(None)
+    assert plan.tokens_after == scene.view().tokens() == sum(measure(row, count) for row in rows)
+    [line] = [row for row in rows if "messages" in row.get("metadata", {})]
+    assert line["metadata"]["messages"] == [1, 40]
+    assert scene.settled("must_fit", own_budget=4_000).view.is_bare is False
 
 
 # --- sizes ----------------------------------------------------------------------------------------------------------
@@ -366,14 +369,6 @@ def ready_scene(ready: int, **limits: Any) -> Scene:
     scene = Scene(talk(16), **limits)
     scene.known.update((node, scene.show(node)) for node in scene.plan().missing[:ready])
     return scene
-
-
-def test_a_compaction_for_a_cold_cache_is_made_of_what_is_ready() -> None:
-    """As far as it goes; nothing is asked for."""
-    scene = ready_scene(2)
-    plan = scene.plan("cold_cache")
-    assert (plan.reason, len(plan.view.nodes), plan.missing) == ("cold_cache", 2, ())
-    assert 0 < plan.freed < scene.plan().freed
 
 
 def test_an_easy_plan_is_one_that_the_very_threshold_would_have_asked_for() -> None:

@@ -100,7 +100,7 @@ class TestGrouper:
         """A closed group never changes."""
         closed, _ = grouped(rows)
         assert spans(closed) == groups
-        assert [group.answers for group in closed] == answers
+        assert [tuple((row, call.id) for row, call in group.answers) for group in closed] == answers
 
     def test_only_what_a_user_said_is_a_user_message_and_rows_of_hosts_are_not_rendered(self) -> None:
         closed, _ = grouped(

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import Message
 
-from context_summarize.core.frames import as_lines, one_line, show_node
+from context_summarize.core.frames import CONTINUES, show_node
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.shown_groups import ShownGroups, shortened_row
-from context_summarize.core.view import View
+from context_summarize.core.view import ShownGroups, View, shortened_row
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse, broken_pairs
@@ -126,28 +125,6 @@ def test_equal_system_rows_are_shown_once() -> None:
 # --- summaries ------------------------------------------------------------------------------------------------------
 
 
-def test_a_node_is_one_row_with_a_plain_string() -> None:
-    """With exactly these keys; the range counts rendered rows."""
-    row = shown(history_of(TURNS), 1, 4, text="the text").row
-    assert row == {
-        "role": "system",
-        "content": FRAME(text="the text", first="2", last="5", count="4", level="0", recall=""),
-        "metadata": {"source": "context-summarize", "ephemeral": True, "key": "key1", "level": 0, "messages": [2, 5]},
-    }
-    Message(**row)
-
-
-def test_a_node_of_one_line_keeps_range_and_count() -> None:
-    history = history_of(TURNS)
-    node = shown(history, 1, 4)
-    [line] = as_lines(history, [node], 1, count)
-    assert line.row["content"] == one_line(history, node.node)
-    assert "messages 2–5" in line.row["content"]
-    assert "4 in all" in line.row["content"]
-    assert (line.row["role"], line.row["metadata"]) == ("system", node.row["metadata"])
-    assert line.tokens == measure(line.row, count) < node.tokens
-
-
 # --- shortened rows -------------------------------------------------------------------------------------------------
 
 LONG = "word " * 1_000
@@ -161,7 +138,6 @@ SHAPES: dict[str, JsonRow] = {
     "result": result("a", LONG),
     "text and image": user([{"type": "text", "text": LONG}, IMAGE]),
     "many short texts": user([{"type": "text", "text": "a few words here"}] * 200),
-    "result of data": user([{"type": "tool_result", "tool_call_id": "a", "output": {"rows": [LONG, 1]}}]),
     "call and text": call("a", "bash", LONG, command=LONG),
     "many short fields": call("a", "bash", **{f"field_{at}": f"value {at}" for at in range(300)}),
     "parallel calls": calls(("a", "x", {"t": LONG}), ("b", "y", {"lines": [LONG, {"deep": LONG}]}), ("c", "z", {})),
@@ -241,3 +217,12 @@ def test_a_view_grows_at_its_end_alone() -> None:
         before = after
     assert said(after)[-8:] == ["call b", "-> b", "held", "next", "call c", "-> c", "passed over", "x"]
     assert growing.tokens() == sum(measure(row, count) for row in after[1:])
+
+
+def test_a_view_opens_with_a_user_row_after_a_compaction() -> None:
+    """Some providers refuse a conversation that opens with an assistant row."""
+    history = history_of([assistant("a"), assistant("b"), assistant("c")])
+    assert said(view(history).rows(None)) == ["a", "b", "c"], "as the history has it, before a compaction"
+    rows = view(history, summarised(history, 1)).rows(None)
+    assert said(rows) == [CONTINUES, "node 1-1", "b", "c"]
+    assert rows[0]["metadata"] == {"source": "context-summarize", "ephemeral": True}

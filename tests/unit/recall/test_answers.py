@@ -1,4 +1,4 @@
-"""Answers: original rows by number, by summary and by words; bounded, fenced, with their calls, and a way to go on."""
+"""Answers: original rows by number and by words; bounded, fenced, with their calls, and a way to go on."""
 
 from __future__ import annotations
 
@@ -14,15 +14,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from context_summarize.core.frames import frame_hint
 from context_summarize.core.history import History
-from context_summarize.core.node_builder import NodeBuilder
-from context_summarize.core.nodes import Node
 from context_summarize.errors import RecallError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.recall import MIN_TOKENS, RecallAnswer, RecallQuery, RecallService
+from context_summarize.recall import MIN_TOKENS, RecallAnswer, RecallQuery, RecallService, limit_tokens
 from context_summarize.testing import assistant, calls, result, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.strategies import histories
@@ -54,14 +51,13 @@ async def ask(
     limit: int = 4_000,
     *,
     service: RecallService | None = None,
-    nodes: tuple[Node, ...] = (),
     summarised: int = 0,
     **query: Any,
 ) -> RecallAnswer:
     history = rows if isinstance(rows, History) else history_of(rows)
     used = service or RecallService(COUNT)
     try:
-        return await used.answer(history, nodes, summarised, RecallQuery(**query), limit)
+        return await used.answer(history, summarised, RecallQuery(**query), limit)
     finally:
         if service is None:
             await used.close()
@@ -150,42 +146,20 @@ class TestBounds:
         assert sorted(set(headers)) == list(range(first, last + 1))
         assert headers == sorted(headers)
 
+    async def test_four_answers_read_twenty_ordinary_messages_in_a_small_window(self):
+        """A window of 16,000 tokens; each answer but the last is nearly full."""
+        history = history_of(tool_session(5, size=2_400))
+        limit = limit_tokens(RecallQuery(messages="1-20"), 13_000, 13_000)
+
+        answers = await all_answers(history, limit, "1-20")
+
+        assert len(answers) <= 4
+        assert all(answer.tokens > 0.6 * limit for answer in answers[:-1])
+        assert sum(answer.tokens for answer in answers) > 4_000
+
     async def test_a_nearly_full_request_gets_no_answer(self):
         assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, messages="1")
         assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, words="order")
-
-
-class TestBySummary:
-    def nodes(self) -> tuple[History, tuple[Node, ...]]:
-        history = history_of(tool_session(30, size=4_000))
-        builder = NodeBuilder(history, "s", "m", None)
-        builder.start(2_000, 200, 0)
-        builder.advance()
-        leaves = builder.leaves
-        return history, (builder.merge(leaves[:3]), *leaves[3:])
-
-    async def test_the_id_of_a_summary_gives_the_rows_it_stands_for(self):
-        history, nodes = self.nodes()
-        [given_id] = re.findall(r'summary="([0-9a-f]+)"', frame_hint(nodes[1].key))
-
-        answer = await ask(history, nodes=nodes, summary=given_id.upper())
-
-        first, last = history.message_range(nodes[1].first_group, nodes[1].end_group)
-        assert answer.messages[0] == first
-        assert (answer.rest or f"-{last}").endswith(f"-{last}")
-
-    async def test_a_summary_that_was_merged_is_found_through_the_merged_one(self):
-        history, nodes = self.nodes()
-        child = nodes[0].children[1]
-
-        answer = await ask(history, nodes=nodes, summary=child.key)
-
-        assert answer.messages[0] == history.message_range(child.first_group, child.end_group)[0]
-
-    async def test_an_id_that_nobody_has_is_refused_with_those_that_are_shown(self):
-        history, nodes = self.nodes()
-        with pytest.raises(RecallError, match=rf"no summary has the id 'ffff'; shown now: {nodes[0].key[:10]}"):
-            await ask(history, nodes=nodes, summary="ffff")
 
 
 class TestByWords:
@@ -238,9 +212,7 @@ class TestTheIndex:
         with caplog.at_level(logging.WARNING), pytest.raises(RecallError) as caught:
             await ask(history, service=service, words="order")
 
-        says = (
-            "SQLite's full-text search (FTS5) fails: no such module: fts5; ask by messages or by summary, not by words"
-        )
+        says = "SQLite's full-text search (FTS5) fails: no such module: fts5; ask by messages, not by words"
         assert says in str(caught.value)
         assert (await ask(history, service=service, messages="1")).messages == (1,)
         await service.close()

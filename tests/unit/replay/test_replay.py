@@ -44,7 +44,7 @@ async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction() ->
     assert len(told.compactions) >= 3
     assert all(line.before_tokens > line.after_tokens > 0 for line in told.compactions)
     assert all(rows[line.row - 1]["role"] == "assistant" for line in told.compactions)
-    assert {line.why for line in told.compactions} == {"filling"}
+    assert {line.reason for line in told.compactions} == {"threshold"}
     assert told.provider_calls == provider.calls == told.made_summaries > 0
     assert told.provider_input_tokens > told.provider_output_tokens > 0
     assert 0.5 < told.stable_share < 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
 
@@ -101,11 +102,13 @@ class TestFiles:
             ({"merge": ""}, "merge.md: no text in it"),
             ({"merge": "---\nversion: 1\n---\n\n"}, "merge.md: no text in it"),
             ({"frame": b"caf\xe9 $text $first $last"}, "frame.md: not UTF-8 at byte 3"),
-            ({"segment": "version: 1\n---\n$words $fence"}, "segment.md: the header is missing"),
             ({"merge": "---\nversion: 1\n"}, "merge.md: the header has no end"),
             ({"merge": "---\nversoin: 1\n---\n"}, "line 2: unknown key 'versoin' (did you mean 'version'?)"),
-            ({"merge": "---\nwords\n---\n"}, "line 2: 'words' is not a line of a header; write key: value"),
-            ({"merge": "---\nrules: a\n---\n"}, "unknown key 'rules'; this header takes variables, version"),
+            ({"merge": "---\nwords\n---\n"}, "line 2: unknown key 'words'; write key: value"),
+            (
+                {"merge": "---\nrules: a\n---\n"},
+                "key: value; this header takes variables, version",
+            ),
             ({"merge": "$words"}, "merge.md: the variable $fence is missing; this file needs $fence, $words"),
             ({"frame": "$first $last"}, "frame.md: the variable $text is missing"),
             ({"segment": "$words $fence ${Wrods}"}, "segment.md: unknown variable $Wrods (did you mean 'words'?)"),
@@ -119,12 +122,10 @@ class TestFiles:
         assert told in seen
         assert seen.startswith(str(tmp_path))
 
-    def test_a_byte_order_mark_and_foreign_line_ends_change_nothing(self, tmp_path: Path) -> None:
-        text = "---\nversion: 2\n---\n\nIn $words words,\nwithin $fence.\n"
-        plain = load_prompts(write_set(tmp_path / "a", segment=text)).segment
-        windows = load_prompts(write_set(tmp_path / "b", segment="\ufeff" + text.replace("\n", "\r\n"))).segment
-        assert plain.body == "In $words words,\nwithin $fence."
-        assert (windows.body, windows.header, windows.hash) == (plain.body, plain.header, plain.hash)
+    def test_the_hash_is_of_the_whole_file_without_trailing_newlines(self, tmp_path: Path) -> None:
+        text = "---\nversion: 2\n---\n$words $fence"
+        template = load_prompts(write_set(tmp_path, segment=text + "\n\n\n")).segment
+        assert template.hash == hashlib.sha256(text.encode()).hexdigest()
 
     def test_a_header_gives_version_and_rules(self, tmp_path: Path) -> None:
         header = "---\nversion: 7b\n\nvariables: fence, words\nrules: Always, from  now on, don’t, always,\n---\n"

@@ -191,14 +191,6 @@ class TestMerge:
         scene.clock.time += 60
         assert (await scene.text(top)).text == ANSWER
 
-    async def test_a_merge_that_fails_is_joined_by_code(self) -> None:
-        """The children's texts stand, within the length of the node."""
-        scene = Scene(ANSWER, ANSWER, ANSWER, DOWN)
-        made = await scene.text(scene.merged)
-        assert made.fallback
-        assert made.text.count(ANSWER) == 3
-        assert made.tokens <= scene.merged.summary_tokens
-
 
 class TestFallbacks:
     async def test_without_a_provider_one_stands_in_and_is_not_stored(self) -> None:
