@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import asdict, replace
+from dataclasses import FrozenInstanceError, asdict, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -38,17 +38,24 @@ DEFAULTS = {
 }
 GOOD: dict[str, list[Any]] = {
     "profile": ["frugal", "verbatim"],
+    "summary_provider": ["openai", "none"],
     "keep_recent": [0, 1_000],
     "compact_threshold": [1, 1.0, 0.01, 150_000, [0.65, 150_000]],
+    "prefetch": [False],
     "max_tokens": [None, 1_000, 10**9],
     "safety_margin": [0, 5],
     "segment_tokens": [None, 64],
     "summary_share": [0.01, 1, "auto"],
     "notes_share": [0, 0.5],
     "action_tools": [None, {}, {"deploy": "command"}],
+    "prompts": ["/a/folder"],
     "shorten_tool_results": [None, 1, "auto"],
     "redact": [False, [], ["a+"]],
+    "max_concurrency": [1],
     "wait_seconds": [0, 0.5],
+    "cache": [None, "memory"],
+    "persistence": [None, {"path": "/a/file"}],
+    "recall_tool": [True],
 }
 NAN, INF = float("nan"), float("inf")
 BAD: dict[str, list[Any]] = {
@@ -57,7 +64,7 @@ BAD: dict[str, list[Any]] = {
     "summary_model": ["", True],
     "summary_model_role": ["", 1],
     "keep_recent": [-1, 1.5, "10", True, None],
-    "compact_threshold": [0, 1.01, "0.7", True, NAN, 1.5e5, [], (0.65,), [150_000, 0.65], [1, 2, 3]],
+    "compact_threshold": [0, 1.01, 70, "0.7", NAN, [], (0.65,), [150_000, 0.65], [0.65, 70]],
     "prefetch": [0, None],
     "max_tokens": [0, 100, 1.5, "200000", True],
     "safety_margin": [-1, 0.5, None],
@@ -120,6 +127,21 @@ def test_a_wrong_value_is_refused_with_key_value_and_remedy(key: str) -> None:
             Config(**dict[str, Any]({key: value}))
 
 
+@pytest.mark.parametrize("given", ["keep_recent=5", 5, [("keep_recent", 5)]])
+def test_what_is_no_mapping_is_refused(given: Any) -> None:
+    """A list of pairs is no mapping either."""
+    with pytest.raises(ConfigError, match="must be a mapping of settings"):
+        Config.from_mapping(given)
+
+
+def test_a_config_does_not_change_and_its_copies_are_checked() -> None:
+    """There is no way around the checks."""
+    with pytest.raises(FrozenInstanceError):
+        Config().keep_recent = 5  # type: ignore[misc]
+    with pytest.raises(ConfigError, match="keep_recent"):
+        replace(Config(), keep_recent=-1)
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
@@ -140,6 +162,10 @@ def test_a_wrong_value_is_refused_with_key_value_and_remedy(key: str) -> None:
         (
             {"safety_margin": 9_000, "max_tokens": 8_000},
             "safety_margin 9000 is above max_tokens 8000; leave it out for 1000",
+        ),
+        (
+            {"summary_model_role": "fast", "summary_provider": "openai"},
+            "summary_model_role 'fast' and summary_provider 'openai' both say who writes the summaries; leave one out",
         ),
         (
             {"summary_model_role": "fast", "summary_model": "small"},
@@ -216,9 +242,15 @@ def test_a_misspelt_setting_is_refused_with_the_one_that_is_meant(key: str, mean
 
 OTHERS: dict[Any, Any] = {
     "protected_recent": 0.3,
+    "protected_tool_results": 5,
+    "target_threshold": 0.5,
     "target_usage": 0.9,
     "compaction_strategy": "progressive",
+    "max_tokens_fallback": 8_000,
     "max_tool_result_bytes": 4_000,
+    "truncate_chars": 250,
+    "summary_call_mode": "fork",
+    "summary_trigger": 0.5,
     "separate_summary_provider": "small",
     "summarization_model": "small",
     "debug": True,
