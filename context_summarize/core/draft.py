@@ -11,7 +11,7 @@ from context_summarize.core.history import History
 from context_summarize.core.limits import Limits
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Place, next_run
-from context_summarize.core.shown_groups import HARD_FLOOR, ShownGroups, short_length
+from context_summarize.core.view import HARD_FLOOR, ShownGroups, short_length
 from context_summarize.core.view_state import ViewState
 from context_summarize.messages.reading import is_hook
 from context_summarize.messages.rows import SYSTEM_ROLES

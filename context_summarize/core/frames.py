@@ -7,7 +7,7 @@ from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view_state import ShownNode
 from context_summarize.messages.rows import SOURCE, JsonRow
 from context_summarize.tokens.measure import Count, measure
-from context_summarize.transcript.forged import Frame, quoted, without_surrogates
+from context_summarize.transcript.escaping import Frame, quoted, without_surrogates
 
 CONTINUES = "(This conversation began earlier; what is not shown whole is summarised or shortened.)"
 

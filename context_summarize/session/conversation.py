@@ -11,8 +11,7 @@ from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder, derive_segment_tokens, derive_summary_tokens
 from context_summarize.core.notes_log import NotesLog
-from context_summarize.core.shown_groups import ShownGroups
-from context_summarize.core.view import View
+from context_summarize.core.view import ShownGroups, View
 from context_summarize.core.view_state import ViewState
 from context_summarize.redaction import Redact
 from context_summarize.summaries.prompts import PromptSet

@@ -11,8 +11,7 @@ from typing import Any
 from context_summarize.background import in_thread
 from context_summarize.core.history import History
 from context_summarize.core.nodes import SCHEMA_VERSION
-from context_summarize.core.record import Recorded, from_data, to_data
-from context_summarize.core.view_state import ViewState
+from context_summarize.core.view_state import Recorded, ViewState, from_data, to_data
 from context_summarize.session.conversation import Conversation, Steered, moved, named
 from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services

@@ -16,7 +16,7 @@ from context_summarize.messages.rows import CALL_BLOCKS
 from context_summarize.redaction import Redact
 from context_summarize.summaries.request import Job
 from context_summarize.tokens.measure import Count
-from context_summarize.transcript.forged import without_surrogates
+from context_summarize.transcript.escaping import without_surrogates
 
 _MOST_TOKENS = 10**9
 _MOST_DOLLARS = 10**6

@@ -16,8 +16,14 @@ from context_summarize.errors import SummaryUnavailable
 from context_summarize.events import REQUEST, RESOLVE
 from context_summarize.redaction import build_redactor
 from context_summarize.summaries.answer import Answer, AnswerRefusedError, read_answer, summary_in
-from context_summarize.summaries.breaker import Breaker
-from context_summarize.summaries.failures import is_permanent, is_retryable, is_too_large, unavailable, wait_seconds
+from context_summarize.summaries.failures import (
+    Breaker,
+    is_permanent,
+    is_retryable,
+    is_too_large,
+    unavailable,
+    wait_seconds,
+)
 from context_summarize.summaries.request import (
     PURPOSE,
     Job,

@@ -15,8 +15,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.notes_log import NotesAsk, NotesLog
 from context_summarize.core.plan import CompactionRequest, Plan, Reason, next_plan, plan
-from context_summarize.core.shown_groups import ShownGroups
-from context_summarize.core.view import View
+from context_summarize.core.view import ShownGroups, View
 from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse

@@ -12,8 +12,7 @@ from amplifier_core.message_models import Message
 from context_summarize.core.frames import CONTINUES, show_node
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.shown_groups import ShownGroups, shortened_row
-from context_summarize.core.view import View
+from context_summarize.core.view import ShownGroups, View, shortened_row
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse, broken_pairs

@@ -11,8 +11,8 @@ from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableEr
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.summaries.breaker import Breaker
 from context_summarize.summaries.call import Summarizer
+from context_summarize.summaries.failures import Breaker
 from context_summarize.summaries.request import Job, Target
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider
