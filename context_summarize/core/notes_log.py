@@ -116,7 +116,7 @@ class NotesLog:
         self._read(frontier)
         new = [(node, one.text) for node, one in made if not one.fallback and node.key not in self._verified]
         if new:
-            self._notes.mention("\n".join(text for _, text in new))
+            self._notes.values.mention("\n".join(text for _, text in new))
         for node, text in new:
             self._verified.add(node.key)
             self._verify(node, text)
@@ -140,7 +140,7 @@ class NotesLog:
         held = "\n".join([*(item.summary.text for item in shown), *self._verbatim(ask.frontier_row)])
         most = int(max(_INSTRUCTIONS * ask.budget, min(_SMALL, _SMALL_INSTRUCTIONS * ask.budget)))
         operations = [self._redact(told) if self._redact else told for told in ask.operations]
-        goes_on = self._goes_on(ask.frontier_row)
+        goes_on = any(row.user for row in self._history.rows[ask.frontier_row :])
         text = self._notes.written(ask.room - _FRAME_TOKENS, held, most, operations, goes_on=goes_on)
         return replace(self.frame(text, ask.frontier), after=len(shown)) if text else None
 
@@ -151,7 +151,7 @@ class NotesLog:
         first, last = self._history.message_range(first_group, end_group)
         shown = "\n".join(item for row in rows for item in countable_items(row) if isinstance(item, str))
         with self._lock:
-            return self._notes.kept(first, last, shown)
+            return self._notes.values.kept(first, last, shown)
 
     def frame(self, text: str, frontier: int) -> ShownNotes:
         """The row of these lines, which tell of the rendered groups before `frontier`."""
@@ -188,10 +188,6 @@ class NotesLog:
         if not self._history.rendered_group(ordinal).user:
             return []
         return [(row.number, row.said) for row in self._rows(ordinal)]
-
-    def _goes_on(self, frontier_row: int) -> bool:
-        """True where the user wrote again after what is summarised."""
-        return any(row.user for row in self._history.rows[frontier_row:])
 
     def _verbatim(self, frontier_row: int) -> list[str]:
         """The texts of the rows that stand as they are."""

@@ -1,4 +1,4 @@
-"""Which values and sentences a row of notes holds: one score for all, filled by shares of the history, then by worth.
+"""Which values and sentences a row of notes holds: one score for all.
 
 The score is worth for its tokens. A value is worth more where later rows used it again, where the user said it, where a
 text names what it is, where few rows hold it, and where it was seen a short while ago.
@@ -22,22 +22,18 @@ _CALLED, _SAID, _SEEN = 3.0, 1.5, 0.5
 """For each doubling of the rows that use it in a call, write it, hold it."""
 _BY_USER = 2.0
 """Where the user said it."""
-_CODE = 0.5
-"""What a name of code counts beside another value: an agent finds it again in the file."""
 _NAMED, _TELLING = 3.0, 10
 """Where a text names it; in full for a label that one row in so many has."""
 _SPEAKER = 4
 """What stands before a colon in more than one of so many rows is who speaks."""
 _TOLD = 6.0
 """Where a summary told it that is merged by now."""
-_RECENT, _FADING = 2.0, 100
-"""For a value of this moment; after so many rows a third of it is left."""
-_USE_FADING, _LASTING = 300, 0.2
-"""What a use is worth fades too, down to a fifth."""
+_RECENT = 2.0
+"""For a value of this moment."""
+_FADING, _LASTING = 100, 0.2
+"""After so many rows a third of that is left; what a use is worth fades too, down to a fifth."""
 _SAYS = 0.4
 """For each word of a sentence that no other row has."""
-_OTHERS = 0.3
-"""Share of the worth of a sentence's values beside the best one."""
 _MARKED = 4
 """Tokens of what stands beside an entry: a label, a number, a line end."""
 _OVERHEAD = 10
@@ -47,8 +43,6 @@ _TITLES: Mapping[Kind, str] = {
     "url": "Paths and addresses",
     "name": "Files and names of code",
 }
-_STRETCHES = 8
-"""Parts of the history that share half of the room evenly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,6 @@ class Entry:
 
     score: float
     tokens: int
-    number: int
     values: tuple[str, ...]
     what: Value | Sentence
 
@@ -67,34 +60,15 @@ def ranked(candidates: Candidates, shown: str, count: Count) -> list[Entry]:
     return sorted(_entries(candidates, shown, count), key=lambda entry: -entry.score)
 
 
-def chosen(entries: Sequence[Entry], rows: int, room: int) -> list[Entry]:
-    """The best of ranked entries, of at most `room` tokens: half of it shared evenly by stretches of the history.
-
-    Args:
-        rows: number of the newest row.
-    """
+def chosen(entries: Sequence[Entry], room: int) -> list[Entry]:
+    """The best of ranked entries, of at most `room` tokens; none whose values the others hold."""
     taken: list[Entry] = []
     held: set[str] = set()
-    shares = [room / 2 / _STRETCHES] * _STRETCHES
-    later: list[Entry] = []
-
-    def take(entry: Entry) -> bool:
-        if entry.values and held.issuperset(entry.values):
-            return False
-        taken.append(entry)
-        held.update(entry.values)
-        return True
-
     for entry in entries:
-        at = min(_STRETCHES - 1, _STRETCHES * (entry.number - 1) // max(1, rows))
-        if entry.tokens > shares[at]:
-            later.append(entry)
-        elif take(entry):
-            shares[at] -= entry.tokens
+        if entry.tokens <= room and not (entry.values and held.issuperset(entry.values)):
             room -= entry.tokens
-    for entry in later:
-        if entry.tokens <= room and take(entry):
-            room -= entry.tokens
+            taken.append(entry)
+            held.update(entry.values)
     return taken
 
 
@@ -107,15 +81,15 @@ def _entries(candidates: Candidates, shown: str, count: Count) -> Iterator[Entry
         worth[value.text] = score = _worth(value, candidates)
         if score and (value.kind != "figure" or value.label or value.before):  # a bare figure says nothing
             value.tokens = value.tokens or count(value.text) + 1 + 3 * bool(value.label or value.before)
-            yield Entry(score / (value.tokens + _OVERHEAD), value.tokens, value.last, (value.text,), value)
+            yield Entry(score / (value.tokens + _OVERHEAD), value.tokens, (value.text,), value)
     rows = candidates.word_rows
     for sentence in candidates.sentences:
         if sentence.text not in shown:
-            best, *others = sorted((worth.get(value, 0.0) for value in sentence.values), reverse=True) or [0.0]
+            best = max((worth.get(value, 0.0) for value in sentence.values), default=0.0)
             says = sentence.marks + math.fsum(1 / rows[word] for word in sentence.words)
             sentence.tokens = sentence.tokens or count(sentence.text) + _MARKED
-            score = (best + _OTHERS * sum(others) + _SAYS * says) / (sentence.tokens + _OVERHEAD)
-            yield Entry(score, sentence.tokens, sentence.number, sentence.values, sentence)
+            score = (best + _SAYS * says) / (sentence.tokens + _OVERHEAD)
+            yield Entry(score, sentence.tokens, sentence.values, sentence)
 
 
 def _worth(value: Value, candidates: Candidates) -> float:
@@ -128,12 +102,9 @@ def _worth(value: Value, candidates: Candidates) -> float:
     if value.kind == "figure":
         return (_FIGURE + value.by_user + told) / max(1, value.rows)
     worth = _BY_USER * value.by_user + told + (_PATH if value.kind == "path" else _BASE)
-    age = candidates.rows - value.last
-    if value.calls or value.said or value.rows > 1:
-        used = _CALLED * math.log2(1 + value.calls) + _SAID * math.log2(1 + value.said) + _SEEN * math.log2(value.rows)
-        worth += used * (_LASTING + (1 - _LASTING) * math.exp(-age / _USE_FADING))
-    worth += _RECENT * math.exp(-age / _FADING)
-    return _CODE * worth if value.kind == "name" else worth
+    used = _CALLED * math.log2(1 + value.calls) + _SAID * math.log2(1 + value.said) + _SEEN * math.log2(value.rows)
+    fading = math.exp((value.last - candidates.rows) / _FADING)
+    return worth + used * (_LASTING + (1 - _LASTING) * fading) + _RECENT * fading
 
 
 def written(entries: Sequence[Entry], word_rows: Counter[str]) -> str:

@@ -9,7 +9,7 @@ from context_summarize.notes.actions import Actions
 from context_summarize.notes.choosing import chosen, ranked, written
 from context_summarize.notes.instructions import Instruction, Place, placed, signalled, verified
 from context_summarize.notes.requests import Requests
-from context_summarize.notes.values import Candidates, Kept
+from context_summarize.notes.values import Candidates
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow
 
@@ -31,7 +31,7 @@ class Notes:
     def __init__(self, count: Count, tools: Mapping[str, ToolKind], signs: Sequence[str]) -> None:
         self._count = count
         self._signs = signs
-        self._values = Candidates()
+        self.values = Candidates()
         self._actions = Actions(tools)
         self._requests = Requests()
         self._instructions: dict[tuple[int, int], Instruction] = {}
@@ -54,7 +54,7 @@ class Notes:
         """Take in the rows of the next group, numbered as frames count."""
         self._actions.read(rows)
         for row in rows:
-            self._values.read(row)
+            self.values.read(row)
             self._requests.read(row)
             if row.role == "user":
                 self._keep(signalled(self._signs, row.number, row.said))
@@ -67,14 +67,6 @@ class Notes:
             rows: (number, own text) of the user's rows that are quoted.
         """
         self._keep(verified(lines, rows))
-
-    def mention(self, summaries: str) -> None:
-        """Take in what a model's summaries tell."""
-        self._values.mention(summaries)
-
-    def kept(self, first: int, last: int, shown: str) -> Kept:
-        """What a text holds of the exact values of these rows."""
-        return self._values.kept(first, last, shown)
 
     def _keep(self, found: Iterable[Instruction]) -> None:
         for one in found:
@@ -93,8 +85,8 @@ class Notes:
         """
         instructions = self._written_instructions(min(room, most_instructions))
         room -= self._count(instructions)
-        requests = self._written_requests(int(room * _SHARES["requests"]), goes_on)
-        actions = self._written_actions(int(room * _SHARES["actions"]), operations)
+        requests = self._lists(self._requests.lines(goes_on), int(room * _SHARES["requests"]), "\n")
+        actions = self._lists(self._actions.lines(operations), int(room * _SHARES["actions"]), "; ")
         left = room - self._count(requests) - self._count(actions) - self._count(_VALUES)
         values = self._written_values(left, "\n".join((shown, instructions, requests, actions)))
         return "\n".join(part for part in (instructions, requests, actions, values) if part)
@@ -108,29 +100,25 @@ class Notes:
         left_out = [f"({len(lines) - len(taken)} more are left out)"] if len(taken) < len(lines) else []
         return "\n".join([_INSTRUCTIONS, *(line for line in lines if line in taken), *left_out]) if taken else ""
 
-    def _written_requests(self, room: int, goes_on: bool) -> str:
-        (waiting, asked), (ended, answered) = self._requests.lines(goes_on)
-        first = self._fitting(f"{waiting}, newest first:\n", asked, room * 2 // 3)
-        second = self._fitting(f"{ended}, newest first:\n", answered, room - self._count(first))
-        return "\n".join(part for part in (first, second) if part)
-
-    def _written_actions(self, room: int, operations: Sequence[str]) -> str:
-        kinds = [(f"{heading}: ", items) for heading, items in self._actions.lines(operations) if items]
+    def _lists(self, lists: Iterable[tuple[str, list[str]]], room: int, between: str) -> str:
+        """Each list behind its heading, as far as its even share of the room and what the others leave goes."""
+        told = [(heading, items) for heading, items in lists if items]
         lines: list[str] = []
-        for at, (heading, items) in enumerate(kinds):
-            line = self._fitting(heading, items, room // (len(kinds) - at), "; ")
-            room -= self._count(line)
-            lines.append(line)
-        return "\n".join(line for line in lines if line)
+        for at, (heading, items) in enumerate(told):
+            taken = list(self._taken(items, room // (len(told) - at) - self._count(heading)))
+            if taken:
+                lines.append(heading + between.join(taken))
+                room -= self._count(lines[-1])
+        return "\n".join(lines)
 
     def _written_values(self, room: int, shown: str) -> str:
         """The best values and sentences; what a line really takes is known once it is written, so it is tried again."""
         if room <= 0:
             return ""
-        entries = ranked(self._values, shown, self._count)
+        entries = ranked(self.values, shown, self._count)
         best, target = "", room
         for _ in range(_TRIES):
-            text = written(chosen(entries, self._values.rows, target), self._values.word_rows)
+            text = written(chosen(entries, target), self.values.word_rows)
             size = self._count(text)
             if size <= room:
                 best = max(best, text, key=len)
@@ -138,11 +126,6 @@ class Notes:
                 break
             target = int(target * 0.98 * room / size)
         return f"{_VALUES}{best}" if best else ""
-
-    def _fitting(self, heading: str, items: Iterable[str], room: int, between: str = "\n") -> str:
-        """The first items that fit, behind their heading; "" where none does."""
-        taken = list(self._taken(items, room - self._count(heading)))
-        return heading + between.join(taken) if taken else ""
 
     def _taken(self, items: Iterable[str], room: int) -> Iterator[str]:
         """The items up to the first one that does not fit."""

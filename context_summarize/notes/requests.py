@@ -12,8 +12,8 @@ from context_summarize.transcript.rows import RenderedRow, calls_in, may_be_call
 
 _MOST, _MOST_OF_REPLY = 160, 100
 """Characters of a request, and of what the agent said to it, as they are shown."""
-_WAITING = "Requests of the user since the agent last ended its turn"
-_ANSWERED = "Earlier requests → what the agent said when it ended its turn"
+_WAITING = "Requests of the user since the agent last ended its turn, newest first:\n"
+_ANSWERED = "Earlier requests, newest first → what the agent said when it ended its turn:\n"
 
 
 @dataclass(slots=True)

@@ -10,15 +10,12 @@ from context_summarize.transcript.rows import may_be_call
 
 MOST_READ = 40_000
 """Characters of one row that are read, half of them at its end."""
-MOST_WORDS = 24
-"""Words of a piece; a longer sentence is divided at its clauses."""
 _LONGEST = 280
 """Characters of a piece."""
 
 _FENCE = re.compile(r"(?m)^[ \t>]*(?:```|~~~)[^\n]*$")
 _END = re.compile(r"[.!?…。！？؟।\n]+[\"'”’)\]*_]*(?:\s+|$|(?<=[\n。！？؟।]))")  # noqa: RUF001 - they end sentences
 _ABBREVIATION = re.compile(r"(?:^|[\s(])(?:e\.g|i\.e|etc|vs|cf|approx|no|mr|mrs|ms|dr|st|[a-z])\.\s*$", re.I)
-_CLAUSE = re.compile(r"(?<=[,;:—–])\s+|\s+(?=\()|(?<=\))\s+")
 _MARKS = " \t#*+->•|`"
 _AROUND = ".,;:!?…()[]{}<>\"'`*_“”‘’«»"  # noqa: RUF001 - quotes
 _CODE_SIGN = re.compile(r"[{}<>=;|\\()\[\]$]")
@@ -77,27 +74,9 @@ def pieces_of(text: str) -> Iterator[str]:
         for start, end in sentences_of(prose):
             flat = " ".join(prose[start:end].split()).strip(_MARKS)
             if flat and not may_be_call(flat) and 12 * len(_CODE_SIGN.findall(flat)) <= len(flat):
-                yield from _divided(flat)
+                yield flat[:_LONGEST]
 
 
 def ends(text: str) -> str:
     """What is read of a text: all, or its start and its end."""
     return text if len(text) <= MOST_READ else f"{text[: MOST_READ // 2]}\n{text[-MOST_READ // 2 :]}"
-
-
-def _divided(sentence: str) -> Iterator[str]:
-    """The sentence, or runs of its clauses of at most `MOST_WORDS` words."""
-    if sentence.count(" ") < MOST_WORDS:
-        yield sentence[:_LONGEST]
-        return
-    held: list[str] = []
-    words = 0
-    for clause in _CLAUSE.split(sentence):
-        size = len(clause.split())
-        if held and words + size > MOST_WORDS:
-            yield " ".join(held)[:_LONGEST]
-            held, words = [], 0
-        held.append(clause)
-        words += size
-    if held:
-        yield " ".join(held)[:_LONGEST]

@@ -21,7 +21,7 @@ def read(rows: Sequence[tuple[str, str]]) -> Candidates:
 
 
 def row(candidates: Candidates, room: int = 40, shown: str = "") -> str:
-    return written(chosen(ranked(candidates, shown, count), candidates.rows, room), candidates.word_rows)
+    return written(chosen(ranked(candidates, shown, count), room), candidates.word_rows)
 
 
 SKUS = [("tool", f"SKU-{number:05d} SKU-{number + 1:05d} SKU-{number + 2:05d}") for number in range(0, 300, 3)]
@@ -69,7 +69,7 @@ def test_room_is_kept_and_candidates_are_bounded() -> None:
 
     assert len(candidates.values) <= MOST * 5 // 4
     for room in (0, 30, 300):
-        assert sum(entry.tokens for entry in chosen(ranked(candidates, "", count), candidates.rows, room)) <= room
+        assert sum(entry.tokens for entry in chosen(ranked(candidates, "", count), room)) <= room
 
 
 def test_what_a_view_still_holds_of_the_values_of_some_rows_is_counted_and_three_that_are_gone_are_named() -> None:
