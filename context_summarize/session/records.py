@@ -39,8 +39,6 @@ class Records:
         """What a record's hash begins with: summaries of other prompts or settings are not adopted."""
         self._own = None if session_id is None else hashlib.sha256(f"{self._seed}\n{session_id}".encode()).hexdigest()
 
-    # --- writing ----------------------------------------------------------------------------------------------------
-
     async def write(self, chat: Conversation) -> None:
         """Record the view, and where the user has put the session; it is written whoever is cancelled meanwhile."""
         history, steered = chat.history, chat.steered
@@ -74,8 +72,6 @@ class Records:
         """Wait a little for what is being written."""
         if self._writing is not None:
             await asyncio.wait([self._writing], timeout=0.5)
-
-    # --- reading ----------------------------------------------------------------------------------------------------
 
     async def resume(self, chat: Conversation) -> tuple[Recorded | None, Steered]:
         """What a conversation goes on from, None without a compaction; and where the user has put it."""

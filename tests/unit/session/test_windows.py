@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from context_summarize.config import DEFAULT_BUDGET, Config
-from context_summarize.session.windows import Window, Windows, provider_window, request_budget
+from context_summarize.session.windows import Window, Windows, request_budget
 
 
 class Info:
@@ -62,7 +62,7 @@ WINDOWS: list[tuple[Any, Window | None]] = [
 async def test_the_window_is_read_from_wherever_the_provider_says_it() -> None:
     """get_model_info(), sync or async, then get_info().defaults; some offer neither, and some raise anything."""
     for provider, window in WINDOWS:
-        assert await provider_window(provider) == window
+        assert await Windows(Config()).of(provider) == window
 
 
 def test_the_budget_is_what_output_and_margin_leave() -> None:
@@ -135,7 +135,7 @@ class TestHangs:
         provider: Any = Hanging(0)
         assert await request_budget(Config(), None, provider) == DEFAULT_BUDGET
         provider.get_info = Info({"context_window": 12_000}).get_info
-        assert await provider_window(provider) == Window(12_000, 0)
+        assert await Windows(Config()).of(provider) == Window(12_000, 0)
 
     async def test_a_method_that_blocks_is_not_waited_for(self) -> None:
         """The event loop goes on meanwhile, and the method is not called again for a minute."""
