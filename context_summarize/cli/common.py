@@ -16,7 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from context_summarize.config import Config
-from context_summarize.errors import ContextSummarizeError
+from context_summarize.errors import CommandError, ContextSummarizeError
 from context_summarize.replay import Recording, open_recording
 
 WINDOW = 40_000
@@ -85,16 +85,16 @@ def read_config(given: Sequence[str]) -> Config:
     """The settings given on the command line.
 
     Raises:
-        Refused: a setting has no value, or is given twice.
+        CommandError: a setting has no value, or is given twice.
         ConfigError: a setting is unknown or wrong.
     """
     settings: dict[str, Any] = {}
     for pair in given:
         key, sign, text = (part.strip() for part in pair.partition("="))
         if not sign:
-            raise Refused(f"--config {pair!r} has no value; expected KEY=VALUE, such as keep_recent=20")
+            raise CommandError(f"--config {pair!r} has no value; expected KEY=VALUE, such as keep_recent=20")
         if key in settings:
-            raise Refused(f"--config gives {key} twice; keep one of them")
+            raise CommandError(f"--config gives {key} twice; keep one of them")
         try:
             settings[key] = None if text.lower() == "none" else json.loads(text)
         except (ValueError, RecursionError):
@@ -105,7 +105,7 @@ def read_config(given: Sequence[str]) -> Config:
 # --- errors and warnings ----------------------------------------------------------------------------------------------
 
 
-class Refused(click.ClickException):
+class _Refused(click.ClickException):
     """The command cannot do what was asked; the text says why."""
 
     exit_code = 2
@@ -133,7 +133,7 @@ def guarded() -> Iterator[None]:
     try:
         yield
     except ContextSummarizeError as error:
-        raise Refused(str(error)) from error
+        raise _Refused(str(error)) from error
     except KeyboardInterrupt:
         told("Interrupted.", "red")
         click.get_current_context().exit(130)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from context_summarize.cli.common import (
     MAX_OUTPUT,
     WINDOW,
     Name,
-    Refused,
     facts,
     guarded,
     heading,
@@ -30,8 +30,8 @@ from context_summarize.cli.common import (
     working,
 )
 from context_summarize.config import Config
+from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
-from context_summarize.providers.installed import mounted_provider
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.providers.openai_compatible import NAME, make_provider
 from context_summarize.replay import (
@@ -48,6 +48,8 @@ from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import loaded_counter
 from context_summarize.transcript.rows import counted
 
+_KERNEL_SECONDS = 0.2
+"""If a process ends sooner after the loop, it may crash in a thread of amplifier-core's kernel."""
 NO_SUMMARY = 3
 """Exit status where the provider was asked and wrote no summary."""
 _SERVER_HELP = "A server with the Chat Completions API, with its version: http://127.0.0.1:8000/v1."
@@ -119,6 +121,9 @@ async def _played(
         return await replay(rows, provider, name=name, config=config, token_budget=budget, progress=progress)
 
 
+# --- the provider ---------------------------------------------------------------------------------------------------
+
+
 @asynccontextmanager
 async def _provider(
     config: Config, *, provider: str | None, window: int | None, max_output: int | None, **server: Any
@@ -126,11 +131,11 @@ async def _provider(
     """(name, provider, tokens of a request where the provider does not name them); closed at the end.
 
     Raises:
-        Refused: the options do not go together.
+        CommandError: the options do not go together.
     """
     url, model = server["base_url"], server["model"]
     if (provider == NAME or any(server.values())) and not (url and model and provider in (None, NAME)):
-        raise Refused(f"{NAME} needs both --base-url and --model, and no other --provider")
+        raise CommandError(f"{NAME} needs both --base-url and --model, and no other --provider")
     if url and model:
         made = make_provider(url, model, context_window=window, max_output_tokens=max_output, key_env=server["key_env"])
         try:
@@ -145,6 +150,38 @@ async def _provider(
         budget = Window(window, max_output or MAX_OUTPUT).budget(config.safety_margin) if window else None
         async with mounted_provider(provider) as (name, mounted):
             yield name, mounted, budget
+
+
+@asynccontextmanager
+async def mounted_provider(name: str) -> AsyncIterator[tuple[str, Any]]:
+    """(name, provider) of an installed Amplifier provider module, cleaned up at the end.
+
+    Args:
+        name: the module's entry point in the group `amplifier.modules`, such as `provider-openai`.
+
+    Raises:
+        CommandError: the module is not installed, cannot be loaded, or mounts no provider.
+    """
+    from amplifier_core.testing import MockCoordinator
+
+    found = {entry.name: entry for entry in entry_points(group="amplifier.modules")}
+    if name not in found:
+        known = ", ".join(sorted(entry for entry in found if entry.startswith("provider-"))) or "none"
+        raise CommandError(f"no provider module {name!r} in this Python environment; installed: {known}")
+    coordinator = MockCoordinator()  # type: ignore[no-untyped-call]
+    try:
+        try:
+            cleanup = await found[name].load()(coordinator, {})
+        except Exception as error:
+            raise CommandError(f"{name} cannot be mounted: {type(error).__name__}: {error}") from error
+        if callable(cleanup):
+            coordinator.register_cleanup(cleanup)
+        if not (mounted := coordinator.get("providers")):
+            raise CommandError(f"{name} mounted no provider; is its key set in the environment?")
+        yield next(iter(mounted.items()))
+    finally:
+        await coordinator.cleanup()
+        await asyncio.sleep(_KERNEL_SECONDS)
 
 
 # --- what it prints ---------------------------------------------------------------------------------------------------

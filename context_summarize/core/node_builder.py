@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from context_summarize.background import copied
+from context_summarize.core.groups import cut_length, render_group
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, merge_node, segment_key
-from context_summarize.core.rendering import cut_length, render_group
 from context_summarize.redaction import Redact
 from context_summarize.transcript.rows import RenderedRow
 

@@ -8,9 +8,9 @@ from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 
 from context_summarize.core.frames import notes_row
+from context_summarize.core.groups import render_group
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import NamedPlace, Node, Summary
-from context_summarize.core.rendering import render_group
 from context_summarize.core.view_state import ShownNode, ShownNotes
 from context_summarize.messages.reading import rough_size
 from context_summarize.messages.rows import JsonRow

@@ -118,7 +118,8 @@ class ShownGroups:
         the results still to come would push it down, and the earlier view would be no prefix of the later one.
         """
         history = self.history
-        answers = {index: [call.id for call in calls] for index, calls in answered_calls(group).items()}
+        answered = answered_calls(group) if group.answers else {}
+        answers = {index: [call.id for call in calls] for index, calls in answered.items()}
         first, between = list[Entry](), list[Entry]()
         for index in range(group.start, group.end):
             row = None if self._is_hidden(index) else view_row(history.rows[index], answers.get(index))

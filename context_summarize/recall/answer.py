@@ -12,9 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 
 from context_summarize.core.frames import NAME
-from context_summarize.core.groups import answered_calls
+from context_summarize.core.groups import answered_calls, render_group
 from context_summarize.core.history import History
-from context_summarize.core.rendering import render_group
 from context_summarize.errors import RecallError
 from context_summarize.messages.rows import Call, compact_json
 from context_summarize.recall.index import Found

@@ -17,7 +17,7 @@ from context_summarize.messages.rows import SOURCE, JsonRow, copy_json
 from context_summarize.messages.timing import timeless
 from context_summarize.replay.result import Check, Compaction, ReplayResult, RequestSize, message_numbers, named
 from context_summarize.session.manager import SummarizingContextManager
-from context_summarize.session.windows import provider_window, request_budget
+from context_summarize.session.windows import Windows, request_budget
 from context_summarize.stores import MemoryStore
 from context_summarize.tokens.counter import loaded_counter
 from context_summarize.tokens.measure import measure
@@ -79,7 +79,7 @@ async def _blank(
     rows: Sequence[JsonRow], provider: Any, name: str, config: Config, token_budget: int | None
 ) -> ReplayResult:
     """The result before the first row."""
-    window = await provider_window(provider) if token_budget is None else None
+    window = await Windows(config).of(provider) if token_budget is None else None
     budget = await request_budget(config, token_budget, provider)
     return ReplayResult(
         provider=name,

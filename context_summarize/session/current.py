@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -27,6 +27,9 @@ from context_summarize.summaries.registry import SummaryRegistry
 from context_summarize.summaries.services import Services, Statistics
 
 T = TypeVar("T")
+
+END_SECONDS = 5.0
+"""How long the end of a session waits for the summaries that are under way."""
 
 
 class Current:
@@ -136,10 +139,19 @@ class Current:
         chat = await self.resumed(hides_system=system.text is not None)
         return self.host.meter.correct(chat.rows.tokens() + system.tokens + self.server.retention.tokens)
 
-    async def finish(self, seconds: float) -> None:
-        """Begin no more summaries; what is under way may take so long, and is stored then."""
+    def heard(self, response: Mapping[str, Any]) -> None:
+        """Take in an `llm:response` that is none of our own calls'."""
+        self.host.refusals.heard(response)
+        if response.get("status", "ok") == "ok":
+            if isinstance(response.get("provider"), str):
+                self.summarizer.answered_elsewhere(response["provider"])
+            if isinstance(usage := response.get("usage"), dict):
+                self.host.meter.observe(usage)
+
+    async def finish(self) -> None:
+        """Begin no more summaries; what is under way may take its time, and is stored then."""
         await self.prefetch.close()
-        await self.tasks.close(seconds)
+        await self.tasks.close(END_SECONDS)
         await self.services.outbox.flush()
 
     async def close(self) -> None:

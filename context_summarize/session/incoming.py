@@ -39,6 +39,11 @@ class Incoming:
         self._added = 0
         """Rows that were added one by one: those that come after a call that replaces the history stay."""
 
+    async def ready(self) -> None:
+        """Until the history's file has been read, if there is one."""
+        if self.file is not None:
+            await self.file.ready()
+
     async def add(self, message: JsonRow) -> None:
         """Append one message.
 

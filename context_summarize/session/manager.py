@@ -24,9 +24,6 @@ from context_summarize.stores import SummaryStore, session_store
 from context_summarize.summaries.call import own_call
 from context_summarize.summaries.services import Statistics
 
-END_SECONDS = 5.0
-"""How long the end of a session waits for the summaries that are under way."""
-
 
 class SummarizingContextManager:
     """An Amplifier context manager that keeps the whole history and sends a view of it that fits the window.
@@ -72,13 +69,6 @@ class SummarizingContextManager:
     def conversation(self) -> Conversation:
         """History, segments and view as they are now: a frozen value, to be read and not to be changed."""
         return self._current.chat
-
-    async def _loaded(self) -> None:
-        """Until the history's file has been read, if there is one."""
-        if self._incoming.file is not None:
-            await self._incoming.file.ready()
-
-    # --- the contract -----------------------------------------------------------------------------------------------
 
     async def add_message(self, message: JsonRow) -> None:
         """Append one message to the history; it gets the time in `metadata.timestamp` if it has none.
@@ -138,7 +128,7 @@ class SummarizingContextManager:
 
     async def get_messages(self) -> list[JsonRow]:
         """Every message that was added, in order and unchanged but for its time, as copies."""
-        await self._loaded()
+        await self._incoming.ready()
         return self.messages
 
     @property
@@ -154,7 +144,7 @@ class SummarizingContextManager:
         Raises:
             ValueError: a row cannot be kept; nothing has changed.
         """
-        await self._loaded()
+        await self._incoming.ready()
         await self._incoming.set(messages)
 
     async def restore_host_checkpoint(self, messages: Iterable[JsonRow]) -> None:
@@ -170,19 +160,17 @@ class SummarizingContextManager:
 
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
-        await self._loaded()
+        await self._incoming.ready()
         await self._incoming.clear()
-
-    # --- what hosts look for ----------------------------------------------------------------------------------------
 
     async def get_token_count(self) -> int:
         """Tokens of the view as it would be served now, without a compaction; 0 while there is nothing."""
-        await self._loaded()
+        await self._incoming.ready()
         return await self._current.tokens()
 
     async def should_compact(self) -> bool:
         """True if the next request would make a compaction; loops that compact by themselves ask it. Starts nothing."""
-        await self._loaded()
+        await self._incoming.ready()
         return await self._steering.due_reason() is not None
 
     async def compact(self, focus: str | None = None) -> int:
@@ -199,12 +187,12 @@ class SummarizingContextManager:
         """
         if focus is not None and not isinstance(focus, str):
             raise TypeError(f"focus must be text that says what to keep, got {type(focus).__name__}")
-        await self._loaded()
+        await self._incoming.ready()
         return await self._requests.compact(focus)
 
     async def preview(self) -> Preview:
         """What `compact()` would do now, without making it or asking anybody."""
-        await self._loaded()
+        await self._incoming.ready()
         return await self._steering.preview()
 
     async def undo(self) -> int:
@@ -213,17 +201,17 @@ class SummarizingContextManager:
         Raises:
             SteeringError: there is no compaction, or the earlier view does not fit; nothing has changed.
         """
-        await self._loaded()
+        await self._incoming.ready()
         return await self._steering.undo()
 
     async def pin(self, messages: int | Iterable[int]) -> tuple[int, ...]:
         """Keep messages verbatim from the next compaction on; the numbers of all pinned ones. See `Steering.pin`."""
-        await self._loaded()
+        await self._incoming.ready()
         return await self._steering.pin(messages)
 
     async def unpin(self, messages: int | Iterable[int] | None = None) -> tuple[int, ...]:
         """Let go of these pins, or of all; the numbers of those left. See `Steering.unpin`."""
-        await self._loaded()
+        await self._incoming.ready()
         return await self._steering.unpin(messages)
 
     async def settle(self) -> None:
@@ -274,12 +262,7 @@ class SummarizingContextManager:
     async def observe_response(self, event: str, data: dict[str, Any]) -> HookResult:
         """Hear an `llm:response`: figures correct our measuring, and a refusal for length makes requests smaller."""
         if event == "llm:response" and isinstance(data, dict) and not own_call.get():
-            self._host.refusals.heard(data)
-            if data.get("status", "ok") == "ok":
-                if isinstance(data.get("provider"), str):
-                    self._current.summarizer.answered_elsewhere(data["provider"])
-                if isinstance(usage := data.get("usage"), dict):
-                    self._host.meter.observe(usage)
+            self._current.heard(data)
         return HookResult(action="continue")
 
     def claim_foreground_usage(self) -> Callable[..., bool]:
@@ -306,7 +289,7 @@ class SummarizingContextManager:
 
         Hosts clean their providers up before the context, so that calls that went on until `close()` would fail.
         """
-        await self._current.finish(END_SECONDS)
+        await self._current.finish()
 
     async def close(self) -> None:
         """End what is under way and let go of the store."""

@@ -82,8 +82,6 @@ class Requests:
         self._under_way = 0
         """Attempts that have a compaction due."""
 
-    # --- one request ------------------------------------------------------------------------------------------------
-
     async def rows(self, wanted: RequestOptions) -> list[JsonRow]:
         """The rows for the next request, within the budget."""
         attempt = await self.attempt(wanted)
@@ -125,8 +123,6 @@ class Requests:
     def is_compacting(self) -> bool:
         """True while a compaction is being made."""
         return self._under_way > 0
-
-    # --- what is seen -----------------------------------------------------------------------------------------------
 
     async def attempt(self, wanted: RequestOptions, *, is_manual: bool = False, focus: str | None = None) -> Attempt:
         """A request with its limits. It has seen nothing yet."""
@@ -209,8 +205,6 @@ class Requests:
     def _is_answered(self, attempt: Attempt) -> bool:
         """Whether the same request was answered before and nothing is new: hosts may ask three times."""
         return self._current.answered in (self._request(attempt), self._request(attempt, self._tasks.version))
-
-    # --- what is done -----------------------------------------------------------------------------------------------
 
     async def _carried_out(self, attempt: Attempt) -> Plan | None:
         """Decide, act, and decide again, until the request goes on; the last plan, if one was made."""

@@ -56,14 +56,6 @@ def _read(source: Any, name: str) -> int | None:
     return value if type(value) is int and value > 0 else None
 
 
-async def provider_window(provider: Any) -> Window | None:
-    """The window of a provider: `get_model_info()`, sync or async, then `get_info().defaults`; None when it has none.
-
-    A provider that raises, or takes longer than two seconds for an answer, is no reason to lose a request.
-    """
-    return await Windows(Config()).of(provider)
-
-
 async def request_budget(
     config: Config, token_budget: int | None, provider: Any | None, windows: Windows | None = None
 ) -> int:
@@ -99,7 +91,11 @@ class _Known:
 
 
 class Windows:
-    """The windows of a session's providers: each is asked at most once a second; what it said last is remembered."""
+    """The windows of a session's providers: each is asked at most once a second; what it said last is remembered.
+
+    `get_model_info()`, sync or async, tells it, else `get_info().defaults`. A provider that raises, or takes longer
+    than two seconds for an answer, is no reason to lose a request.
+    """
 
     def __init__(self, config: Config, is_cancelled: Callable[[], bool] = lambda: False) -> None:
         self._config = config
@@ -117,24 +113,26 @@ class Windows:
         return known.window
 
     async def _ask(self, known: _Known) -> None:
-        before, now, pause = known.window, asyncio.get_running_loop().time(), _PAUSE
+        before, now, name = known.window, asyncio.get_running_loop().time(), type(known.provider).__name__
         window: Window | None = None
-        for name, pick in (("get_model_info", None), ("get_info", "defaults")):
+        pause = _PAUSE
+        for method, pick in (("get_model_info", None), ("get_info", "defaults")):
             try:
-                asking = partial(self._asked, known.provider, name, pick)
+                asking = partial(self._asked, known.provider, method, pick)
                 window = window or await within(asking, _INFO_SECONDS, self._is_cancelled)
             except Exception as error:  # noqa: BLE001 - logged without its secrets
                 if self._is_cancelled():
                     return
                 if isinstance(error, TimeoutError):
                     pause = _PAUSE_AFTER_HANG
-                self._say(known, name, error)
+                told = traceback_of(error, self._config.redact)
+                logger.warning("%s of provider %r failed, so its window is unknown: %s", method, name, told)
         known.window = window or (before if pause == _PAUSE_AFTER_HANG else None)
         known.ask_again_at = now + pause
         margin = self._config.safety_margin
         if known.window and known.window != before and known.window.context < margin:
             what = "safety_margin is %d, more than the window of %r (%d tokens); a request may fill half of the window"
-            logger.error(what, margin, type(known.provider).__name__, known.window.context)
+            logger.error(what, margin, name, known.window.context)
 
     async def _asked(self, provider: Any, name: str, pick: str | None) -> Window | None:
         method = guarded(partial(getattr, provider, name, None))
@@ -145,10 +143,6 @@ class Windows:
         if inspect.isawaitable(answer):
             answer = await answer
         return _window_in(provider, answer, pick)
-
-    def _say(self, known: _Known, what: str, error: Exception) -> None:
-        name, told = type(known.provider).__name__, traceback_of(error, self._config.redact)
-        logger.warning("%s of provider %r failed, so its window is unknown: %s", what, name, told)
 
 
 def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:

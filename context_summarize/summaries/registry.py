@@ -129,11 +129,7 @@ class SummaryRegistry:
     async def _find(self, nodes: Sequence[Node]) -> None:
         """Take up what the store has of these nodes."""
         keys = [node.key for node in nodes if node.key not in self._texts]
-        try:
-            found = await self._services.store.get(keys) if keys else {}
-        except Exception as error:  # noqa: BLE001 - a store that fails costs its summaries only
-            logger.warning("stored summaries cannot be read: %s", traceback_of(error, self._services.config.redact))
-            return
+        found = await self._services.store.get(keys) if keys else {}
         self._texts |= found
         self._stored |= found.keys()
 
@@ -160,10 +156,7 @@ class SummaryRegistry:
                 job = await in_thread(size, make_job, node, builder, children, self._services.count)
             summary = await self._summarizer.make(job, target)
         self._texts[node.key] = summary
-        try:
-            await self._services.store.put(summary)
-        except Exception as error:  # noqa: BLE001 - a store that fails costs nothing now
-            logger.warning("a summary cannot be stored: %s", traceback_of(error, self._services.config.redact))
+        await self._services.store.put(summary)
 
     # --- waiting ----------------------------------------------------------------------------------------------------
 

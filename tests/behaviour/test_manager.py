@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from typing import Any
 
@@ -71,11 +72,11 @@ class TestSystemPrompt:
 
     async def test_a_factory_that_raises_costs_no_request(self, caplog: pytest.LogCaptureFixture) -> None:
         """Stored rows stand until it has answered once; then its last prompt does."""
-        answers: list[Any] = [RuntimeError("no"), "PROMPT", RuntimeError("no"), None]
+        answers: list[Any] = [RuntimeError("no"), "PROMPT", asyncio.CancelledError("an inner task has ended"), None]
 
         async def factory() -> Any:
             answer = answers.pop(0)
-            if isinstance(answer, Exception):
+            if isinstance(answer, BaseException):
                 raise answer
             return answer
 

@@ -245,12 +245,6 @@ class TestMaking:
         with pytest.raises(ConfigError, match="base_url must be an http or https address such as"):
             make_provider(base_url, "m")
 
-    def test_window_and_output_are_what_is_given_or_common(self):
-        given = make_provider(BASE_URL, "m", context_window=16_000, max_output_tokens=500).get_info().defaults
-        assert given == {"model": "m", "context_window": 16_000, "max_output_tokens": 500}
-        common = make_provider(BASE_URL, "m").get_info().defaults
-        assert (common["context_window"], common["max_output_tokens"]) == (128_000, 8_192)
-
     def test_without_httpx_everything_else_works_and_what_is_needed_is_named(self, monkeypatch):
         code = "import sys; sys.modules['httpx'] = None; import context_summarize.providers.openai_compatible"
         subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -6,13 +6,10 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from amplifier_core.testing import MockCoordinator
 from amplifier_core.validation.behavioral import ToolBehaviorTests
 from amplifier_core.validation.structural import ToolStructuralTests
 
 import amplifier_module_tool_context_recall
-from amplifier_module_tool_context_recall import mount
-from context_summarize.recall.tools import RecallTool
 from tests.support.session import Host
 from tests.support.views import nodes
 
@@ -35,16 +32,6 @@ class TestBehaviour(ToolBehaviorTests):
 
 class TestStructure(ToolStructuralTests):
     """Amplifier's structural suite for tool modules."""
-
-
-async def test_the_module_mounts_the_tool_and_nothing_else():
-    coordinator = MockCoordinator()
-
-    await mount(coordinator, None)
-
-    assert [entry["mount_point"] for entry in coordinator.mount_history] == ["tools"]
-    assert isinstance(coordinator.get("tools")["recall"], RecallTool)
-    assert amplifier_module_tool_context_recall.__amplifier_module_type__ == "tool"
 
 
 async def test_a_session_loads_it_by_its_name_beside_the_context(monkeypatch):

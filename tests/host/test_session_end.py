@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import ChatRequest
 
-from context_summarize.session import manager
+from context_summarize.session import current
 from context_summarize.testing import JsonRow
 from tests.support.session import Host, is_summary_request, summarise
 
@@ -74,7 +74,7 @@ async def test_what_takes_longer_ends_without_a_word(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
-    monkeypatch.setattr(manager, "END_SECONDS", 0.01)
+    monkeypatch.setattr(current, "END_SECONDS", 0.01)
     host = await prefetching(monkeypatch, tmp_path, Gated(), None)
     await host.end()
 

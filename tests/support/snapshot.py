@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from context_summarize import SummarizingContextManager
+from context_summarize.core.groups import render_group
 from context_summarize.core.nodes import Node, Summary, with_children
-from context_summarize.core.rendering import render_group
 from context_summarize.session.conversation import Conversation
 from context_summarize.transcript.rows import RenderedRow
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from context_summarize.cli.replay import mounted_provider
 from context_summarize.errors import CommandError
-from context_summarize.providers.installed import mounted_provider
 from tests.support.cli import install
 
 
