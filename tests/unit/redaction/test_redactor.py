@@ -77,6 +77,18 @@ def test_a_secret_becomes_a_mark_that_names_its_kind_and_what_stands_around_it_s
         assert known(clean) == clean
 
 
+def test_a_secret_within_json_goes_and_the_json_stays():
+    """Calls are rendered as JSON: the mark breaks no quote and no escape."""
+    for secret in SECRETS:
+        text = json.dumps({"command": f"cat x\n{secret.text}\nls", "n": [1]}, ensure_ascii=False)
+        clean = known(text)
+
+        assert f"[redacted: {secret.kind}]" in clean, secret
+        assert leaks(clean) == []
+        assert json.loads(clean)["n"] == [1]
+        assert known(clean) == clean
+
+
 NO_SECRETS = [
         "reservation EHGLP3 of mia_li_3668, paid by credit_card_4421486 and certificate_7504069",
         "commit 3f786850e387550fdab836ed7e6dc881de23001b, image sha256:" + "ab12" * 16,
@@ -320,15 +332,3 @@ async def test_without_redaction_secrets_are_sent(played: Played):
 
     assert len(set(leaks(seen.sent))) > len(SECRETS) * 3 / 4
     assert leaks(seen.shown) != []
-
-
-def test_a_secret_within_json_goes_and_the_json_stays():
-    """Calls are rendered as JSON: the mark breaks no quote and no escape."""
-    for secret in SECRETS:
-        text = json.dumps({"command": f"cat x\n{secret.text}\nls", "n": [1]}, ensure_ascii=False)
-        clean = known(text)
-
-        assert f"[redacted: {secret.kind}]" in clean, secret
-        assert leaks(clean) == []
-        assert json.loads(clean)["n"] == [1]
-        assert known(clean) == clean
