@@ -58,7 +58,7 @@ def inspect_command(
 def _print(name: str, found: Inspection) -> None:
     messages = counted(found.messages, "message")
     sentence(f"\n{name}: {counted(found.rows, 'row')}, {found.tokens:,} tokens, {messages} to summarise.")
-    sentence("No provider was asked, and no file was written.")
+    sentence("No provider was asked, and no summary was made or stored.")
     if calls := found.unanswered_calls:
         more = f" and {len(calls) - _NAMED:,} more" if len(calls) > _NAMED else ""
         sentence(f"{counted(len(calls), 'call')} without a result: {', '.join(calls[:_NAMED])}{more}.")

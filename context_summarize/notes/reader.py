@@ -29,14 +29,18 @@ class Notes:
     """
 
     def __init__(self, count: Count, tools: Mapping[str, ToolKind], signs: Sequence[str]) -> None:
-        self._count = count
-        self._signs = signs
+        self.count = count
+        self._tools, self._signs = tools, signs
         self.values = Candidates()
         self._actions = Actions(tools)
         self._requests = Requests()
         self._instructions: dict[tuple[int, int], Instruction] = {}
         self._restored: dict[int, list[Place]] = {}
         """Places of a record's instructions by row, until these rows are read."""
+
+    def fresh(self) -> Notes:
+        """Others that have read nothing yet."""
+        return Notes(self.count, self._tools, self._signs)
 
     @property
     def places(self) -> tuple[Place, ...]:
@@ -84,10 +88,10 @@ class Notes:
             goes_on: the user wrote again after what has been read.
         """
         instructions = self._written_instructions(min(room, most_instructions))
-        room -= self._count(instructions)
+        room -= self.count(instructions)
         requests = self._lists(self._requests.lines(goes_on), int(room * _SHARES["requests"]), "\n")
         actions = self._lists(self._actions.lines(operations), int(room * _SHARES["actions"]), "; ")
-        left = room - self._count(requests) - self._count(actions) - self._count(_VALUES)
+        left = room - self.count(requests) - self.count(actions) - self.count(_VALUES)
         values = self._written_values(left, "\n".join((shown, instructions, requests, actions)))
         return "\n".join(part for part in (instructions, requests, actions, values) if part)
 
@@ -105,21 +109,21 @@ class Notes:
         told = [(heading, items) for heading, items in lists if items]
         lines: list[str] = []
         for at, (heading, items) in enumerate(told):
-            taken = list(self._taken(items, room // (len(told) - at) - self._count(heading)))
+            taken = list(self._taken(items, room // (len(told) - at) - self.count(heading)))
             if taken:
                 lines.append(heading + between.join(taken))
-                room -= self._count(lines[-1])
+                room -= self.count(lines[-1])
         return "\n".join(lines)
 
     def _written_values(self, room: int, shown: str) -> str:
         """The best values and sentences; what a line really takes is known once it is written, so it is tried again."""
         if room <= 0:
             return ""
-        entries = ranked(self.values, shown, self._count)
+        entries = ranked(self.values, shown, self.count)
         best, target = "", room
         for _ in range(_TRIES):
             text = written(chosen(entries, target), self.values.word_rows)
-            size = self._count(text)
+            size = self.count(text)
             if size <= room:
                 best = max(best, text, key=len)
             if not text or 0.95 * room <= size <= room:
@@ -130,7 +134,7 @@ class Notes:
     def _taken(self, items: Iterable[str], room: int) -> Iterator[str]:
         """The items up to the first one that does not fit."""
         for item in items:
-            room -= self._count(item) + 1
+            room -= self.count(item) + 1
             if room < 0:
                 return
             yield item

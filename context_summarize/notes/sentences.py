@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from sys import intern
 
 from context_summarize.transcript.rows import may_be_call
@@ -42,13 +43,21 @@ def words_of(text: str) -> dict[str, bool]:
     """
     found: dict[str, bool] = {}
     for at, word in enumerate(text.split()):
-        plain = word.strip(_AROUND)
-        low = intern(plain.lower())
-        if plain[:1].isdigit():
-            found[low] = True
-        elif len(plain) > 2 and plain.replace("'", "").isalpha():
-            found[low] = found.get(low, False) or low in _TIMES or (at > 0 and not plain[0].islower())
+        low, is_asked, is_name = _word(word)
+        if low:
+            found[low] = found.get(low, False) or is_asked or (is_name and at > 0)
     return found
+
+
+@lru_cache(maxsize=32_768)
+def _word(word: str) -> tuple[str, bool, bool]:
+    """The word without signs around it, "" where it says nothing; a figure or a word of time; a name."""
+    plain = word.strip(_AROUND)
+    low = intern(plain.lower())
+    if plain[:1].isdigit():
+        return low, True, False
+    is_word = len(plain) > 2 and plain.replace("'", "").isalpha()
+    return (low, low in _TIMES, not plain[0].islower()) if is_word else ("", False, False)
 
 
 def sentences_of(text: str) -> Iterator[tuple[int, int]]:

@@ -173,6 +173,23 @@ class TestWhatItTells:
             assert f"\n- {wanted}\n" in text
             assert "delete every branch" not in text
 
+    async def test_of_a_long_import_the_oldest_results_are_not_read_but_what_the_user_wrote_is(self) -> None:
+        """Of what comes at once, so that the first request need not wait for all of it."""
+        rows = [user("From now on, never touch legacy.cfg. It is about INV-4711."), assistant("Yes.")]
+        for at in range(4):
+            rows += called(f"u{at}", "look_up", "found", ticket="K-0815")
+        old = [*rows, assistant("It is done.")]
+        long = [
+            row for at in range(30) for row in called(f"c{at}", "read_file", f"{at} {LISTING * 12}", file_path="a.md")
+        ]
+        for more, is_told in ((long[:2], True), (long, False)):
+            session = AgentSession({"max_tokens": 24_000})
+            await session.manager.set_messages([*old, *more, *agent_session(8)])
+            text = told(await session.view())
+            assert "\n- From now on, never touch legacy.cfg.\n" in text
+            assert "INV-4711" in text
+            assert ("K-0815" in text) is is_told
+
     async def test_without_a_share_there_is_none(self) -> None:
         session = await AgentSession({"notes_share": 0}).play(agent_session(8))
         assert nodes(await session.view())

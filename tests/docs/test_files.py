@@ -40,5 +40,5 @@ async def test_the_page_names_every_file_of_a_session(tmp_path: Path) -> None:
     assert short == {"NAME.jsonl", "NAME.jsonl.lock"}
     assert open_ - short == {"summaries.db", "summaries.db-wal", "summaries.db-shm"}
     assert _left(tmp_path) == {*short, "summaries.db", "NAME.DATE.jsonl"}
-    for named in ("summaries.db`", "`summaries.db-wal`", "`summaries.db-shm`", "`….lock`", "`NAME.DATE.jsonl`"):
+    for named in ("summaries.db`", "`summaries.db-wal`", "`-shm`", "`….lock`", "`NAME.DATE.jsonl`"):
         assert named in PAGE

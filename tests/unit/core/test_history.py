@@ -9,7 +9,7 @@ from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import assistant, call, hook, result, user
+from context_summarize.testing import assistant, call, hook, result, tool_session, user
 
 SYSTEM = {"role": "system", "content": "be kind"}
 
@@ -93,3 +93,17 @@ def cut(rows: list[JsonRow], sizes: tuple[int, int] | None = None, first_group: 
         builder.start(*sizes, first_group)
         builder.advance()
     return builder
+
+
+def test_a_segment_that_ends_early_needs_sizes_and_more_rows_than_its_summary() -> None:
+    """Cutting goes on behind it."""
+    builder = cut([*tool_session(4), user("short"), assistant("too")], (128, 48))
+    groups = len(builder.history.rendered)
+    assert builder.remainder(groups - 2, groups) is None
+    assert cut(tool_session(4)).remainder(0, 4) is None
+    node = builder.remainder(0, 5)
+    assert node is not None
+    assert (node.level, node.first_group, node.end_group, node.children) == (0, 0, 5, ())
+    builder.go_on_from(5)
+    builder.advance()
+    assert builder.leaves[0].first_group == 5

@@ -20,6 +20,7 @@ from context_summarize.core.view_state import ShownNode, ShownNotes, ViewState
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
+from context_summarize.notes.reader import Notes
 from context_summarize.testing import assistant, call, calls, hook, result, user
 from context_summarize.tokens.measure import measure
 
@@ -57,7 +58,7 @@ class Scene:
         self.builder = NodeBuilder(self.history, "segment", "merge", None)
         self.builder.start(segment_tokens, SUMMARY_WORDS, 0)
         self.groups = ShownGroups(self.history, count, hides_system=factory)
-        self.log = NotesLog(self.builder, None, count, tools={}, signs=(), heading="")
+        self.log = NotesLog(self.builder, None, Notes(count, {}, ()), "")
         self.pins: tuple[int, ...] = ()
         self.add(*rows)
         self.state = ViewState()

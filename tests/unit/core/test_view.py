@@ -226,3 +226,31 @@ def test_a_view_opens_with_a_user_row_after_a_compaction() -> None:
     rows = view(history, summarised(history, 1)).rows(None)
     assert said(rows) == [CONTINUES, "node 1-1", "b", "c"]
     assert rows[0]["metadata"] == {"source": "context-summarize", "ephemeral": True}
+
+
+def test_an_open_call_stands_at_the_end_with_the_results_so_far() -> None:
+    """Hook rows in between are held back until it closes."""
+    history = history_of([user("a"), calls(("x", "n", {}), ("y", "n", {})), hook("h1"), result("x"), hook("h2")])
+    built = view(history)
+    assert said(built.rows(None)) == ["a", "call x y", "-> x"]
+    assert (len(built), built.open_rows) == (3, 2)
+    history.add(analyse(normalise(result("y"))))
+    assert said(built.rows(None)) == ["a", "call x y", "-> x", "-> y", "h1", "h2"]
+
+
+def spoil(value: Any) -> None:
+    for item in list(value.values()) if isinstance(value, dict) else value:
+        if isinstance(item, dict | list):
+            spoil(item)
+    value.clear()
+
+
+def test_changing_a_view_changes_nothing() -> None:
+    """Rows are copied down to their content blocks."""
+    rows = [user([{"type": "text", "text": "a"}]), call("x"), result("x", [{"type": "text", "text": "ok"}]), user("c")]
+    history = history_of([*rows, call("open", args={"k": [1]})])
+    built = view(history, summarised(history, 1, shortened={1: 5}))
+    before = copy.deepcopy(built.rows("P"))
+    spoil(built.rows("P"))
+    assert built.rows("P") == before
+    assert [row.raw for row in history.rows[:4]] == rows
