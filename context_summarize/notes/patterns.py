@@ -160,14 +160,6 @@ class Leaf(NamedTuple):
     """Its key in plain words; "" for the identity itself."""
 
 
-class _Key(NamedTuple):
-    """What the name of a key says."""
-
-    is_identity: bool
-    is_value: bool
-    label: str
-
-
 def leaves(text: str) -> list[Leaf]:
     """The short values of a text in their order; none of a text that is no data."""
     found: list[Leaf] = []
@@ -194,15 +186,15 @@ def _collect(data: Any, about: str, label: str, depth: int, found: list[Leaf]) -
     if len(found) >= _MOST or isinstance(data, bool) or not depth:
         return
     if isinstance(data, dict):
-        keys = {key: _key(str(key)) for key in data}
-        identity = next((key for key in data if keys[key].is_identity and isinstance(data[key], str | int)), None)
+        named = (key for key in data if _IDENTITY.fullmatch(str(key)) and isinstance(data[key], str | int))
+        identity = next(named, None)
         if identity is not None:
-            own = " ".join(f"{keys[identity].label or label} {data[identity]}".split())
+            own = " ".join(f"{_label(str(identity)) or label} {data[identity]}".split())
             about = own if len(own) <= _LONGEST_LEAF else about
         for key, value in data.items():
-            if keys[key].is_value:
+            if any(map(str.isdigit, str(key))):
                 found.append(Leaf(str(key), about, label))
-            _collect(value, about, "" if key == identity else keys[key].label or label, depth - 1, found)
+            _collect(value, about, "" if key == identity else _label(str(key)) or label, depth - 1, found)
     elif isinstance(data, list | tuple):
         for item in data:
             _collect(item, about, label, depth - 1, found)
@@ -213,9 +205,8 @@ def _collect(data: Any, about: str, label: str, depth: int, found: list[Leaf]) -
 
 
 @lru_cache(maxsize=4_096)
-def _key(key: str) -> _Key:
-    """The label is the last two names of a key in plain words: `reservation` for `reservation_id`."""
+def _label(key: str) -> str:
+    """The last two names of a key in plain words, `reservation` for `reservation_id`; "" for an identifier."""
     names = [name.lower() for name in _NAMES.findall(key[:_LONGEST_LEAF])]
-    is_id = any(name.isdigit() and len(name) > 2 for name in names)  # the key is an identifier itself
-    label = "" if is_id else " ".join([name for name in names if name not in _EMPTY_NAMES][-2:])
-    return _Key(_IDENTITY.fullmatch(key) is not None, any(map(str.isdigit, key)), label)
+    is_id = any(name.isdigit() and len(name) > 2 for name in names)
+    return "" if is_id else " ".join([name for name in names if name not in _EMPTY_NAMES][-2:])

@@ -275,3 +275,13 @@ def test_a_reader_who_stops_listening_is_no_error(session: Path) -> None:
         told = process.stderr.read()
 
     assert told == b""
+
+
+def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
+    """One a time, as often as they are needed."""
+    pairs = ["auto_compact=false", "max_tokens=3000", "prefetch=false", 'redact=["a=b"]']
+
+    told = run(session, *NARROW, *(word for pair in pairs for word in ("--config", pair)))
+
+    assert told.exit_code == 0, told.output
+    assert "3,000 of them for a request" in told.stdout

@@ -320,3 +320,15 @@ async def test_without_redaction_secrets_are_sent(played: Played):
 
     assert len(set(leaks(seen.sent))) > len(SECRETS) * 3 / 4
     assert leaks(seen.shown) != []
+
+
+def test_a_secret_within_json_goes_and_the_json_stays():
+    """Calls are rendered as JSON: the mark breaks no quote and no escape."""
+    for secret in SECRETS:
+        text = json.dumps({"command": f"cat x\n{secret.text}\nls", "n": [1]}, ensure_ascii=False)
+        clean = known(text)
+
+        assert f"[redacted: {secret.kind}]" in clean, secret
+        assert leaks(clean) == []
+        assert json.loads(clean)["n"] == [1]
+        assert known(clean) == clean
