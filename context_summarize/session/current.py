@@ -83,10 +83,9 @@ class Current:
         self.chat, self.answered = chat, None
 
     def forget(self) -> None:
-        """The session has been cleared: what was refused may be asked again, what does not fit is told again."""
+        """The session has been cleared: what was refused may be asked again."""
         self.tasks.forget_refusals()
         self.summarizer.forget_failures()
-        self.server.forget()
 
     async def steer(self, chat: Conversation) -> None:
         """Go on with what a user has changed: one assignment, then the record and the events."""

@@ -29,10 +29,6 @@ class Server:
         self.retention = Retention(count)
         self._warned = False
 
-    def forget(self) -> None:
-        """The conversation has been cleared: what does not fit is told again."""
-        self._warned = False
-
     def rows(self, chat: Conversation, limits: RequestLimits) -> list[JsonRow]:
         """The rows of the request, as copies."""
         view = chat.rows
