@@ -110,9 +110,6 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
     assert await store.get([node.key for node in shown]) == {}
 
 
-BUDGET, VALUES = 6_900, 120
-
-
 class HangingStore:
     """A store of the host's that never answers, and whose end fails."""
 

@@ -29,7 +29,6 @@ from tests.support.views import nodes, size, untimed
 from tests.support.virtual import run_virtually
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
-LARGE = 10**6
 Rows = list[JsonRow]
 
 

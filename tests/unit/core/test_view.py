@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from amplifier_core.message_models import Message
 
-from context_summarize.core.frames import CONTINUES, show_node
+from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
 from context_summarize.core.view import ShownGroups, View, shortened_row
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import analyse, broken_pairs
+from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.testing import assistant, call, calls, hook, result, user
@@ -111,20 +111,6 @@ def test_system_prompt_and_pins_then_nodes_then_the_verbatim_part() -> None:
     ]  # fmt: skip
 
 
-# --- pins -----------------------------------------------------------------------------------------------------------
-
-
-def test_equal_system_rows_are_shown_once() -> None:
-    """Hosts add theirs again at every resume."""
-    rows = [system("kind"), user("a"), system("kind"), system("brief"), assistant("b"), user("c")]
-    rows[3:3] = [{"role": "developer", "content": "kind"}]
-    history = history_of(rows)
-    assert said(view(history, summarised(history, 2)).rows(None)) == ["kind", "a", "kind", "brief", "node 1-2", "c"]
-
-
-# --- summaries ------------------------------------------------------------------------------------------------------
-
-
 # --- shortened rows -------------------------------------------------------------------------------------------------
 
 LONG = "word " * 1_000
@@ -163,29 +149,6 @@ def test_a_row_of_any_shape_is_cut_to_about_the_size_asked_for(row: JsonRow) -> 
     assert read.result_ids == whole.result_ids
 
 
-# --- calls ----------------------------------------------------------------------------------------------------------
-
-
-OK = result("a")
-PAIRS: list[tuple[list[JsonRow], list[str]]] = [
-    ([user("a"), assistant("b")], []),
-    ([calls(("a", "x", {}), ("b", "x", {})), result("b"), OK], []),
-    ([calls(("a", "x", {}), ("b", "x", {})), result("b")], []),
-    ([call("a"), OK, call("a"), OK], []),
-    ([call("a"), user([{"type": "tool_result", "tool_call_id": "a", "output": "x"}])], []),
-    ([user("a"), result("x")], ["row 1: result 'x' without its call"]),
-    ([call("a"), OK, OK], ["row 2: result 'a' without its call"]),
-    ([call("a"), hook("h"), OK], ["row 1: call 'a' has no result", "row 2: result 'a' without its call"]),
-    ([calls(("a", "x", {}), ("b", "x", {})), OK, call("c")], ["row 2: call 'b' has no result"]),
-]
-
-
-@pytest.mark.parametrize(("rows", "found"), PAIRS)
-def test_each_kind_of_broken_pair_is_named_by_row_and_id(rows: list[JsonRow], found: list[str]) -> None:
-    """Calls at the very end may be open; ids may repeat."""
-    assert broken_pairs(rows) == found
-
-
 # --- what is handed out ---------------------------------------------------------------------------------------------
 
 
@@ -217,40 +180,3 @@ def test_a_view_grows_at_its_end_alone() -> None:
         before = after
     assert said(after)[-8:] == ["call b", "-> b", "held", "next", "call c", "-> c", "passed over", "x"]
     assert growing.tokens() == sum(measure(row, count) for row in after[1:])
-
-
-def test_a_view_opens_with_a_user_row_after_a_compaction() -> None:
-    """Some providers refuse a conversation that opens with an assistant row."""
-    history = history_of([assistant("a"), assistant("b"), assistant("c")])
-    assert said(view(history).rows(None)) == ["a", "b", "c"], "as the history has it, before a compaction"
-    rows = view(history, summarised(history, 1)).rows(None)
-    assert said(rows) == [CONTINUES, "node 1-1", "b", "c"]
-    assert rows[0]["metadata"] == {"source": "context-summarize", "ephemeral": True}
-
-
-def test_an_open_call_stands_at_the_end_with_the_results_so_far() -> None:
-    """Hook rows in between are held back until it closes."""
-    history = history_of([user("a"), calls(("x", "n", {}), ("y", "n", {})), hook("h1"), result("x"), hook("h2")])
-    built = view(history)
-    assert said(built.rows(None)) == ["a", "call x y", "-> x"]
-    assert (len(built), built.open_rows) == (3, 2)
-    history.add(analyse(normalise(result("y"))))
-    assert said(built.rows(None)) == ["a", "call x y", "-> x", "-> y", "h1", "h2"]
-
-
-def spoil(value: Any) -> None:
-    for item in list(value.values()) if isinstance(value, dict) else value:
-        if isinstance(item, dict | list):
-            spoil(item)
-    value.clear()
-
-
-def test_changing_a_view_changes_nothing() -> None:
-    """Rows are copied down to their content blocks."""
-    rows = [user([{"type": "text", "text": "a"}]), call("x"), result("x", [{"type": "text", "text": "ok"}]), user("c")]
-    history = history_of([*rows, call("open", args={"k": [1]})])
-    built = view(history, summarised(history, 1, shortened={1: 5}))
-    before = copy.deepcopy(built.rows("P"))
-    spoil(built.rows("P"))
-    assert built.rows("P") == before
-    assert [row.raw for row in history.rows[:4]] == rows

@@ -20,20 +20,6 @@ def scripted(**options: Any) -> ScriptedProvider:
     return ScriptedProvider(context_window=8_000, max_output_tokens=1_000, **options)
 
 
-async def test_a_session_that_fits_is_sent_whole_and_costs_no_call() -> None:
-    """The rows that were given are not changed."""
-    rows = tool_session(3)
-
-    told = await replay(rows, scripted())
-
-    assert (len(told.requests), told.compactions, told.provider_calls) == (6, [], 0)
-    assert (told.window, told.budget) == (8_000, 6_000)
-    assert told.rows == rows == tool_session(3)
-    assert told.last_view == rows[:-1]
-    assert told.stable_share == 1.0
-    assert told.failed is None
-
-
 async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction() -> None:
     """Each one belongs to an assistant row, and names the rows that the module shows since then."""
     rows, provider, seen = tool_session(60, size=800), scripted(), list[int]()
@@ -112,6 +98,3 @@ async def test_a_broken_promise_fails_its_check_with_the_first_problem(
     assert told.failed.first is not None
     assert re.search(says, told.failed.first)
     assert (told.problem or "").startswith(f"FAILED: {name}: ")
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------

@@ -73,15 +73,6 @@ async def test_entries_are_seen_by_others_and_go_after_ninety_days(server: Redis
     await second.close()
 
 
-async def test_a_password_with_special_characters_is_understood(tmp_path: Path, no_hang: None) -> None:
-    """Percent-encoded, as addresses are."""
-    with redis_server(tmp_path, password="p@ss/w:rd") as server:
-        store = SharedStore(f"redis://:p%40ss%2Fw%3Ard@127.0.0.1:{server.port}/0")
-        await store.put(summary("a"))
-        assert (await store.get(["a"])).keys() == {"a"}
-        await store.close()
-
-
 async def test_a_session_serves_every_request_whatever_the_server_does(
     server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:

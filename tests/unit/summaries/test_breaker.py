@@ -141,18 +141,3 @@ async def test_at_most_60_calls_are_lost_in_300_requests_under_any_provider(answ
     await session.serve(700)
     assert 30 <= session.most_lost() <= 60
     assert any(at >= 400 for at in session.lost), "a recovery is seen"
-
-
-async def test_a_session_whose_calls_are_spent_asks_nobody_until_more_requests_are_served() -> None:
-    """Nor does a pause of the provider's breaker allow any more."""
-    session = Session(lambda asked: "")
-    for _ in range(100):
-        session.clock.time += 3_600
-        await session.ask()
-    target = Target(session.provider, "p")
-    assert session.summarizer.is_paused(target)
-    assert len(session.lost) == 30
-    session.totals.requests += 9
-    assert session.summarizer.is_paused(target)
-    session.totals.requests += 1
-    assert not session.summarizer.is_paused(target)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +19,7 @@ from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.notes.fallback import FALLBACK_LINE
-from context_summarize.stores import LayeredStore, MemoryStore, SummaryStore
+from context_summarize.stores import MemoryStore, SummaryStore
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import MAX_REFUSALS, SummaryRegistry
@@ -38,16 +37,6 @@ TOKEN = "ghp_" + "Ab1" * 12
 def count(text: str) -> int:
     """A token is four characters, begun ones included."""
     return -(-len(text) // 4)
-
-
-class Broken(MemoryStore):
-    """A store that fails whatever it is asked."""
-
-    async def get(self, keys: Iterable[str]) -> dict[str, Summary]:
-        raise OSError(f"no disk for {TOKEN}")
-
-    async def put(self, summary: Summary) -> None:
-        raise OSError(f"no disk for {TOKEN}")
 
 
 class Scene:
@@ -99,17 +88,6 @@ class Scene:
         return [(name, data) for name, data in self.hooks.events if not name.startswith("provider:")]
 
 
-def noted(builder: NodeBuilder, read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Note whose rows are read."""
-    source = builder.source
-
-    def source_of(node: Node) -> Any:
-        read.append(node)
-        return source(node)
-
-    monkeypatch.setattr(builder, "source", source_of)
-
-
 async def settle() -> None:
     for _ in range(20):
         await asyncio.sleep(0)
@@ -143,18 +121,6 @@ class TestOneSummary:
         assert one.row != two.row
         assert scene.provider.calls == 1
         assert [name for name, _ in await scene.events()] == [SUMMARY]
-
-    async def test_only_as_many_as_may_be_asked_at_once_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
-        gate, read = asyncio.Event(), list[Node]()
-        scene = Scene(gate=gate, max_concurrency=1)
-        noted(scene.builder, read, monkeypatch)
-        asked = asyncio.create_task(scene.get(*scene.leaves[:4]))
-        await settle()
-        assert (scene.provider.calls, read) == (1, scene.leaves[:1])
-        gate.set()
-        assert await asked == []
-        assert read == scene.leaves[:4]
 
 
 class TestMerge:
@@ -193,22 +159,6 @@ class TestMerge:
 
 
 class TestFallbacks:
-    async def test_without_a_provider_one_stands_in_and_is_not_stored(self) -> None:
-        """Until the next compaction begins: then the provider is asked again."""
-        scene = Scene()
-        leaf, provider = scene.leaves[0], scene.target
-        scene.target = None
-        made = await scene.text(leaf)
-        assert made.fallback
-        assert made.text.startswith(FALLBACK_LINE)
-        assert "ORD00000" in made.text
-        assert made.tokens == count(made.text) < made.source_tokens
-        assert (await scene.stored(leaf), scene.tasks.summary(leaf), await scene.events()) == ([], None, [])
-        scene.tasks.begin()
-        assert (scene.tasks.is_known(leaf), scene.tasks.shown(leaf)) == (False, None)
-        scene.target = provider
-        assert (await scene.text(leaf)).text == ANSWER
-
     async def test_a_key_whose_answers_were_refused_three_times_is_not_asked_for_again(self) -> None:
         """Nor after a compaction; other keys are not concerned, and a cleared session begins anew."""
         scene = Scene(*[""] * 6)
@@ -242,13 +192,6 @@ class TestFallbacks:
 
 
 class TestWhatGoesWrong:
-    async def test_a_store_that_fails_costs_no_summary(self, caplog: pytest.LogCaptureFixture) -> None:
-        """What was made is shown all the same; the log holds no secret of the error."""
-        scene = Scene(store=LayeredStore(MemoryStore(), Broken(), name="the disk"))
-        assert (await scene.text(scene.merged)).text == ANSWER
-        assert [record.getMessage().partition(";")[0] for record in caplog.records] == ["the disk: OSError"]
-        assert TOKEN not in caplog.text
-
     async def test_an_error_of_our_own_leaves_a_fallback(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -288,49 +231,6 @@ class TestEvents:
         assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "ERROR"]
 
 
-class TestWaiting:
-    async def test_what_was_late_once_is_not_waited_for_again(self) -> None:
-        """Unless it failed and is asked for anew; the work goes on, and is there for the next compaction."""
-        gate = asyncio.Event()
-        scene = Scene(DOWN, gate=gate)
-        node = scene.leaves[0]
-        for seconds in (0.0, 3_600.0):
-            assert await scene.get(node, seconds=seconds) == [node], "at once"
-        gate.set()
-        await scene.tasks.settled([node.key])
-        scene.clock.time += 60
-        assert await scene.get(node, seconds=3_600.0) == []
-        assert scene.tasks.summary(node) is not None
-        assert scene.provider.calls == 2
-
-    @pytest.mark.parametrize("how", ["told", "looked up"])
-    async def test_while_the_host_has_cancelled_nobody_waits_and_the_work_goes_on(self, how: str) -> None:
-        """Whether it says so or has to be asked; afterwards it is waited for like any."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        node = scene.leaves[0]
-
-        async def cancel() -> None:
-            await settle()
-            if how == "told":
-                scene.tasks.stopped = True
-            scene.cancelled = how == "looked up"
-
-        late, _ = await asyncio.gather(scene.get(node), cancel())
-        assert late == [node]
-        assert scene.tasks.is_stopped
-        assert await scene.get(scene.leaves[1]) == [scene.leaves[1]], "at once, and it is not late"
-        scene.tasks.stopped = False
-        scene.cancelled = False
-        assert not scene.tasks.is_stopped
-        waiting = asyncio.create_task(scene.get(scene.leaves[1], seconds=3_600.0))
-        await settle()
-        gate.set()
-        assert await waiting == []
-        assert await scene.get(node) == []
-        assert scene.provider.calls == 2
-
-
 class TestLife:
     async def test_what_no_view_shows_is_let_go_of_and_what_one_shows_is_kept(self) -> None:
         """It is found in the store again."""
@@ -346,20 +246,3 @@ class TestLife:
         assert scene.tasks.shown(gone) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
         assert not scene.tasks.is_from_store(kept.key)
-
-    async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
-        """Calls under way still fill the store, and may be waited for again; no fallback stands in."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        late, placed = scene.leaves[:2]
-        assert await scene.get(late, seconds=0.0) == [late]
-        await scene.tasks.place([placed], scene.builder)
-        scene.tasks.forget_history(scene.builder.history)
-        assert not scene.tasks.is_known(placed)
-        gate.set()
-        assert await scene.get(late, seconds=3_600.0) == []
-        scene.tasks.forget_history(scene.builder.history)
-        assert (scene.tasks.rows([late]), scene.tasks.is_known(late)) == ([], True)
-        assert await scene.get(late) == []
-        assert len(scene.tasks.rows([late])) == 1
-        assert scene.provider.calls == 1
