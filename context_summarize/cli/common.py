@@ -6,7 +6,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any
 
 import click
 from rich import box
@@ -19,24 +19,14 @@ from context_summarize.config import Config
 from context_summarize.errors import CommandError, ContextSummarizeError
 from context_summarize.replay import Recording, open_recording
 
-WINDOW = 40_000
-MAX_OUTPUT = 4_000
-TOKENS = click.IntRange(min=1)
-Callback: TypeAlias = Callable[..., Any]
 _WIDTH = 100
 """Most terminal columns that a sentence uses."""
 _LINE = 400
 """Characters of a warning that are shown."""
-_SESSION_HELP = (
+SESSION_HELP = (
     "SESSION is a file with one message per line, as Amplifier stores them; or the id of a session that Amplifier has "
     "stored, or the beginning of one; or - for standard input."
 )
-_CONFIG_HELP = (
-    "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
-    "as text. `none` means no value."
-)
-_WINDOW_HELP = f"Context window of the model.  [default: {WINDOW}, or the provider's]"
-_OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {MAX_OUTPUT}, or the provider's]"
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -54,19 +44,6 @@ class Name(click.ParamType[str]):
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-
-
-def session_command(name: str, about: str) -> Callable[[Callback], click.Command]:
-    """Makes a command that takes a recording, the window and settings; `about` is its line in the list of commands."""
-
-    def made(callback: Callback) -> click.Command:
-        callback = click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=_CONFIG_HELP)(callback)
-        callback = click.option("--max-output", type=TOKENS, metavar="TOKENS", help=_OUTPUT_HELP)(callback)
-        callback = click.option("--window", type=TOKENS, metavar="TOKENS", help=_WINDOW_HELP)(callback)
-        callback = click.argument("session", metavar="SESSION")(callback)
-        return click.command(name, short_help=about, epilog=_SESSION_HELP)(callback)
-
-    return made
 
 
 def opened(session: str) -> Recording:

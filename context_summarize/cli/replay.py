@@ -12,8 +12,7 @@ from typing import Any
 import click
 
 from context_summarize.cli.common import (
-    MAX_OUTPUT,
-    WINDOW,
+    SESSION_HELP,
     Name,
     facts,
     guarded,
@@ -24,7 +23,6 @@ from context_summarize.cli.common import (
     print_json,
     read_config,
     sentence,
-    session_command,
     table,
     told,
     working,
@@ -33,7 +31,6 @@ from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.providers.openai_compatible import NAME, make_provider
 from context_summarize.replay import (
     Check,
     Compaction,
@@ -48,19 +45,25 @@ from context_summarize.session.windows import Window
 from context_summarize.tokens.counter import loaded_counter
 from context_summarize.transcript.rows import counted
 
+_WINDOW, _MAX_OUTPUT = 40_000, 4_000
+_TOKENS = click.IntRange(min=1)
 _KERNEL_SECONDS = 0.2
 """If a process ends sooner after the loop, it may crash in a thread of amplifier-core's kernel."""
 NO_SUMMARY = 3
 """Exit status where the provider was asked and wrote no summary."""
-_SERVER_HELP = "A server with the Chat Completions API, with its version: http://127.0.0.1:8000/v1."
-_KEY_HELP = "With --base-url: the environment variable that holds the key."
+_CONFIG_HELP = (
+    "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
+    "as text. `none` means no value."
+)
+_WINDOW_HELP = f"Context window of the model.  [default: {_WINDOW}, or the provider's]"
+_OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {_MAX_OUTPUT}, or the provider's]"
 _PROVIDER_HELP = (
     "The entry-point name of an installed Amplifier provider module, such as provider-openai.  [default: offline, code "
     "without a model]"
 )
 _OFFLINE = (
     "Provider: offline. It is not a model: code copies words, ids and results from the messages, without a key or a "
-    "network. A model writes better summaries (--base-url, --provider)."
+    "network. A model writes better summaries (--provider)."
 )
 _COMPACTIONS = (
     "Each of these requests passed the threshold, or did not fit the budget (must fit), so summaries replaced older "
@@ -71,10 +74,11 @@ _COMPACTIONS = (
 _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "Cached", "Fallbacks", "Waited", "Why")
 
 
-@session_command("replay", "Replay a recorded session and check every request.")
-@click.option("--base-url", type=Name(), metavar="URL", help=_SERVER_HELP)
-@click.option("--model", type=Name(), metavar="NAME", help="With --base-url: the model.")
-@click.option("--key-env", type=Name(), metavar="VARIABLE", help=_KEY_HELP)
+@click.command("replay", short_help="Replay a recorded session and check every request.", epilog=SESSION_HELP)
+@click.argument("session", metavar="SESSION")
+@click.option("--window", type=_TOKENS, metavar="TOKENS", help=_WINDOW_HELP)
+@click.option("--max-output", type=_TOKENS, metavar="TOKENS", help=_OUTPUT_HELP)
+@click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=_CONFIG_HELP)
 @click.option("--provider", type=Name(), metavar="NAME", help=_PROVIDER_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
 @click.option("--html", type=Name(), metavar="FILE.html", help="Also write the replay as an HTML page.")
@@ -126,28 +130,19 @@ async def _played(
 
 @asynccontextmanager
 async def _provider(
-    config: Config, *, provider: str | None, window: int | None, max_output: int | None, **server: Any
+    config: Config, provider: str | None, window: int | None, max_output: int | None
 ) -> AsyncIterator[tuple[str, Any, int | None]]:
     """(name, provider, tokens of a request where the provider does not name them); closed at the end.
 
     Raises:
-        CommandError: the options do not go together.
+        CommandError: see `mounted_provider`.
     """
-    url, model = server["base_url"], server["model"]
-    if (provider == NAME or any(server.values())) and not (url and model and provider in (None, NAME)):
-        raise CommandError(f"{NAME} needs both --base-url and --model, and no other --provider")
-    if url and model:
-        made = make_provider(url, model, context_window=window, max_output_tokens=max_output, key_env=server["key_env"])
-        try:
-            yield f"{NAME} ({model})", made, None
-        finally:
-            await made.close()
-    elif provider in (None, OfflineProvider.name):
+    if provider in (None, OfflineProvider.name):
         count = (await loaded_counter()).count
-        sizes = {"context_window": window or WINDOW, "max_output_tokens": max_output or MAX_OUTPUT}
+        sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
         yield OfflineProvider.name, OfflineProvider(count, **sizes), None
     else:
-        budget = Window(window, max_output or MAX_OUTPUT).budget(config.safety_margin) if window else None
+        budget = Window(window, max_output or _MAX_OUTPUT).budget(config.safety_margin) if window else None
         async with mounted_provider(provider) as (name, mounted):
             yield name, mounted, budget
 

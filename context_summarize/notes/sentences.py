@@ -11,8 +11,9 @@ from context_summarize.transcript.rows import may_be_call
 
 MOST_READ = 40_000
 """Characters of one row that are read, half of them at its end."""
-_LONGEST = 280
-"""Characters of a piece."""
+_LONGEST, _MOST_WORDS = 280, 24
+"""Characters of a piece; words of a sentence from which on it is divided at its clauses."""
+_CLAUSE = re.compile(r"(?<=[,;:—–])\s+")
 
 _FENCE = re.compile(r"(?m)^[ \t>]*(?:```|~~~)[^\n]*$")
 _END = re.compile(r"[.!?…。！？؟।\n]+[\"'”’)\]*_]*(?:\s+|$|(?<=[\n。！？؟।]))")  # noqa: RUF001 - they end sentences
@@ -83,9 +84,20 @@ def pieces_of(text: str) -> Iterator[str]:
         for start, end in sentences_of(prose):
             flat = " ".join(prose[start:end].split()).strip(_MARKS)
             if flat and not may_be_call(flat) and 12 * len(_CODE_SIGN.findall(flat)) <= len(flat):
-                yield flat[:_LONGEST]
+                yield from _divided(flat)
 
 
 def ends(text: str) -> str:
     """What is read of a text: all, or its start and its end."""
     return text if len(text) <= MOST_READ else f"{text[: MOST_READ // 2]}\n{text[-MOST_READ // 2 :]}"
+
+
+def _divided(sentence: str) -> Iterator[str]:
+    """The sentence, or runs of its clauses of about `_MOST_WORDS` words."""
+    held = ""
+    for clause in _CLAUSE.split(sentence) if sentence.count(" ") >= _MOST_WORDS else [sentence]:
+        if held and held.count(" ") + clause.count(" ") >= _MOST_WORDS:
+            yield held[:_LONGEST]
+            held = ""
+        held = f"{held} {clause}".strip()
+    yield held[:_LONGEST]

@@ -37,7 +37,7 @@ class Incoming:
         self._replacing = asyncio.Lock()
         """Calls that replace the history take turns: the last of them wins, however long an earlier one takes."""
         self._added = 0
-        """Rows that were added one by one: those that come after a call that replaces the history stay."""
+        """Rows that were added one by one: those that come after a call of `set` or `clear` stay."""
 
     async def ready(self) -> None:
         """Until the history's file has been read, if there is one."""
@@ -52,12 +52,12 @@ class Incoming:
         """
         raw, file, counter = normalise(message), self.file, self._current.host.counter
         set_times([raw], time_text(self._now()))
+        self._added += 1
         # The row is in place before anything is awaited, so that rows keep the order of the calls.
         if file is not None and not file.loaded:
             await file.append([raw])
             return
         self._take([raw])
-        self._added += 1
         history = self._current.chat.history
         index = len(history) - 1
         if file is not None:
@@ -78,6 +78,7 @@ class Incoming:
             ValueError: a row cannot be kept; nothing has changed.
         """
         added = self._added
+        await self.ready()
         async with self._replacing:
             history = self._current.chat.history
             known = len(history) - (self._added - added)  # rows that were added since the host's call stay at the end
@@ -108,12 +109,17 @@ class Incoming:
             await self.file.replace([*rows, *added])
 
     async def clear(self) -> None:
-        """Forget every row."""
+        """Forget every row, but none that is added after this call."""
+        added = self._added
+        await self.ready()
         async with self._replacing:
+            history = self._current.chat.history
+            later = [row.raw for row in history.rows[len(history) - (self._added - added) :]]
             self._current.begin(self._current.fresh())
             self._current.forget()
+            self._take(later)
             if self.file is not None:
-                await self.file.replace([])  # first: the host may cancel while the record is written
+                await self.file.replace(later)  # first: the host may cancel while the record is written
             await self._current.records.write(self._current.chat)  # no pins, nothing undone
 
 

@@ -144,7 +144,6 @@ class SummarizingContextManager:
         Raises:
             ValueError: a row cannot be kept; nothing has changed.
         """
-        await self._incoming.ready()
         await self._incoming.set(messages)
 
     async def restore_host_checkpoint(self, messages: Iterable[JsonRow]) -> None:
@@ -160,7 +159,6 @@ class SummarizingContextManager:
 
     async def clear(self) -> None:
         """Forget the conversation. Summaries that are stored stay stored, under keys that nobody asks for."""
-        await self._incoming.ready()
         await self._incoming.clear()
 
     async def get_token_count(self) -> int:

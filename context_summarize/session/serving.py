@@ -41,7 +41,8 @@ class Server:
             self._say_over_budget(view, limits, used)
         rows = view.rows(limits.system_prompt)
         apart, may_chain = limits.own.system_tokens, any(map(continues, reversed(rows)))
-        self._meter.served(size + apart, system=view.system_tokens + apart, may_chain=may_chain)
+        sent = size + apart + self.retention.tokens
+        self._meter.served(sent, system=view.system_tokens + apart, may_chain=may_chain)
         if limits.status is not None:
             rows.insert(len(rows) - view.open_rows, limits.status)
         if self.retention.tokens:

@@ -30,9 +30,12 @@ from context_summarize.summaries.answer import AnswerRefusedError
 _TOO_LARGE = re.compile(
     r"context[ _](?:window|length|size|limit)|contextlengtherror|request_too_large|too many tokens|reduce the length"
     r"|maximum (?:context|number of tokens|model length|prompt length)|input length"
-    r"|(?:input|prompt|messages|content|request).{0,40}too (?:long|large)"
+    r"|(?:input|prompt|messages|content|request)(?:(?!took|string|image).){0,40}too (?:long|large)"
 )
-"""How OpenAI, vLLM, Anthropic, llama.cpp, Gemini, Bedrock and xAI say that an input is too long, in lower case."""
+"""How OpenAI, vLLM, Anthropic, llama.cpp, Gemini, Bedrock and xAI say that an input is too long, in lower case.
+
+Not what is said of a request that took too long, or of one field: "Invalid 'input[3].call_id': string too long".
+"""
 _RATE = re.compile(r"rate.?limit|per min")
 """A limit of tokens for each minute is told in much the same words."""
 _KINDS: tuple[tuple[type[BaseException], str], ...] = (

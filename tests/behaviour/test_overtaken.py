@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from amplifier_core.message_models import ChatRequest
@@ -194,6 +195,22 @@ async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay
     clearing = [asyncio.create_task(work) for work in (made.set_messages(tool_session(200)), made.clear())]
     await asyncio.gather(*clearing)
     assert await made.get_messages() == []
+
+
+async def test_rows_added_after_a_replacement_stay_though_the_file_is_still_being_read(tmp_path: Path) -> None:
+    """As where nothing has to be read first; the file holds them too."""
+    path = {"path": str(tmp_path / "history.jsonl")}
+    for is_clear, late in ((False, user("One.")), (True, user("Two."))):
+        made = SummarizingContextManager(persistence=path)
+        replacing = asyncio.create_task(made.clear() if is_clear else made.set_messages(tool_session(2)))
+        await asyncio.sleep(0)
+        await made.add_message(late)
+        await replacing
+        await made.close()
+        again = SummarizingContextManager(persistence=path)
+        kept = [untimed(await manager.get_messages()) for manager in (made, again)]
+        assert kept == [[late] if is_clear else [*tool_session(2), late]] * 2
+        await again.close()
 
 
 async def test_rows_that_come_while_the_record_is_written_fit_the_same_request() -> None:

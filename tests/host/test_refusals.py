@@ -37,6 +37,8 @@ OTHERS = {
     "rate, Anthropic": "This request would exceed your organization's rate limit of 40,000 input tokens per minute.",
     "output": "max_tokens is too large: 100000. This model supports at most 16384 completion tokens.",
     "down": "Connection error.",
+    "late": "Your request took too long to process. Please try again.",
+    "one field": "Invalid 'input[3].call_id': string too long. Expected a string with maximum length 64, but got 83.",
 }
 
 
