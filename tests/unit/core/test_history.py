@@ -8,7 +8,7 @@ from context_summarize.core.history import History
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import assistant, call, hook, result, user
+from tests.support.rows import assistant, call, hook, result, user
 
 SYSTEM = {"role": "system", "content": "be kind"}
 

@@ -21,8 +21,8 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.reader import Notes
-from context_summarize.testing import assistant, call, calls, hook, result, user
 from context_summarize.tokens.measure import measure
+from tests.support.rows import assistant, call, calls, hook, result, user
 
 SUMMARY_WORDS = 40
 FRAME_WORDS = 10

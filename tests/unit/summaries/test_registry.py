@@ -24,8 +24,9 @@ from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import MAX_REFUSALS, SummaryRegistry
 from context_summarize.summaries.request import Target
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Clock, Recorder
+from tests.support.rows import tool_session
 from tests.support.services import services
 
 PROMPTS = load_prompts("default")
