@@ -14,6 +14,7 @@ from context_summarize.testing import (
     ScriptedProvider,
     broken_pairs,
     call,
+    hook,
     result,
     tool_session,
     user,
@@ -175,8 +176,9 @@ class TestPins:
         await session.manager.add_message(call("open", "lookup"))
         with pytest.raises(SteeringError, match="once all its results are there"):
             await session.manager.pin(5)
+        await session.manager.add_message(hook("between"))
         await session.manager.add_message(result("open", "here it is", "lookup"))
-        assert await session.manager.pin(5) == (5, 6)
+        assert await session.manager.pin(5) == (5, 6), "a hook's row has no number"
 
     async def test_pins_outlive_a_restart_and_an_edit_before_them(self) -> None:
         """They are found by the hash of their group; other sessions do not have them."""

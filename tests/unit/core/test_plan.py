@@ -386,3 +386,9 @@ def test_the_row_of_notes_goes_first_where_the_view_does_not_fit(less: int) -> N
     again = scene.settled("manual", view_room=plan.tokens_after - less)
     assert (again.notes_room == 0) is bool(less)
     assert (again.view.nodes, again.fits) == (plan.view.nodes, True)
+
+
+def test_open_calls_are_never_summarised() -> None:
+    """They stand at the end, shortened where they must be."""
+    plan = Scene([*talk(10), call("a", text=words(400))], keep_recent=0, own_budget=300).settled("must_fit")
+    assert (plan.view.frontier, plan.view.frontier_row, plan.fits) == (20, 20, True)
