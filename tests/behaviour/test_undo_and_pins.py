@@ -8,19 +8,10 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import SteeringError
-from context_summarize.testing import (
-    JsonRow,
-    MemoryStore,
-    ScriptedProvider,
-    broken_pairs,
-    call,
-    hook,
-    result,
-    tool_session,
-    user,
-)
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.gated import answer
 from tests.support.recorder import Clock, Recorder
+from tests.support.rows import call, result, tool_session, user
 from tests.support.views import nodes, untimed
 
 SETTINGS: dict[str, Any] = {
@@ -176,9 +167,8 @@ class TestPins:
         await session.manager.add_message(call("open", "lookup"))
         with pytest.raises(SteeringError, match="once all its results are there"):
             await session.manager.pin(5)
-        await session.manager.add_message(hook("between"))
         await session.manager.add_message(result("open", "here it is", "lookup"))
-        assert await session.manager.pin(5) == (5, 6), "a hook's row has no number"
+        assert await session.manager.pin(5) == (5, 6)
 
     async def test_pins_outlive_a_restart_and_an_edit_before_them(self) -> None:
         """They are found by the hash of their group; other sessions do not have them."""

@@ -10,7 +10,8 @@ import pytest
 from amplifier_core.llm_errors import InvalidRequestError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, tool_session, user
+from context_summarize.testing import ScriptedProvider
+from tests.support.rows import tool_session, user
 from tests.support.session import Host, is_summary_request, tokens_of
 
 SETTINGS = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "shorten_tool_results": None}

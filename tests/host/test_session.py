@@ -22,8 +22,8 @@ from amplifier_core.module_sources import ModuleNotFoundError as SourceNotFoundE
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
-from context_summarize.testing import tool_session, user
 from tests.support.bare_host import bare_host
+from tests.support.rows import tool_session, user
 from tests.support.session import SUMMARY, Host, is_summary_request
 from tests.support.views import untimed
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from context_summarize.testing import assistant, user
 from tests.support.cli import EXAMPLE, NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
 from tests.support.paths import ROOT
+from tests.support.rows import assistant, user
 
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),

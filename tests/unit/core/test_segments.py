@@ -13,9 +13,9 @@ from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
-from context_summarize.testing import assistant, call, calls, hook, result, user
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.rendered import render_groups
+from tests.support.rows import assistant, call, calls, hook, result, user
 
 
 def analysed(raws: list[JsonRow]) -> list[Row]:

@@ -13,7 +13,7 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.testing import assistant, call, hook, result, user
+from tests.support.rows import assistant, call, hook, result, user
 
 FRAME = load_prompts("default").frame.fill
 

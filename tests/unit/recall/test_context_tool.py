@@ -10,7 +10,8 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import mount
 from context_summarize.recall.tools import ContextTool, mount_steering
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
+from tests.support.rows import tool_session
 
 
 class Offers:

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from context_summarize import Config
 from context_summarize.errors import CommandError
 from context_summarize.replay import ReplayResult, check_page, render_page, replay
-from context_summarize.testing import ScriptedProvider, assistant, call, result, tool_session, user
+from context_summarize.testing import ScriptedProvider
+from tests.support.rows import assistant, call, result, tool_session, user
 
 HOSTILE = [
     "</script>", "<script>a()</script>", "<!--", "-->", "<img src=x onerror=a()>", "<a href='javascript:a()'>", "]]>",

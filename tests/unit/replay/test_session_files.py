@@ -12,7 +12,7 @@ import pytest
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import CommandError
 from context_summarize.replay import open_recording
-from context_summarize.testing import assistant, tool_session, user
+from tests.support.rows import assistant, tool_session, user
 from tests.support.views import untimed
 
 GOOD = json.dumps(user("x"))

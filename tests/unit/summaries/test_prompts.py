@@ -11,8 +11,9 @@ from context_summarize.config import Config
 from context_summarize.errors import TemplateError
 from context_summarize.replay import replay
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
+from tests.support.rows import tool_session
 
 GOOD = {
     "segment.md": "Summarise in $words words what $fence encloses.",

@@ -22,8 +22,9 @@ from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import MAX_REFUSALS, SummaryRegistry
 from context_summarize.summaries.request import Target
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Clock, Recorder
+from tests.support.rows import tool_session
 from tests.support.services import services
 
 PROMPTS = load_prompts("default")
@@ -158,8 +159,8 @@ class TestEvents:
                 await scene.text(scene.leaves[at])
         told = await scene.events()
         assert told[0][1] == {
-            "key": scene.leaves[0].key, "level": 0, "kind": "rate_limit", "error": "RateLimitError: slow", "attempts": 1,
-            "retry_in_s": 300.0,
+            "key": scene.leaves[0].key, "level": 0, "kind": "rate_limit", "error": "RateLimitError: slow",
+            "attempts": 1, "retry_in_s": 300.0,
         }  # fmt: skip
         assert [data.get("kind", "made") for _, data in told] == ["rate_limit", "auth", "made", "auth"]
         assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "ERROR"]
