@@ -29,9 +29,12 @@ FITS: dict[str, list[dict[str, Any]]] = {
     "single tool result": [user("read"), call("c", "read", path="x"), result("c", LONG, "read")],
     "critical rows": [user("hi"), *(critical(user(f"{at} " + "rule " * 900)) for at in range(8)), *tool_session(4)],
     "arguments of a call": [user("write"), call("c", "write", text=LONG), result("c", "ok", "write")],
+    "many short arguments": [
+        user("write"), call("c", "write", **{f"field_{at}": f"value {at}" for at in range(900)}), result("c", "ok"),
+    ],
     "an answer": [user("write"), assistant(LONG)],
     "images": [user([{"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}] * 9)],
-}
+}  # fmt: skip
 
 
 async def view_of(rows: list[dict[str, Any]], recorder: Recorder, **settings: Any) -> list[dict[str, Any]]:

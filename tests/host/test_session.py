@@ -420,6 +420,8 @@ async def test_mount_may_be_run_twice_on_one_coordinator():
     after = coordinator.get("context")
     assert after is not before
     assert await after.get_messages() == []
+    declared = [name for names in await coordinator.collect_contributions("observability.events") for name in names]
+    assert len(declared) == len(set(declared)) > 0
 
     await first()
     await first()

@@ -10,8 +10,6 @@ from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, TemplateError, mount, on_session_ready
 
-SETTINGS: dict[str, Any] = {"segment_tokens": 64, "keep_recent": 4, "cache": "memory"}
-
 
 async def mounted(config: Any = None) -> tuple[MockCoordinator, SummarizingContextManager, Any]:
     coordinator = MockCoordinator()
@@ -21,26 +19,7 @@ async def mounted(config: Any = None) -> tuple[MockCoordinator, SummarizingConte
     return coordinator, manager, cleanup
 
 
-async def declared_events(coordinator: MockCoordinator) -> list[str]:
-    """What all modules contribute."""
-    return [name for names in await coordinator.collect_contributions("observability.events") for name in names]
-
-
 class TestMount:
-    async def test_mounted_twice_it_declares_them_once(self) -> None:
-        """On one coordinator, as after a failed start, on a mock before that, and beside a session of its own."""
-        validating = await mounted({})
-        await validating[2]()
-        coordinator = MockCoordinator()
-        first = await mount(coordinator, SETTINGS)
-        second = await mount(coordinator, SETTINGS)
-        sub_session = await mounted(SETTINGS)
-        for each in (coordinator, sub_session[0]):
-            declared = await declared_events(each)
-            assert len(declared) == len(set(declared)) > 0
-        for cleanup in (first, second, sub_session[2]):
-            await cleanup()
-
     async def test_a_wrong_prompt_set_is_an_error_at_mount(self, tmp_path: Path) -> None:
         """It names file and variable; nothing is mounted."""
         coordinator = MockCoordinator()

@@ -26,6 +26,11 @@ from context_summarize.testing import ScriptedProvider
 
 async def mount(coordinator, config):
     await coordinator.mount("providers", ScriptedProvider(context_window=7_000, max_output_tokens=500), name="fake")
+
+    async def cleanup():
+        open("closed", "x").close()
+
+    return cleanup
 """
 DOWN = """
 from context_summarize.testing import ScriptedProvider
@@ -193,7 +198,8 @@ def test_a_provider_that_is_down_costs_summaries_and_no_check(
 def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_given(
     session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object], says: str
 ) -> None:
-    """It is named by its entry point."""
+    """It is named by its entry point, and cleaned up at the end."""
+    monkeypatch.chdir(tmp_path)
     told = run(session, "--provider", install(tmp_path, monkeypatch, "windowed", PROVIDER), "--show-view", *options)
 
     assert told.exit_code == 0, told.output
@@ -201,6 +207,21 @@ def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_g
     assert "Goal: the user asked for something, and it was done." in told.stdout
     assert "Provider: fake." in told.stdout
     assert not line(told, "Provider calls").startswith("0 ")
+    assert (tmp_path / "closed").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "says"),
+    [
+        ("silent", "async def mount(coordinator, config): pass", "silent mounted no provider; is its key set"),
+        ("raising", "async def mount(coordinator, config): 1 / 0", "raising cannot be mounted: ZeroDivisionError"),
+        ("broken", "import no_such_module", "provider-broken cannot be mounted: ModuleNotFoundError"),
+    ],
+)
+def test_a_provider_that_does_not_mount_says_why(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str, says: str
+) -> None:
+    assert says in refusal("replay", session, "--provider", install(tmp_path, monkeypatch, name, source))
 
 
 # --- how it ends ------------------------------------------------------------------------------------------------------

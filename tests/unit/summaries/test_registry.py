@@ -1,10 +1,9 @@
-"""The registry: each key is asked for once, shared by all who wait, stored, and stood in for by a fallback."""
+"""The registry: merges, fallbacks that stand in, what is told of failures, and what is let go of."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.notes.fallback import FALLBACK_LINE
@@ -43,17 +41,13 @@ def count(text: str) -> int:
 class Scene:
     """A history that is cut into segments, and everything that gets the texts of their nodes."""
 
-    def __init__(
-        self, *script: Any, store: SummaryStore | None = None, gate: asyncio.Event | None = None, **settings: Any
-    ) -> None:
-        self.provider = ScriptedProvider(script, then=ANSWER, gate=gate)
-        self.target: Target | None = Target(self.provider, "main", "small")
+    def __init__(self, *script: Any, store: SummaryStore | None = None) -> None:
+        self.provider = ScriptedProvider(script, then=ANSWER)
+        self.target = Target(self.provider, "main", "small")
         self.store, self.hooks, self.clock = store or MemoryStore(), Recorder(), Clock()
-        shared = services(
-            Config(**settings), count, store=self.store, hooks=self.hooks, clock=self.clock, sleep=self.clock.sleep
-        )
-        self.outbox, self.cancelled, self.shown = shared.outbox, False, list[Node]()
-        self.tasks = SummaryRegistry(shared, Summarizer(shared), lambda: self.cancelled)
+        shared = services(Config(), count, store=self.store, hooks=self.hooks, clock=self.clock, sleep=self.clock.sleep)
+        self.outbox = shared.outbox
+        self.tasks = SummaryRegistry(shared, Summarizer(shared), lambda: False)
         self.history = History()
         for raw in tool_session(24, size=300):
             self.history.add(analyse(normalise(raw)))
@@ -63,9 +57,9 @@ class Scene:
         self.leaves = self.builder.leaves
         self.merged = self.builder.merge(self.leaves[:3])
 
-    async def get(self, *nodes: Node, seconds: float | None = None) -> list[Node]:
+    async def get(self, *nodes: Node) -> list[Node]:
         """The nodes whose summaries are late."""
-        return await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, seconds), 30)
+        return await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, None), 30)
 
     async def text(self, node: Node) -> Summary:
         """As a compaction does: fallbacks of an earlier one are forgotten, and stand in where nothing can be had."""
@@ -87,41 +81,6 @@ class Scene:
         """What hooks have heard, beside the announcements of calls."""
         await self.outbox.flush()
         return [(name, data) for name, data in self.hooks.events if not name.startswith("provider:")]
-
-
-async def settle() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-class TestOneSummary:
-    async def test_it_costs_one_call_and_none_where_the_store_has_it(self) -> None:
-        """In this session and in the next."""
-        scene = Scene()
-        leaf = scene.leaves[0]
-        made = await scene.text(leaf)
-        assert (made.text, made.key, await scene.text(leaf), scene.provider.calls) == (ANSWER, leaf.key, made, 1)
-        assert scene.tasks.summary(leaf) == made
-        assert not scene.tasks.is_from_store(leaf.key)
-        fresh = Scene(store=scene.store)
-        assert (await fresh.text(leaf), fresh.provider.calls) == (made, 0)
-        assert fresh.tasks.is_from_store(leaf.key)
-
-    async def test_all_who_ask_at_once_share_one_call(self) -> None:
-        """Segments of equal text too, but not the row: frames name the messages that they stand for."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        first = scene.leaves[0]
-        other = replace(first, first_group=first.first_group + 4, end_group=first.end_group + 4)
-        waiting = [asyncio.create_task(scene.get(first, other)) for _ in range(3)]
-        await settle()
-        gate.set()
-        assert await asyncio.gather(*waiting) == [[]] * 3
-        one, two = scene.tasks.rows([first, other])
-        assert one.summary is two.summary
-        assert one.row != two.row
-        assert scene.provider.calls == 1
-        assert [name for name, _ in await scene.events()] == [SUMMARY]
 
 
 class TestMerge:
@@ -173,24 +132,6 @@ class TestFallbacks:
         scene.tasks.forget_refusals()
         assert (await scene.text(leaf)).text == ANSWER
 
-    async def test_they_are_placed_at_once_and_never_over_a_summary(self) -> None:
-        """No provider is asked or waited for; what is under way stays so, and its summary takes the place."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        under_way, unasked = scene.leaves[:2]
-        await scene.get(under_way, seconds=0.0)
-        await asyncio.wait_for(scene.tasks.place([under_way, unasked], scene.builder), 30)
-        assert [shown.summary.fallback for shown in scene.tasks.rows([under_way, unasked])] == [True, True]
-        gate.set()
-        await scene.tasks.settled([under_way.key])
-        await scene.tasks.place([under_way], scene.builder)
-        assert [shown.summary.text for shown in scene.tasks.rows([under_way])] == [ANSWER]
-        assert scene.provider.calls == 1
-        fresh = Scene(store=scene.store)
-        await fresh.tasks.place([under_way, fresh.merged], fresh.builder)
-        assert [shown.summary.text for shown in fresh.tasks.rows([under_way])] == [ANSWER]
-        assert ANSWER in fresh.tasks.rows([fresh.merged])[0].summary.text, "what the store has of it is in it"
-
 
 class TestWhatGoesWrong:
     async def test_an_error_of_our_own_leaves_a_fallback(
@@ -217,17 +158,10 @@ class TestEvents:
             with caplog.at_level(logging.WARNING):
                 await scene.text(scene.leaves[at])
         told = await scene.events()
-        assert told[0] == (
-            FAILURE,
-            {
-                "key": scene.leaves[0].key,
-                "level": 0,
-                "kind": "rate_limit",
-                "error": "RateLimitError: slow",
-                "attempts": 1,
-                "retry_in_s": 300.0,
-            },
-        )
+        assert told[0][1] == {
+            "key": scene.leaves[0].key, "level": 0, "kind": "rate_limit", "error": "RateLimitError: slow",
+            "attempts": 1, "retry_in_s": 300.0,
+        }  # fmt: skip
         assert [data.get("kind", "made") for _, data in told] == ["rate_limit", "auth", "made", "auth"]
         assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "ERROR"]
 
