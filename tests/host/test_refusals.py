@@ -123,6 +123,19 @@ async def one_refusal(error: str) -> tuple[SummarizingContextManager, ScriptedPr
     return manager, provider
 
 
+async def test_a_helper_that_is_refused_while_a_recorder_notes_the_answer_binds_nothing() -> None:
+    """A loop that claims usage may tell of an answer that the figures of no event show."""
+    manager, provider = SummarizingContextManager(), ScriptedProvider(context_window=WINDOW)
+    record = manager.claim_foreground_usage()
+    await manager.add_message(user("Hello. " * 800))
+    await manager.get_messages_for_request(provider=provider)
+    refused = {"provider": "scripted", "model": "one", "status": "error", "error": REFUSALS["OpenAI"]}
+    await manager.observe_response("llm:response", refused)
+    assert record(input_tokens=await manager.get_token_count())
+    await manager.get_messages_for_request(provider=provider)
+    assert (await manager.statistics()).budget == 35_000
+
+
 async def test_the_words_of_many_providers_say_that_a_request_is_too_long() -> None:
     for name, error in REFUSALS.items():
         manager, _ = await one_refusal(error)
