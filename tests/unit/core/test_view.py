@@ -254,3 +254,13 @@ def test_changing_a_view_changes_nothing() -> None:
     spoil(built.rows("P"))
     assert built.rows("P") == before
     assert [row.raw for row in history.rows[:4]] == rows
+
+
+def test_an_open_group_is_shown_with_its_newest_result_though_a_thread_is_at_an_earlier_one() -> None:
+    """A thread that looks at a compaction has found the group, and the host adds a result before it is shown."""
+    history = history_of([user("go"), calls(("a", "x", {}), ("b", "x", {}))])
+    groups = ShownGroups(history, count)
+    [earlier] = history.open_groups
+    history.add(analyse(normalise(result("a", "found"))))
+    assert len(groups.shown(earlier)) == 1
+    assert "found" in str(View(ViewState(), groups).rows(None))
