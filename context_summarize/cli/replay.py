@@ -31,7 +31,6 @@ from context_summarize.config import Config
 from context_summarize.errors import CommandError
 from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
-from context_summarize.providers.openai_compatible import NAME, make_provider
 from context_summarize.replay import (
     Check,
     Compaction,
@@ -58,15 +57,13 @@ _CONFIG_HELP = (
 )
 _WINDOW_HELP = f"Context window of the model.  [default: {_WINDOW}, or the provider's]"
 _OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {_MAX_OUTPUT}, or the provider's]"
-_SERVER_HELP = "A server with the Chat Completions API, with its version: http://127.0.0.1:8000/v1."
-_KEY_HELP = "With --base-url: the environment variable that holds the key."
 _PROVIDER_HELP = (
     "The entry-point name of an installed Amplifier provider module, such as provider-openai.  [default: offline, code "
     "without a model]"
 )
 _OFFLINE = (
     "Provider: offline. It is not a model: code copies words, ids and results from the messages, without a key or a "
-    "network. A model writes better summaries (--base-url, --provider)."
+    "network. A model writes better summaries (--provider)."
 )
 _COMPACTIONS = (
     "Each of these requests passed the threshold, or did not fit the budget (must fit), so summaries replaced older "
@@ -82,9 +79,6 @@ _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "Cached", "Fall
 @click.option("--window", type=_TOKENS, metavar="TOKENS", help=_WINDOW_HELP)
 @click.option("--max-output", type=_TOKENS, metavar="TOKENS", help=_OUTPUT_HELP)
 @click.option("--config", "settings", multiple=True, metavar="KEY=VALUE", help=_CONFIG_HELP)
-@click.option("--base-url", type=Name(), metavar="URL", help=_SERVER_HELP)
-@click.option("--model", type=Name(), metavar="NAME", help="With --base-url: the model.")
-@click.option("--key-env", type=Name(), metavar="VARIABLE", help=_KEY_HELP)
 @click.option("--provider", type=Name(), metavar="NAME", help=_PROVIDER_HELP)
 @click.option("--show-view", is_flag=True, help="Also print the rows of the last request, as the model reads them.")
 @click.option("--html", type=Name(), metavar="FILE.html", help="Also write the replay as an HTML page.")
@@ -136,23 +130,14 @@ async def _played(
 
 @asynccontextmanager
 async def _provider(
-    config: Config, *, provider: str | None, window: int | None, max_output: int | None, **server: Any
+    config: Config, provider: str | None, window: int | None, max_output: int | None
 ) -> AsyncIterator[tuple[str, Any, int | None]]:
     """(name, provider, tokens of a request where the provider does not name them); closed at the end.
 
     Raises:
-        CommandError: the options do not go together.
+        CommandError: see `mounted_provider`.
     """
-    url, model = server["base_url"], server["model"]
-    if (provider == NAME or any(server.values())) and not (url and model and provider in (None, NAME)):
-        raise CommandError(f"{NAME} needs both --base-url and --model, and no other --provider")
-    if url and model:
-        made = make_provider(url, model, context_window=window, max_output_tokens=max_output, key_env=server["key_env"])
-        try:
-            yield f"{NAME} ({model})", made, None
-        finally:
-            await made.close()
-    elif provider in (None, OfflineProvider.name):
+    if provider in (None, OfflineProvider.name):
         count = (await loaded_counter()).count
         sizes = {"context_window": window or _WINDOW, "max_output_tokens": max_output or _MAX_OUTPUT}
         yield OfflineProvider.name, OfflineProvider(count, **sizes), None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from typing import Any
 
@@ -12,14 +11,14 @@ from amplifier_core.message_models import ChatRequest
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT
 from context_summarize.messages.rows import JsonRow
-from context_summarize.testing import ScriptedProvider, assistant, tool_session, user
+from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
-from tests.support.gated import Gated, answer
+from tests.support.gated import answer
 from tests.support.recorder import Recorder
+from tests.support.rows import assistant, tool_session, user
 from tests.support.views import nodes, size
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
-LARGE = 10**6
 COUNT = TokenCounter().count
 
 
@@ -37,17 +36,6 @@ async def crossed(recorder: Recorder, budget: int = 900, says: Any = answer) -> 
     made = manager(recorder)
     await made.set_messages(tool_session(8))
     return await made.get_messages_for_request(budget, ScriptedProvider(then=says))
-
-
-async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
-    """A manager whose first compaction was given up while the provider was at work."""
-    made, provider = manager(recorder := Recorder()), Gated()
-    await made.set_messages(tool_session(8))
-    request = asyncio.create_task(made.get_messages_for_request(900, provider))
-    await provider.asked.wait()
-    request.cancel()
-    await asyncio.gather(request, return_exceptions=True)
-    return made, recorder, provider
 
 
 class TestEvents:

@@ -13,10 +13,11 @@ from amplifier_core.message_models import ChatRequest
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.fallback import FALLBACK_LINE
-from context_summarize.testing import ScriptedProvider, hook, tool_session, user
+from context_summarize.testing import ScriptedProvider
 from tests.support.gated import answer
 from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
+from tests.support.rows import hook, tool_session, user
 from tests.support.views import nodes, size, untimed
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}

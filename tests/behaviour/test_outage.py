@@ -9,9 +9,10 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import MemoryStore, ScriptedProvider, broken_pairs, measure, tool_session
+from context_summarize.testing import MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.effort import LONG
 from tests.support.recorder import Clock, Recorder, recording
+from tests.support.rows import measure, tool_session
 from tests.support.snapshot import snapshot
 from tests.support.views import untimed
 from tests.support.virtual import run_virtually
@@ -108,9 +109,6 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
     assert any(node.level for node in shown), "nothing was merged"
     assert all(node.summary is not None and node.summary.fallback for node in shown)
     assert await store.get([node.key for node in shown]) == {}
-
-
-BUDGET, VALUES = 6_900, 120
 
 
 class HangingStore:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from context_summarize import SummarizingContextManager
 from context_summarize.recall import RecallAnswer, RecallQuery
-from context_summarize.testing import tool_session, user
+from tests.support.rows import tool_session, user
 
 FACT = user("By the way, the deployment deadline of the tracker is March 15.")
 

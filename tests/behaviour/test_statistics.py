@@ -11,11 +11,12 @@ from amplifier_core.message_models import ChatRequest, ChatResponse, Usage
 from context_summarize import SummarizingContextManager
 from context_summarize.stores.memory import MemoryStore
 from context_summarize.summaries.services import Statistics
-from context_summarize.testing import ScriptedProvider, text_response, tool_session, user
+from context_summarize.testing import ScriptedProvider, text_response
 from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Clock, Recorder
+from tests.support.rows import tool_session, user
 
 SMALL: dict[str, Any] = {
     "segment_tokens": 64,

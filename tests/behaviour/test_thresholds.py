@@ -6,9 +6,10 @@ import itertools
 from typing import Any
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, call, result, user
+from context_summarize.testing import ScriptedProvider
 from tests.support.gated import answer
 from tests.support.recorder import Recorder
+from tests.support.rows import call, result, user
 
 WORDS = "the line of a file that an agent reads "
 

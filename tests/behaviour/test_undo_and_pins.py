@@ -8,18 +8,10 @@ import pytest
 
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import SteeringError
-from context_summarize.testing import (
-    JsonRow,
-    MemoryStore,
-    ScriptedProvider,
-    broken_pairs,
-    call,
-    result,
-    tool_session,
-    user,
-)
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, broken_pairs
 from tests.support.gated import answer
 from tests.support.recorder import Clock, Recorder
+from tests.support.rows import call, result, tool_session, user
 from tests.support.views import nodes, untimed
 
 SETTINGS: dict[str, Any] = {

@@ -16,10 +16,11 @@ from context_summarize import Config, SummarizingContextManager, mount
 from context_summarize.events import ALL_EVENTS
 from context_summarize.session.compaction import Preview
 from context_summarize.summaries.services import Statistics
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
 from tests.support.pages import blocks, named, table
 from tests.support.paths import ROOT
 from tests.support.recorder import Recorder
+from tests.support.rows import tool_session
 
 HOSTS = (ROOT / "docs" / "hosts.md").read_text("utf-8")
 

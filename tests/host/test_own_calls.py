@@ -145,10 +145,3 @@ async def test_without_a_model_for_the_role_it_is_said_once_and_the_session_summ
     assert all(map(is_summary_request, host.provider.summary_requests))
     assert {"model" in options for options in host.provider.options} == {False}
     assert len(host.provider.summary_requests) > 0
-
-
-async def test_that_nothing_resolves_roles_is_said_when_the_session_is_ready(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    await with_role(monkeypatch, None, turns=0)
-    assert ["model_role_resolver" in record.getMessage() for record in caplog.records] == [True]

@@ -22,8 +22,8 @@ from amplifier_core.module_sources import ModuleNotFoundError as SourceNotFoundE
 from amplifier_core.testing import MockCoordinator
 
 from context_summarize import SummarizingContextManager, mount
-from context_summarize.testing import tool_session, user
 from tests.support.bare_host import bare_host
+from tests.support.rows import tool_session, user
 from tests.support.session import SUMMARY, Host, is_summary_request
 from tests.support.views import untimed
 
@@ -420,6 +420,8 @@ async def test_mount_may_be_run_twice_on_one_coordinator():
     after = coordinator.get("context")
     assert after is not before
     assert await after.get_messages() == []
+    declared = [name for names in await coordinator.collect_contributions("observability.events") for name in names]
+    assert len(declared) == len(set(declared)) > 0
 
     await first()
     await first()

@@ -128,9 +128,9 @@ def test_prompts_and_ranks_are_found_from_the_wheel(installed):
 
         sys.addaudithook(offline)
         from context_summarize import SummarizingContextManager
-        from context_summarize.testing import measure, user
+        from context_summarize.tokens.counter import TokenCounter
         SummarizingContextManager(prompts="coding")
-        print(measure(user("hello world")) - measure(user("")))
+        print(TokenCounter().count("hello world"))
         """
     )
 

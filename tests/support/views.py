@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from context_summarize.testing import JsonRow, measure
+from context_summarize.testing import JsonRow
+from tests.support.rows import measure
 
 
 def size(view: list[JsonRow]) -> int:

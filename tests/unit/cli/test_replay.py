@@ -9,14 +9,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-import httpx
 import pytest
-import respx
 from click.testing import Result
 
-from context_summarize.testing import assistant, user
 from tests.support.cli import EXAMPLE, NARROW, call, install, plain_terminal, recorded, refusal, store  # noqa: F401
 from tests.support.paths import ROOT
+from tests.support.rows import assistant, user
 
 KEYS = {
     *("file", "provider", "window", "budget", "messages", "history_tokens", "requests", "largest_view"),
@@ -28,9 +26,19 @@ from context_summarize.testing import ScriptedProvider
 
 async def mount(coordinator, config):
     await coordinator.mount("providers", ScriptedProvider(context_window=7_000, max_output_tokens=500), name="fake")
+
+    async def cleanup():
+        open("closed", "x").close()
+
+    return cleanup
 """
-SERVER = ["--base-url", "http://127.0.0.1:9/v1", "--model", "local-1", "--config", "keep_recent=4"]
-"""Nobody listens at port 9: a request that is not mocked fails and goes nowhere."""
+DOWN = """
+from context_summarize.testing import ScriptedProvider
+
+async def mount(coordinator, config):
+    down = ScriptedProvider(then=ConnectionError("refused"), context_window=6_000, max_output_tokens=1_000)
+    await coordinator.mount("providers", down, name="down")
+"""
 
 
 @pytest.fixture
@@ -144,9 +152,6 @@ def test_settings_reach_the_module_as_json_text_or_none(session: Path) -> None:
         (["--html", "--json"], "a name is missing before '--json'; a file of that name is ./--json"),
         (["--html", "no/report.html"], "no/report.html cannot be written: there is no folder"),
         (["--provider", "provider-nix"], "no provider module 'provider-nix'"),
-        (["--model", "m"], "needs both --base-url and --model"),
-        (["--base-url", "ftp://x/v1", "--model", "m"], "base_url must be an http or https address"),
-        ([*SERVER, "--key-env", "NO_SUCH_KEY"], "variable NO_SUCH_KEY is not set"),
     ],
 )
 def test_options_that_cannot_be_used_are_told_with_a_remedy(
@@ -166,31 +171,11 @@ def test_options_that_cannot_be_used_are_told_with_a_remedy(
 # --- providers --------------------------------------------------------------------------------------------------------
 
 
-@respx.mock(assert_all_called=False)
-def test_a_server_writes_the_summaries(session: Path, respx_mock: respx.MockRouter) -> None:
-    """Its text stands in the last view, and its usage among the figures."""
-    said = "Goal: the user asked for several orders. State: every one of them was found and shipped."
-    choice = {"index": 0, "message": {"role": "assistant", "content": said}, "finish_reason": "stop"}
-    usage = {"prompt_tokens": 900, "completion_tokens": 40, "total_tokens": 940}
-    posts = respx_mock.post("http://127.0.0.1:9/v1/chat/completions")
-    posts.respond(json={"model": "local-1", "choices": [choice], "usage": usage})
-
-    told = run(session, *SERVER, *NARROW, "--json", "--show-view")
-
-    assert told.exit_code == 0, told.output
-    data = json.loads(told.stdout)
-    assert (data["provider"], data["window"]) == ("openai-compatible (local-1)", 6_000)
-    assert data["provider_calls"] == len(posts.calls) > 0
-    assert data["provider_input_tokens"] == 900 * len(posts.calls)
-    assert any(said in str(row["content"]) for row in data["last_view"])
-
-
-@respx.mock(assert_all_called=False)
-def test_a_server_that_is_down_costs_summaries_and_no_check(session: Path, respx_mock: respx.MockRouter) -> None:
+def test_a_provider_that_is_down_costs_summaries_and_no_check(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each kind of warning is one line, and the last one says what it means; exit status 3."""
-    respx_mock.post("http://127.0.0.1:9/v1/chat/completions").mock(side_effect=httpx.ConnectError("refused"))
-
-    told = run(session, *SERVER, *NARROW, "--json")
+    told = run(session, "--provider", install(tmp_path, monkeypatch, "down", DOWN), "--json")
 
     assert told.exit_code == 3, told.output
     data = json.loads(told.stdout)
@@ -200,7 +185,7 @@ def test_a_server_that_is_down_costs_summaries_and_no_check(session: Path, respx
     *before, last = told.stderr.splitlines()
     assert 1 <= len(before) <= 6
     assert all(text.startswith(("warning: ", "error: ")) for text in before)
-    assert last.startswith("NO SUMMARIES: openai-compatible (local-1) was called ")
+    assert last.startswith("NO SUMMARIES: down was called ")
 
 
 @pytest.mark.parametrize(
@@ -213,13 +198,30 @@ def test_a_server_that_is_down_costs_summaries_and_no_check(session: Path, respx
 def test_an_installed_provider_is_asked_and_its_window_holds_unless_another_is_given(
     session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: list[object], says: str
 ) -> None:
-    """It is named by its entry point."""
-    told = run(session, "--provider", install(tmp_path, monkeypatch, "windowed", PROVIDER), *options)
+    """It is named by its entry point, and cleaned up at the end."""
+    monkeypatch.chdir(tmp_path)
+    told = run(session, "--provider", install(tmp_path, monkeypatch, "windowed", PROVIDER), "--show-view", *options)
 
     assert told.exit_code == 0, told.output
     assert says in " ".join(told.stdout.split())
+    assert "Goal: the user asked for something, and it was done." in told.stdout
     assert "Provider: fake." in told.stdout
     assert not line(told, "Provider calls").startswith("0 ")
+    assert (tmp_path / "closed").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "says"),
+    [
+        ("silent", "async def mount(coordinator, config): pass", "silent mounted no provider; is its key set"),
+        ("raising", "async def mount(coordinator, config): 1 / 0", "raising cannot be mounted: ZeroDivisionError"),
+        ("broken", "import no_such_module", "provider-broken cannot be mounted: ModuleNotFoundError"),
+    ],
+)
+def test_a_provider_that_does_not_mount_says_why(
+    session: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, source: str, says: str
+) -> None:
+    assert says in refusal("replay", session, "--provider", install(tmp_path, monkeypatch, name, source))
 
 
 # --- how it ends ------------------------------------------------------------------------------------------------------

@@ -21,8 +21,8 @@ from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.notes.reader import Notes
-from context_summarize.testing import assistant, call, calls, hook, result, user
 from context_summarize.tokens.measure import measure
+from tests.support.rows import assistant, call, calls, hook, result, user
 
 SUMMARY_WORDS = 40
 FRAME_WORDS = 10
@@ -245,22 +245,6 @@ def test_long_results_older_than_keep_recent_are_cut_to_a_quarter_of_the_limit()
     assert (again.view.shortened, again.freed) == (first.view.shortened, 0)
 
 
-@pytest.mark.parametrize("more", [0, 1])
-def test_the_newest_results_are_shortened_above_the_threshold_and_not_at_it(more: int) -> None:
-    """Those above the limit, all but that of the last group: the model has not seen it yet."""
-    rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
-    scene = Scene(rows, segment_tokens=16_000, shorten_above=300, keep_recent=20)
-    threshold = (scene.view().tokens() - more + 0.5) / 4_000
-    assert [*scene.settled(threshold=threshold).view.shortened] == ([*range(2, 16, 2)] if more else [])
-
-
-def test_no_result_below_the_limit_is_shortened_where_a_view_fits() -> None:
-    rows = [user(words(20)), *(row for at in range(8) for row in looked_up(f"c{at}", 390))]
-    scene = Scene(rows, segment_tokens=16_000, shorten_above=400, keep_recent=2)
-    assert scene.settled(threshold=0.1).view.shortened == {}
-    assert scene.settled("must_fit", own_budget=300).view.shortened
-
-
 def test_a_long_first_user_message_is_pinned_at_a_tenth() -> None:
     """Once it is summarised; while it stands verbatim it is whole. Where other rows are shortened, it stays so."""
     assert Scene([user(words(1_000)), *talk(20)], own_budget=4_000).settled().view.shortened == {0: 400}
@@ -277,13 +261,6 @@ def test_a_long_first_user_message_is_pinned_at_a_tenth() -> None:
 
 
 # --- what must fit: one level after the other, as the budget shrinks ------------------------------------------------
-
-
-def test_the_second_level_is_to_summarise_the_remainder() -> None:
-    """Here a segment is so long that none is closed."""
-    plan = Scene(talk(20), segment_tokens=16_000, own_budget=2_000).settled("must_fit")
-    assert (plan.level, plan.fits, plan.view.frontier) == (2, True, 36)
-    assert len(plan.view.nodes) == 1
 
 
 def test_the_third_level_is_to_halve_keep_recent_down_to_the_newest_group() -> None:
@@ -395,9 +372,6 @@ def test_what_is_made_ahead_is_what_the_compaction_at_the_threshold_asks_for() -
     assert next_plan(scene.planned()).view.shortened == {9: 50}
 
 
-# --- edges ----------------------------------------------------------------------------------------------------------
-
-
 # --- the row of notes -----------------------------------------------------------------------------------------------
 
 
@@ -411,22 +385,6 @@ def written(files: int) -> list[JsonRow]:
             result(f"c{at}", "ok", "write_file"),
         )
     ]
-
-
-def test_a_plan_reserves_all_that_the_row_of_notes_may_take() -> None:
-    """It is written once its summaries are there, and takes no more."""
-    scene = Scene(written(20), notes_room=200, share=1.0)
-    plan = scene.cross()
-    assert scene.state.notes is not None
-    assert "src/file_0.py" in scene.state.notes.text
-    assert 0 < scene.state.notes.tokens <= 200
-    assert plan.tokens_after - scene.view().tokens() == 200 - scene.state.notes.tokens
-    assert plan.view.frontier == Scene(written(20), notes_room=0, share=1.0).settled().view.frontier
-
-
-def test_the_row_of_notes_takes_at_most_half_of_what_is_freed() -> None:
-    plan = Scene(written(20), notes_room=2_000, share=1.0).settled()
-    assert plan.notes_room == (plan.freed + plan.notes_room) // 2 > 1_000
 
 
 @pytest.mark.parametrize("less", [0, 1])

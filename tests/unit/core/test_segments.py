@@ -13,10 +13,9 @@ from context_summarize.core.nodes import Node, merge_node, segment_key
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import Call, JsonRow, Row
-from context_summarize.testing import assistant, call, calls, hook, result, user
-from context_summarize.transcript.escaping import cut_middle
 from context_summarize.transcript.rows import RenderedRow
 from tests.support.rendered import render_groups
+from tests.support.rows import assistant, call, calls, hook, result, user
 
 
 def analysed(raws: list[JsonRow]) -> list[Row]:
@@ -102,13 +101,6 @@ class TestGrouper:
         assert spans(closed) == groups
         assert [tuple((row, call.id) for row, call in group.answers) for group in closed] == answers
 
-    def test_only_what_a_user_said_is_a_user_message_and_rows_of_hosts_are_not_rendered(self) -> None:
-        closed, _ = grouped(
-            [user("x"), hook("z"), {"role": "system", "content": "s"}, result("z"), call("a"), ANTHROPIC]
-        )
-        assert [group.rendered for group in closed] == [True, False, False, True, True]
-        assert [group.user for group in closed] == [True, False, False, False, False]
-
     @pytest.mark.parametrize("later", [user("never mind"), assistant("I go on")])
     def test_a_call_that_was_passed_over_is_abandoned(self, later: JsonRow) -> None:
         """A user or assistant row closes the group; of calls of one id the first one is answered last."""
@@ -116,17 +108,6 @@ class TestGrouper:
         closed, still_open = grouped([twice, result("a"), later])
         assert closed[0].missing == (Call("a", "bash", {"n": 1}),)
         assert still_open == []
-
-
-def test_of_a_text_that_is_cut_two_thirds_head_and_one_third_tail_stay() -> None:
-    """Bytes count, not characters; what was left out is named with its size, half a character too."""
-    assert cut_middle("é" * 45, 90) == "é" * 45
-    head, note, tail = cut_middle("h" * 600 + "m" * 10_000 + "t" * 300, 900).split("\n")
-    assert (head, tail, note) == ("h" * 600, "t" * 300, "[… 10,000 of 10,900 characters left out …]")
-    head, note, tail = cut_middle("é€😀" * 500, 1_000).split("\n")
-    assert set(head + tail) == set("é€😀")
-    assert f"{1_500 - len(head) - len(tail):,} of 1,500" in note
-    assert "1,000 of" in cut_middle("\ud800" * 1_000, 90)
 
 
 class TestRendering:
@@ -227,19 +208,6 @@ class TestKeys:
         ]
         keys = [key_of(raws) for raws in (base, *others)]
         assert len(set(keys)) == len(keys)
-
-    def test_template_length_and_focus_are_in_the_key(self) -> None:
-        """Editing segment.md, asking for another length or another focus asks for another summary."""
-        rows = rendered(list(self.BASE))
-        keys = {
-            segment_key(rows, "t", 100),
-            segment_key(rows, "u", 100),
-            segment_key(rows, "t", 101),
-            segment_key(rows, "t", 100, "the bug"),
-            segment_key(rows, "t", 100, ""),
-        }
-        assert len(keys) == 5
-        assert all(len(key) == 64 and int(key, 16) for key in keys)
 
     def test_a_merge_stands_for_the_whole_run_one_level_up(self) -> None:
         """Half as long as what it joins, at most six times a segment's summary; it takes its children's run."""

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import copy
-import json
 from typing import Any
 
-import pytest
-from amplifier_core.message_models import Message
-
-from context_summarize.core.frames import CONTINUES, show_node
+from context_summarize.core.frames import show_node
 from context_summarize.core.history import History
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.core.view import ShownGroups, View, shortened_row
+from context_summarize.core.view import ShownGroups, View
 from context_summarize.core.view_state import ShownNode, ViewState
 from context_summarize.messages.checking import normalise
-from context_summarize.messages.reading import analyse, broken_pairs
+from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.summaries.prompts import load_prompts
-from context_summarize.testing import assistant, call, calls, hook, result, user
-from context_summarize.tokens.measure import measure
+from tests.support.rows import assistant, call, calls, hook, result, user
 
 FRAME = load_prompts("default").frame.fill
 
@@ -111,81 +105,6 @@ def test_system_prompt_and_pins_then_nodes_then_the_verbatim_part() -> None:
     ]  # fmt: skip
 
 
-# --- pins -----------------------------------------------------------------------------------------------------------
-
-
-def test_equal_system_rows_are_shown_once() -> None:
-    """Hosts add theirs again at every resume."""
-    rows = [system("kind"), user("a"), system("kind"), system("brief"), assistant("b"), user("c")]
-    rows[3:3] = [{"role": "developer", "content": "kind"}]
-    history = history_of(rows)
-    assert said(view(history, summarised(history, 2)).rows(None)) == ["kind", "a", "kind", "brief", "node 1-2", "c"]
-
-
-# --- summaries ------------------------------------------------------------------------------------------------------
-
-
-# --- shortened rows -------------------------------------------------------------------------------------------------
-
-LONG = "word " * 1_000
-IMAGE: JsonRow = {
-    "type": "image",
-    "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo=" * 400},
-}
-_WRITE = {"name": "write", "arguments": json.dumps({"path": "x", "text": LONG})}
-SHAPES: dict[str, JsonRow] = {
-    "text": user(LONG),
-    "result": result("a", LONG),
-    "text and image": user([{"type": "text", "text": LONG}, IMAGE]),
-    "many short texts": user([{"type": "text", "text": "a few words here"}] * 200),
-    "call and text": call("a", "bash", LONG, command=LONG),
-    "many short fields": call("a", "bash", **{f"field_{at}": f"value {at}" for at in range(300)}),
-    "parallel calls": calls(("a", "x", {"t": LONG}), ("b", "y", {"lines": [LONG, {"deep": LONG}]}), ("c", "z", {})),
-    "openai": {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [{"id": "a", "type": "function", "function": _WRITE}],
-    },
-}
-
-
-@pytest.mark.parametrize("row", SHAPES.values(), ids=SHAPES)
-def test_a_row_of_any_shape_is_cut_to_about_the_size_asked_for(row: JsonRow) -> None:
-    """The row stays one that the host takes, ids and names stay, and the one given is not changed."""
-    before = copy.deepcopy(row)
-    out, tokens = shortened_row(row, measure(row, count), 40, count, "")
-    if "function" not in str(row):
-        Message(**out)
-    assert measure(out, count) == tokens <= 60
-    assert row == before
-    read, whole = analyse(out), analyse(row)
-    assert [(made.id, made.name) for made in read.calls] == [(made.id, made.name) for made in whole.calls]
-    assert read.result_ids == whole.result_ids
-
-
-# --- calls ----------------------------------------------------------------------------------------------------------
-
-
-OK = result("a")
-PAIRS: list[tuple[list[JsonRow], list[str]]] = [
-    ([user("a"), assistant("b")], []),
-    ([calls(("a", "x", {}), ("b", "x", {})), result("b"), OK], []),
-    ([calls(("a", "x", {}), ("b", "x", {})), result("b")], []),
-    ([call("a"), OK, call("a"), OK], []),
-    ([call("a"), user([{"type": "tool_result", "tool_call_id": "a", "output": "x"}])], []),
-    ([user("a"), result("x")], ["row 1: result 'x' without its call"]),
-    ([call("a"), OK, OK], ["row 2: result 'a' without its call"]),
-    ([call("a"), hook("h"), OK], ["row 1: call 'a' has no result", "row 2: result 'a' without its call"]),
-    ([calls(("a", "x", {}), ("b", "x", {})), OK, call("c")], ["row 2: call 'b' has no result"]),
-]
-
-
-@pytest.mark.parametrize(("rows", "found"), PAIRS)
-def test_each_kind_of_broken_pair_is_named_by_row_and_id(rows: list[JsonRow], found: list[str]) -> None:
-    """Calls at the very end may be open; ids may repeat."""
-    assert broken_pairs(rows) == found
-
-
 # --- what is handed out ---------------------------------------------------------------------------------------------
 
 
@@ -202,58 +121,6 @@ def test_continuation_ids_from_before_the_newest_compaction_are_dropped() -> Non
     assert seen["d"] == {"openai:status": "completed"}
     assert seen["f"] == marked
     assert history.rows[3].raw["metadata"] == marked
-
-
-def test_a_view_grows_at_its_end_alone() -> None:
-    """Between compactions, the earlier view is a prefix of the later one, and its size that of its rows."""
-    history = history_of(TURNS)
-    growing = view(history, summarised(history, 3))
-    before = growing.rows("P")
-    for raw in (call("b"), hook("held"), result("b"), user("next"), call("c"), user("passed over"), assistant("x")):
-        history.add(analyse(normalise(raw)))
-        after = growing.rows("P")
-        assert after[: len(before)] == before
-        assert len(growing) == len(after) - 1
-        before = after
-    assert said(after)[-8:] == ["call b", "-> b", "held", "next", "call c", "-> c", "passed over", "x"]
-    assert growing.tokens() == sum(measure(row, count) for row in after[1:])
-
-
-def test_a_view_opens_with_a_user_row_after_a_compaction() -> None:
-    """Some providers refuse a conversation that opens with an assistant row."""
-    history = history_of([assistant("a"), assistant("b"), assistant("c")])
-    assert said(view(history).rows(None)) == ["a", "b", "c"], "as the history has it, before a compaction"
-    rows = view(history, summarised(history, 1)).rows(None)
-    assert said(rows) == [CONTINUES, "node 1-1", "b", "c"]
-    assert rows[0]["metadata"] == {"source": "context-summarize", "ephemeral": True}
-
-
-def test_an_open_call_stands_at_the_end_with_the_results_so_far() -> None:
-    """Hook rows in between are held back until it closes."""
-    history = history_of([user("a"), calls(("x", "n", {}), ("y", "n", {})), hook("h1"), result("x"), hook("h2")])
-    built = view(history)
-    assert said(built.rows(None)) == ["a", "call x y", "-> x"]
-    assert (len(built), built.open_rows) == (3, 2)
-    history.add(analyse(normalise(result("y"))))
-    assert said(built.rows(None)) == ["a", "call x y", "-> x", "-> y", "h1", "h2"]
-
-
-def spoil(value: Any) -> None:
-    for item in list(value.values()) if isinstance(value, dict) else value:
-        if isinstance(item, dict | list):
-            spoil(item)
-    value.clear()
-
-
-def test_changing_a_view_changes_nothing() -> None:
-    """Rows are copied down to their content blocks."""
-    rows = [user([{"type": "text", "text": "a"}]), call("x"), result("x", [{"type": "text", "text": "ok"}]), user("c")]
-    history = history_of([*rows, call("open", args={"k": [1]})])
-    built = view(history, summarised(history, 1, shortened={1: 5}))
-    before = copy.deepcopy(built.rows("P"))
-    spoil(built.rows("P"))
-    assert built.rows("P") == before
-    assert [row.raw for row in history.rows[:4]] == rows
 
 
 def test_an_open_group_is_shown_with_its_newest_result_though_a_thread_is_at_an_earlier_one() -> None:

@@ -19,11 +19,11 @@ from context_summarize.errors import RecallError
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
-from context_summarize.recall import MIN_TOKENS, RecallAnswer, RecallQuery, RecallService, limit_tokens
-from context_summarize.testing import assistant, calls, result, tool_session, user
+from context_summarize.recall import MIN_TOKENS, RecallAnswer, RecallQuery, RecallService
 from context_summarize.tokens.counter import TokenCounter
 from tests.properties.strategies import histories
 from tests.support.rendered import render_groups
+from tests.support.rows import assistant, calls, result, tool_session, user
 
 COUNT = TokenCounter().count
 untimed = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -145,17 +145,6 @@ class TestBounds:
         headers = [int(number) for answer in answers for number in HEADER.findall(body(answer))]
         assert sorted(set(headers)) == list(range(first, last + 1))
         assert headers == sorted(headers)
-
-    async def test_four_answers_read_twenty_ordinary_messages_in_a_small_window(self):
-        """A window of 16,000 tokens; each answer but the last is nearly full."""
-        history = history_of(tool_session(5, size=2_400))
-        limit = limit_tokens(RecallQuery(messages="1-20"), 13_000, 13_000)
-
-        answers = await all_answers(history, limit, "1-20")
-
-        assert len(answers) <= 4
-        assert all(answer.tokens > 0.6 * limit for answer in answers[:-1])
-        assert sum(answer.tokens for answer in answers) > 4_000
 
     async def test_a_nearly_full_request_gets_no_answer(self):
         assert "nearly full" in await refusal(SESSION, MIN_TOKENS - 1, messages="1")

@@ -10,7 +10,8 @@ from amplifier_core.llm_errors import AuthenticationError
 
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.replay import ReplayResult, replay
-from context_summarize.testing import ScriptedProvider, assistant, result, tool_session, user
+from context_summarize.testing import ScriptedProvider
+from tests.support.rows import assistant, result, tool_session, user
 
 LATE: dict[str, Any] = {"compact_threshold": 0.7}
 """Compactions that are so rare that the last one has summaries of its own."""
@@ -18,20 +19,6 @@ LATE: dict[str, Any] = {"compact_threshold": 0.7}
 
 def scripted(**options: Any) -> ScriptedProvider:
     return ScriptedProvider(context_window=8_000, max_output_tokens=1_000, **options)
-
-
-async def test_a_session_that_fits_is_sent_whole_and_costs_no_call() -> None:
-    """The rows that were given are not changed."""
-    rows = tool_session(3)
-
-    told = await replay(rows, scripted())
-
-    assert (len(told.requests), told.compactions, told.provider_calls) == (6, [], 0)
-    assert (told.window, told.budget) == (8_000, 6_000)
-    assert told.rows == rows == tool_session(3)
-    assert told.last_view == rows[:-1]
-    assert told.stable_share == 1.0
-    assert told.failed is None
 
 
 async def test_a_session_that_does_not_fit_is_told_compaction_by_compaction() -> None:
@@ -112,6 +99,3 @@ async def test_a_broken_promise_fails_its_check_with_the_first_problem(
     assert told.failed.first is not None
     assert re.search(says, told.failed.first)
     assert (told.problem or "").startswith(f"FAILED: {name}: ")
-
-
-# --- rows -------------------------------------------------------------------------------------------------------------

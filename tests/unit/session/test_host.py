@@ -29,25 +29,6 @@ async def test_the_provider_of_a_request_is_the_one_passed_the_last_seen_or_the_
     assert await providers.summariser() == Target(two, "two")
 
 
-async def test_a_provider_that_is_not_mounted_is_called_by_its_own_name_or_its_type() -> None:
-    """One that is mounted is called as it is mounted."""
-    for provider, name in ((named("mine"), "mine"), (named(5), "SimpleNamespace"), (object(), "object")):
-        providers = Providers(coordinator(one=named("one")), Config(summary_model="small"))
-        assert providers.seen(provider) is provider
-        assert await providers.summariser() == Target(provider, name, "small")
-
-
-async def test_nothing_is_said_while_nothing_is_mounted_yet(caplog: Any) -> None:
-    """Before the session is ready a name cannot be wrong; when it is ready, it can."""
-    own = named("own")
-    providers = Providers(coordinator(), Config(summary_provider="three"))
-    providers.seen(own)
-    assert await providers.summariser() == Target(own, "own")
-    assert caplog.records == []
-    providers.check()
-    assert "mounted: none" in caplog.records[0].getMessage()
-
-
 class Azure:
     """A provider of the module `provider-azure-openai`, which mounts itself under a name of its own."""
 

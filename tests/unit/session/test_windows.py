@@ -109,14 +109,6 @@ class TestHangs:
         assert provider.asked == 2
         provider.released.set()
 
-    async def test_a_provider_that_always_hangs_has_the_window_that_it_tells_elsewhere_or_none(self) -> None:
-        """And a request is served all the same."""
-        provider: Any = Hanging(0)
-        assert await request_budget(Config(), None, provider) == DEFAULT_BUDGET
-        provider.get_info = info({"context_window": 12_000}).get_info
-        assert await Windows(Config()).of(provider) == Window(12_000, 0)
-        provider.released.set()
-
     async def test_a_method_that_blocks_is_not_waited_for(self) -> None:
         """The event loop goes on meanwhile, and the method is not called again for a minute."""
         released, asked = threading.Event(), []

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from typing import Any
-from unittest.mock import AsyncMock
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from context_summarize.core.nodes import Summary
-from context_summarize.stores import LayeredStore, MemoryStore, SummaryStore
+from context_summarize.stores import LayeredStore, MemoryStore
 from tests.contracts.factories import record, summary
 from tests.support.recorder import Clock
 
@@ -108,17 +107,6 @@ class TestTrouble:
         [warning] = caplog.messages
         assert warning.startswith("the shaky store: OSError; meanwhile summaries are kept in memory")
         assert "hunter2" not in warning
-
-    async def test_an_answer_of_another_form_is_a_failure_like_others(self, caplog: pytest.LogCaptureFixture) -> None:
-        """What a store of the host's gives back is nobody's to trust."""
-        foreign = AsyncMock(SummaryStore)
-        foreign.get.return_value, foreign.get_records.return_value = [summary("a")], ["no record"]
-        store = LayeredStore(MemoryStore(), foreign, name="a foreign store")
-        assert await store.get(["a"]) == {}
-        assert await store.get_records(["a"]) == {}
-        assert [record.getMessage().partition(";")[0] for record in caplog.records] == [
-            "a foreign store: AttributeError"
-        ]
 
     async def test_a_store_that_hangs_costs_one_timeout(self, caplog: pytest.LogCaptureFixture, no_hang: None) -> None:
         """Twenty requests at once wait together, and the calls that follow do not wait at all."""

@@ -12,11 +12,12 @@ from redis.asyncio import Redis
 from context_summarize import SummarizingContextManager
 from context_summarize.errors import StoreUnavailable
 from context_summarize.stores import LayeredStore, MemoryStore, SharedStore, SummaryStore
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
 from tests.contracts import test_stores as contract
 from tests.contracts.factories import record, summary
 from tests.support.recorder import Clock
 from tests.support.redis_server import RedisServer, free_port, redis_server
+from tests.support.rows import tool_session
 from tests.support.views import untimed
 
 PASSWORD = "hunter2-and-more"
@@ -71,15 +72,6 @@ async def test_entries_are_seen_by_others_and_go_after_ninety_days(server: Redis
     assert [90 * 86_400 - life < 3_600 for life in lives] == [True, True]
     await first.close()
     await second.close()
-
-
-async def test_a_password_with_special_characters_is_understood(tmp_path: Path, no_hang: None) -> None:
-    """Percent-encoded, as addresses are."""
-    with redis_server(tmp_path, password="p@ss/w:rd") as server:
-        store = SharedStore(f"redis://:p%40ss%2Fw%3Ard@127.0.0.1:{server.port}/0")
-        await store.put(summary("a"))
-        assert (await store.get(["a"])).keys() == {"a"}
-        await store.close()
 
 
 async def test_a_session_serves_every_request_whatever_the_server_does(

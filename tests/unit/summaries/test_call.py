@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from decimal import Decimal
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,7 +26,6 @@ from amplifier_core.message_models import ChatRequest, ChatResponse
 
 from context_summarize.config import Config
 from context_summarize.errors import SummaryUnavailable
-from context_summarize.summaries.answer import REASONS
 from context_summarize.summaries.call import LONGEST_WAIT, Summarizer
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.request import Job, Target
@@ -98,13 +96,6 @@ class TestRequest:
         assert (request.tools, request.model, request.reasoning_effort) == (None, "small", "low")
         assert provider.options == [{**HINTS, "model": "small"}]
 
-    async def test_a_provider_that_chains_answers_is_asked_not_to(self) -> None:
-        """A chained answer is stored on the server whatever `store` says. Others never see that option."""
-        provider = ScriptedProvider([ANSWER])
-        provider.enable_response_chaining = "auto"  # type: ignore[attr-defined]
-        await summarizer().make(job(), target(provider))
-        assert provider.options == [{**HINTS, "enable_response_chaining": False}]
-
     @pytest.mark.parametrize(
         ("window", "output", "rooms"),
         [
@@ -145,15 +136,6 @@ class TestSummary:
         """As attribute or in the metadata; what is no text is not believed."""
         provider = ScriptedProvider([lambda request: answer(**told)])
         assert (await summarizer().make(job(), target(provider, model="asked"))).model == model
-
-    @pytest.mark.parametrize(
-        "usage", [{"cost_usd": "1e999999"}, {"cost_usd": 10**5_000}, {"cost_usd": "free"}, {"input_tokens": 10**400}]
-    )
-    async def test_absurd_usage_is_left_out(self, usage: dict[str, Any]) -> None:
-        """A sum with a million digits would stop every statistic."""
-        provider = ScriptedProvider([lambda request: SimpleNamespace(content=ANSWER, usage=SimpleNamespace(**usage))])
-        made = await summarizer().make(job(), target(provider))
-        assert (made.cost_usd, made.usage["input_tokens"]) == (None, 0)
 
 
 class APITimeoutError(Exception):
@@ -234,13 +216,6 @@ class TestErrors:
         assert not made.is_paused(target(provider))
 
 
-class Plain:
-    """A provider whose `complete()` takes nothing but the request."""
-
-    async def complete(self, request: ChatRequest) -> ChatResponse:
-        return answer()
-
-
 class TestHints:
     @pytest.mark.parametrize(
         ("error", "left"),
@@ -263,24 +238,6 @@ class TestHints:
         ]
         assert seen == [("low", 2_200, HINTS), left, left]
         assert clock.slept == []
-
-    async def test_a_provider_that_takes_no_options_gets_none(self) -> None:
-        """It is asked all the same, and once the next time."""
-        made, totals = summarizer(), Statistics()
-        assert (await made.make(job(), target(Plain()))).usage["attempts"] == 2
-        assert (await made.make(job(), target(Plain()))).usage["attempts"] == 1
-        assert totals.failed == 0
-
-
-class TestRefusedAnswers:
-    async def test_a_refused_answer_gets_one_more_try_with_more_room(self) -> None:
-        """The second answer may pass; a second refusal is the end, and is told from an error."""
-        provider = ScriptedProvider(["", ANSWER])
-        assert (await summarizer().make(job(), target(provider))).text == ANSWER
-        assert [request.max_output_tokens for request in provider.requests] == [2_200, 4_400]
-        found = await failure(summarizer(), ScriptedProvider(["", "I'm sorry, I can't do that.", ANSWER]))
-        assert (found.kind, found.attempts, found.permanent, found.refused) == ("refusal", 2, False, True)
-        assert str(found) == f"the answer is not a summary: {REASONS['refusal']}"
 
 
 def window_of(tokens: int) -> Callable[[ChatRequest], str]:
@@ -331,11 +288,3 @@ class TestLength:
         made = await summarizer().make(LONG, target(ScriptedProvider([looked_up(120)])))
         assert 1_400 < made.tokens <= 1_600
         assert made.text.endswith("on its way.")
-
-    async def test_an_answer_that_was_cut_off_stands_up_to_its_last_whole_sentence(self) -> None:
-        """At once where it is as long as was asked for; half of that on the second try."""
-        for times, calls in ((30, 1), (12, 2)):
-            text = looked_up(times) + "And then it was th"
-            provider = ScriptedProvider(then=answer(text, finish_reason="length"))
-            made = await summarizer().make(LONG, target(provider))
-            assert (provider.calls, made.text) == (calls, looked_up(times).strip())

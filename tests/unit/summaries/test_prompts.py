@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
@@ -11,12 +10,11 @@ import pytest
 from context_summarize.config import Config
 from context_summarize.errors import TemplateError
 from context_summarize.replay import replay
-from context_summarize.summaries.prompts import available_sets, load_prompts
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.summaries.prompts import load_prompts
+from context_summarize.testing import ScriptedProvider
 from context_summarize.tokens.counter import TokenCounter
-from tests.support.paths import ROOT
+from tests.support.rows import tool_session
 
-SHIPPED = ROOT / "prompts"
 GOOD = {
     "segment.md": "Summarise in $words words what $fence encloses.",
     "merge.md": "Merge in $words words what $fence encloses.",
@@ -84,16 +82,6 @@ class TestTheShippedSets:
         assert asked == {body.split("\n")[0] for body in bodies}
 
 
-class TestFinding:
-    def test_the_sets_are_found_by_name(self) -> None:
-        assert set(available_sets()) == set(HEADINGS)
-        assert load_prompts("default").segment.path == SHIPPED / "default" / "segment.md"
-
-    def test_an_unknown_name_lists_what_there_is(self) -> None:
-        with pytest.raises(TemplateError, match=r"'defualt'.*did you mean 'default'.*available: .*default"):
-            load_prompts("defualt")
-
-
 class TestFiles:
     @pytest.mark.parametrize(
         ("files", "told"),
@@ -122,22 +110,9 @@ class TestFiles:
         assert told in seen
         assert seen.startswith(str(tmp_path))
 
-    def test_the_hash_is_of_the_whole_file_without_trailing_newlines(self, tmp_path: Path) -> None:
-        text = "---\nversion: 2\n---\n$words $fence"
-        template = load_prompts(write_set(tmp_path, segment=text + "\n\n\n")).segment
-        assert template.hash == hashlib.sha256(text.encode()).hexdigest()
-
     def test_a_header_gives_version_and_rules(self, tmp_path: Path) -> None:
         header = "---\nversion: 7b\n\nvariables: fence, words\nrules: Always, from  now on, don’t, always,\n---\n"
         prompts = load_prompts(write_set(tmp_path, segment=header + GOOD["segment.md"]))
         assert prompts.segment.header["version"] == "7b"
         assert prompts.segment.body == GOOD["segment.md"]
         assert prompts.rule_signs == ("always", "from now on", "don't")
-
-
-class TestFilling:
-    def test_a_value_is_never_expanded(self) -> None:
-        frame = load_prompts("default").frame
-        assert "costs $5, $first ${last} $$" in frame.fill(
-            text="costs $5, $first ${last} $$", first="1", last="9", recall=""
-        )

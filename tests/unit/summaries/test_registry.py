@@ -1,11 +1,9 @@
-"""The registry: each key is asked for once, shared by all who wait, stored, and stood in for by a fallback."""
+"""The registry: merges, fallbacks that stand in, what is told of failures, and what is let go of."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,17 +14,17 @@ from context_summarize.config import Config
 from context_summarize.core.history import History
 from context_summarize.core.node_builder import NodeBuilder
 from context_summarize.core.nodes import Node, Summary
-from context_summarize.events import FAILURE, SUMMARY
 from context_summarize.messages.checking import normalise
 from context_summarize.messages.reading import analyse
 from context_summarize.notes.fallback import FALLBACK_LINE
-from context_summarize.stores import LayeredStore, MemoryStore, SummaryStore
+from context_summarize.stores import MemoryStore, SummaryStore
 from context_summarize.summaries.call import Summarizer
 from context_summarize.summaries.prompts import load_prompts
 from context_summarize.summaries.registry import MAX_REFUSALS, SummaryRegistry
 from context_summarize.summaries.request import Target
-from context_summarize.testing import ScriptedProvider, tool_session
+from context_summarize.testing import ScriptedProvider
 from tests.support.recorder import Clock, Recorder
+from tests.support.rows import tool_session
 from tests.support.services import services
 
 PROMPTS = load_prompts("default")
@@ -40,30 +38,16 @@ def count(text: str) -> int:
     return -(-len(text) // 4)
 
 
-class Broken(MemoryStore):
-    """A store that fails whatever it is asked."""
-
-    async def get(self, keys: Iterable[str]) -> dict[str, Summary]:
-        raise OSError(f"no disk for {TOKEN}")
-
-    async def put(self, summary: Summary) -> None:
-        raise OSError(f"no disk for {TOKEN}")
-
-
 class Scene:
     """A history that is cut into segments, and everything that gets the texts of their nodes."""
 
-    def __init__(
-        self, *script: Any, store: SummaryStore | None = None, gate: asyncio.Event | None = None, **settings: Any
-    ) -> None:
-        self.provider = ScriptedProvider(script, then=ANSWER, gate=gate)
-        self.target: Target | None = Target(self.provider, "main", "small")
+    def __init__(self, *script: Any, store: SummaryStore | None = None) -> None:
+        self.provider = ScriptedProvider(script, then=ANSWER)
+        self.target = Target(self.provider, "main", "small")
         self.store, self.hooks, self.clock = store or MemoryStore(), Recorder(), Clock()
-        shared = services(
-            Config(**settings), count, store=self.store, hooks=self.hooks, clock=self.clock, sleep=self.clock.sleep
-        )
-        self.outbox, self.cancelled, self.shown = shared.outbox, False, list[Node]()
-        self.tasks = SummaryRegistry(shared, Summarizer(shared), lambda: self.cancelled)
+        shared = services(Config(), count, store=self.store, hooks=self.hooks, clock=self.clock, sleep=self.clock.sleep)
+        self.outbox = shared.outbox
+        self.tasks = SummaryRegistry(shared, Summarizer(shared), lambda: False)
         self.history = History()
         for raw in tool_session(24, size=300):
             self.history.add(analyse(normalise(raw)))
@@ -73,9 +57,9 @@ class Scene:
         self.leaves = self.builder.leaves
         self.merged = self.builder.merge(self.leaves[:3])
 
-    async def get(self, *nodes: Node, seconds: float | None = None) -> list[Node]:
+    async def get(self, *nodes: Node) -> list[Node]:
         """The nodes whose summaries are late."""
-        return await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, seconds), 30)
+        return await asyncio.wait_for(self.tasks.get(nodes, self.builder, self.target, None), 30)
 
     async def text(self, node: Node) -> Summary:
         """As a compaction does: fallbacks of an earlier one are forgotten, and stand in where nothing can be had."""
@@ -97,64 +81,6 @@ class Scene:
         """What hooks have heard, beside the announcements of calls."""
         await self.outbox.flush()
         return [(name, data) for name, data in self.hooks.events if not name.startswith("provider:")]
-
-
-def noted(builder: NodeBuilder, read: list[Node], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Note whose rows are read."""
-    source = builder.source
-
-    def source_of(node: Node) -> Any:
-        read.append(node)
-        return source(node)
-
-    monkeypatch.setattr(builder, "source", source_of)
-
-
-async def settle() -> None:
-    for _ in range(20):
-        await asyncio.sleep(0)
-
-
-class TestOneSummary:
-    async def test_it_costs_one_call_and_none_where_the_store_has_it(self) -> None:
-        """In this session and in the next."""
-        scene = Scene()
-        leaf = scene.leaves[0]
-        made = await scene.text(leaf)
-        assert (made.text, made.key, await scene.text(leaf), scene.provider.calls) == (ANSWER, leaf.key, made, 1)
-        assert scene.tasks.summary(leaf) == made
-        assert not scene.tasks.is_from_store(leaf.key)
-        fresh = Scene(store=scene.store)
-        assert (await fresh.text(leaf), fresh.provider.calls) == (made, 0)
-        assert fresh.tasks.is_from_store(leaf.key)
-
-    async def test_all_who_ask_at_once_share_one_call(self) -> None:
-        """Segments of equal text too, but not the row: frames name the messages that they stand for."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        first = scene.leaves[0]
-        other = replace(first, first_group=first.first_group + 4, end_group=first.end_group + 4)
-        waiting = [asyncio.create_task(scene.get(first, other)) for _ in range(3)]
-        await settle()
-        gate.set()
-        assert await asyncio.gather(*waiting) == [[]] * 3
-        one, two = scene.tasks.rows([first, other])
-        assert one.summary is two.summary
-        assert one.row != two.row
-        assert scene.provider.calls == 1
-        assert [name for name, _ in await scene.events()] == [SUMMARY]
-
-    async def test_only_as_many_as_may_be_asked_at_once_are_read(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Hundreds of segments may wait for a provider: their texts are not made, and held, before their turn."""
-        gate, read = asyncio.Event(), list[Node]()
-        scene = Scene(gate=gate, max_concurrency=1)
-        noted(scene.builder, read, monkeypatch)
-        asked = asyncio.create_task(scene.get(*scene.leaves[:4]))
-        await settle()
-        assert (scene.provider.calls, read) == (1, scene.leaves[:1])
-        gate.set()
-        assert await asked == []
-        assert read == scene.leaves[:4]
 
 
 class TestMerge:
@@ -193,22 +119,6 @@ class TestMerge:
 
 
 class TestFallbacks:
-    async def test_without_a_provider_one_stands_in_and_is_not_stored(self) -> None:
-        """Until the next compaction begins: then the provider is asked again."""
-        scene = Scene()
-        leaf, provider = scene.leaves[0], scene.target
-        scene.target = None
-        made = await scene.text(leaf)
-        assert made.fallback
-        assert made.text.startswith(FALLBACK_LINE)
-        assert "ORD00000" in made.text
-        assert made.tokens == count(made.text) < made.source_tokens
-        assert (await scene.stored(leaf), scene.tasks.summary(leaf), await scene.events()) == ([], None, [])
-        scene.tasks.begin()
-        assert (scene.tasks.is_known(leaf), scene.tasks.shown(leaf)) == (False, None)
-        scene.target = provider
-        assert (await scene.text(leaf)).text == ANSWER
-
     async def test_a_key_whose_answers_were_refused_three_times_is_not_asked_for_again(self) -> None:
         """Nor after a compaction; other keys are not concerned, and a cleared session begins anew."""
         scene = Scene(*[""] * 6)
@@ -222,33 +132,8 @@ class TestFallbacks:
         scene.tasks.forget_refusals()
         assert (await scene.text(leaf)).text == ANSWER
 
-    async def test_they_are_placed_at_once_and_never_over_a_summary(self) -> None:
-        """No provider is asked or waited for; what is under way stays so, and its summary takes the place."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        under_way, unasked = scene.leaves[:2]
-        await scene.get(under_way, seconds=0.0)
-        await asyncio.wait_for(scene.tasks.place([under_way, unasked], scene.builder), 30)
-        assert [shown.summary.fallback for shown in scene.tasks.rows([under_way, unasked])] == [True, True]
-        gate.set()
-        await scene.tasks.settled([under_way.key])
-        await scene.tasks.place([under_way], scene.builder)
-        assert [shown.summary.text for shown in scene.tasks.rows([under_way])] == [ANSWER]
-        assert scene.provider.calls == 1
-        fresh = Scene(store=scene.store)
-        await fresh.tasks.place([under_way, fresh.merged], fresh.builder)
-        assert [shown.summary.text for shown in fresh.tasks.rows([under_way])] == [ANSWER]
-        assert ANSWER in fresh.tasks.rows([fresh.merged])[0].summary.text, "what the store has of it is in it"
-
 
 class TestWhatGoesWrong:
-    async def test_a_store_that_fails_costs_no_summary(self, caplog: pytest.LogCaptureFixture) -> None:
-        """What was made is shown all the same; the log holds no secret of the error."""
-        scene = Scene(store=LayeredStore(MemoryStore(), Broken(), name="the disk"))
-        assert (await scene.text(scene.merged)).text == ANSWER
-        assert [record.getMessage().partition(";")[0] for record in caplog.records] == ["the disk: OSError"]
-        assert TOKEN not in caplog.text
-
     async def test_an_error_of_our_own_leaves_a_fallback(
         self, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
     ) -> None:
@@ -273,62 +158,12 @@ class TestEvents:
             with caplog.at_level(logging.WARNING):
                 await scene.text(scene.leaves[at])
         told = await scene.events()
-        assert told[0] == (
-            FAILURE,
-            {
-                "key": scene.leaves[0].key,
-                "level": 0,
-                "kind": "rate_limit",
-                "error": "RateLimitError: slow",
-                "attempts": 1,
-                "retry_in_s": 300.0,
-            },
-        )
+        assert told[0][1] == {
+            "key": scene.leaves[0].key, "level": 0, "kind": "rate_limit", "error": "RateLimitError: slow",
+            "attempts": 1, "retry_in_s": 300.0,
+        }  # fmt: skip
         assert [data.get("kind", "made") for _, data in told] == ["rate_limit", "auth", "made", "auth"]
         assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR", "ERROR"]
-
-
-class TestWaiting:
-    async def test_what_was_late_once_is_not_waited_for_again(self) -> None:
-        """Unless it failed and is asked for anew; the work goes on, and is there for the next compaction."""
-        gate = asyncio.Event()
-        scene = Scene(DOWN, gate=gate)
-        node = scene.leaves[0]
-        for seconds in (0.0, 3_600.0):
-            assert await scene.get(node, seconds=seconds) == [node], "at once"
-        gate.set()
-        await scene.tasks.settled([node.key])
-        scene.clock.time += 60
-        assert await scene.get(node, seconds=3_600.0) == []
-        assert scene.tasks.summary(node) is not None
-        assert scene.provider.calls == 2
-
-    @pytest.mark.parametrize("how", ["told", "looked up"])
-    async def test_while_the_host_has_cancelled_nobody_waits_and_the_work_goes_on(self, how: str) -> None:
-        """Whether it says so or has to be asked; afterwards it is waited for like any."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        node = scene.leaves[0]
-
-        async def cancel() -> None:
-            await settle()
-            if how == "told":
-                scene.tasks.stopped = True
-            scene.cancelled = how == "looked up"
-
-        late, _ = await asyncio.gather(scene.get(node), cancel())
-        assert late == [node]
-        assert scene.tasks.is_stopped
-        assert await scene.get(scene.leaves[1]) == [scene.leaves[1]], "at once, and it is not late"
-        scene.tasks.stopped = False
-        scene.cancelled = False
-        assert not scene.tasks.is_stopped
-        waiting = asyncio.create_task(scene.get(scene.leaves[1], seconds=3_600.0))
-        await settle()
-        gate.set()
-        assert await waiting == []
-        assert await scene.get(node) == []
-        assert scene.provider.calls == 2
 
 
 class TestLife:
@@ -346,20 +181,3 @@ class TestLife:
         assert scene.tasks.shown(gone) is not shown[1]
         assert (scene.provider.calls, scene.tasks.is_from_store(gone.key)) == (2, True)
         assert not scene.tasks.is_from_store(kept.key)
-
-    async def test_a_new_history_has_no_rows_but_keeps_what_was_made(self) -> None:
-        """Calls under way still fill the store, and may be waited for again; no fallback stands in."""
-        gate = asyncio.Event()
-        scene = Scene(gate=gate)
-        late, placed = scene.leaves[:2]
-        assert await scene.get(late, seconds=0.0) == [late]
-        await scene.tasks.place([placed], scene.builder)
-        scene.tasks.forget_history(scene.builder.history)
-        assert not scene.tasks.is_known(placed)
-        gate.set()
-        assert await scene.get(late, seconds=3_600.0) == []
-        scene.tasks.forget_history(scene.builder.history)
-        assert (scene.tasks.rows([late]), scene.tasks.is_known(late)) == ([], True)
-        assert await scene.get(late) == []
-        assert len(scene.tasks.rows([late])) == 1
-        assert scene.provider.calls == 1
