@@ -10,7 +10,8 @@ import pytest
 from amplifier_core.llm_errors import InvalidRequestError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import ScriptedProvider, tool_session, user
+from context_summarize.testing import ScriptedProvider
+from tests.support.rows import tool_session, user
 from tests.support.session import Host, is_summary_request, tokens_of
 
 SETTINGS = {"safety_margin": 500, "segment_tokens": 512, "keep_recent": 6, "shorten_tool_results": None}
@@ -92,10 +93,10 @@ async def test_a_refused_summary_or_another_helpers_request_binds_nothing(host: 
     assert (await host.context.statistics()).budget == WINDOW - 500 - 500
 
 
-@pytest.mark.parametrize("has_usage", [True, False])
+@pytest.mark.parametrize("usage", ["figures", None, {}])
 @pytest.mark.parametrize("is_before", [True, False])
 async def test_a_helper_that_is_refused_beside_an_answer_to_the_host_binds_nothing(
-    host: Host, has_usage: bool, is_before: bool
+    host: Host, usage: Any, is_before: bool
 ) -> None:
     host.provider.most = None
     await host.talk(3)
@@ -103,7 +104,7 @@ async def test_a_helper_that_is_refused_beside_an_answer_to_the_host_binds_nothi
     told = {"provider": "scripted", "model": "scripted-1"}
     figures = {"input_tokens": sum(len(str(row["content"])) for row in rows) // 4, "output_tokens": 5}
     refused = {**told, "status": "error", "error": REFUSALS["OpenAI"]}
-    answered = {**told, "status": "ok", "usage": figures if has_usage else None}
+    answered = {**told, "status": "ok", "usage": usage and figures}
     for data in (refused, answered) if is_before else (answered, refused):
         await host.session.coordinator.hooks.emit("llm:response", data)
     await host.talk(1)
