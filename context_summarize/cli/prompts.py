@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from context_summarize.cli.common import Name, guarded, plain, told
+from context_summarize.cli.common import guarded, plain, told
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
 from context_summarize.transcript.rows import counted
@@ -46,7 +46,7 @@ def check_command(name: str) -> None:
 
 @prompts_group.command("copy", short_help="Copy a set, so that you can change it.")
 @click.argument("name", metavar="SET")
-@click.argument("folder", type=Name(), metavar="FOLDER")
+@click.argument("folder", metavar="FOLDER")
 def copy_command(name: str, folder: str) -> None:
     """Copy the three files of a set into a new folder, so that you can change them. Nothing is overwritten.
 

@@ -10,7 +10,7 @@ from context_summarize.core.history import History
 from context_summarize.messages.reading import analyse
 from context_summarize.messages.rows import JsonRow
 from context_summarize.replay.result import message_numbers, named
-from context_summarize.tokens.counter import loaded_counter
+from context_summarize.tokens.counter import TokenCounter
 from context_summarize.tokens.measure import measure
 
 Line: TypeAlias = dict[str, object]
@@ -42,7 +42,7 @@ async def inspect_rows(rows: Sequence[JsonRow], progress: Callable[[int], None] 
         rows: messages, as of a recording.
         progress: called after every row with the number of rows read so far.
     """
-    count, history = (await loaded_counter()).count, History()
+    count, history = TokenCounter().count, History()
     for number, row in enumerate(rows, 1):
         history.add(analyse(row), measure(row, count))
         progress(number)

@@ -9,10 +9,10 @@ import pytest
 from amplifier_core.llm_errors import AuthenticationError, ProviderUnavailableError
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import MemoryStore, ScriptedProvider, broken_pairs
+from context_summarize.testing import MemoryStore, ScriptedProvider, broken_pairs, measure
 from tests.support.effort import LONG
 from tests.support.recorder import Clock, Recorder, recording
-from tests.support.rows import measure, tool_session
+from tests.support.rows import tool_session
 from tests.support.snapshot import snapshot
 from tests.support.views import untimed
 from tests.support.virtual import run_virtually

@@ -10,10 +10,10 @@ from typing import Any
 from amplifier_core.message_models import ChatRequest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider
+from context_summarize.testing import JsonRow, MemoryStore, ScriptedProvider, measure
 from tests.support.gated import Gated, answer
 from tests.support.recorder import Recorder
-from tests.support.rows import assistant, call, measure, result, tool_session, user
+from tests.support.rows import assistant, call, result, tool_session, user
 from tests.support.views import untimed
 
 SMALL: dict[str, Any] = {"keep_recent": 4, "prefetch": False, "segment_tokens": 64}

@@ -14,7 +14,7 @@ from context_summarize.messages.rows import JsonRow
 from context_summarize.providers.offline import OfflineProvider
 from context_summarize.replay import open_recording, replay, row_text
 from context_summarize.testing import ScriptedProvider
-from context_summarize.tokens.counter import loaded_counter
+from context_summarize.tokens.counter import TokenCounter
 from tests.support.pages import PAGES, blocks, prose
 from tests.support.paths import ROOT
 
@@ -24,7 +24,7 @@ README, START = (next(page for page in PAGES if page.name == name) for name in (
 
 async def _requests(until: int) -> list[list[JsonRow]]:
     """The requests of the demo's first rows."""
-    count = (await loaded_counter()).count
+    count = TokenCounter().count
     context = SummarizingContextManager()
     provider = OfflineProvider(count, context_window=40_000, max_output_tokens=4_000)
     found = []
@@ -60,7 +60,7 @@ async def test_the_page_shows_a_request_before_and_after_a_compaction() -> None:
 @pytest.mark.ci
 async def test_the_readme_says_what_the_demo_keeps() -> None:
     """Shares of the identifiers that its last request holds, how often it is compacted, and the size of its history."""
-    provider = OfflineProvider((await loaded_counter()).count, context_window=40_000, max_output_tokens=4_000)
+    provider = OfflineProvider(TokenCounter().count, context_window=40_000, max_output_tokens=4_000)
     played = await replay(RECORDING, provider)
     shown = "\n".join(map(said, played.last_view))
     page = README.read_text("utf-8")
