@@ -93,10 +93,10 @@ async def test_a_refused_summary_or_another_helpers_request_binds_nothing(host: 
     assert (await host.context.statistics()).budget == WINDOW - 500 - 500
 
 
-@pytest.mark.parametrize("has_usage", [True, False])
+@pytest.mark.parametrize("usage", ["figures", None, {}])
 @pytest.mark.parametrize("is_before", [True, False])
 async def test_a_helper_that_is_refused_beside_an_answer_to_the_host_binds_nothing(
-    host: Host, has_usage: bool, is_before: bool
+    host: Host, usage: Any, is_before: bool
 ) -> None:
     host.provider.most = None
     await host.talk(3)
@@ -104,7 +104,7 @@ async def test_a_helper_that_is_refused_beside_an_answer_to_the_host_binds_nothi
     told = {"provider": "scripted", "model": "scripted-1"}
     figures = {"input_tokens": sum(len(str(row["content"])) for row in rows) // 4, "output_tokens": 5}
     refused = {**told, "status": "error", "error": REFUSALS["OpenAI"]}
-    answered = {**told, "status": "ok", "usage": figures if has_usage else None}
+    answered = {**told, "status": "ok", "usage": usage and figures}
     for data in (refused, answered) if is_before else (answered, refused):
         await host.session.coordinator.hooks.emit("llm:response", data)
     await host.talk(1)
@@ -122,6 +122,19 @@ async def one_refusal(error: str) -> tuple[SummarizingContextManager, ScriptedPr
     await manager.observe_response("llm:response", told)
     await manager.get_messages_for_request(provider=provider)
     return manager, provider
+
+
+async def test_a_helper_that_is_refused_while_a_recorder_notes_the_answer_binds_nothing() -> None:
+    """A loop that claims usage may tell of an answer that the figures of no event show."""
+    manager, provider = SummarizingContextManager(), ScriptedProvider(context_window=WINDOW)
+    record = manager.claim_foreground_usage()
+    await manager.add_message(user("Hello. " * 800))
+    await manager.get_messages_for_request(provider=provider)
+    refused = {"provider": "scripted", "model": "one", "status": "error", "error": REFUSALS["OpenAI"]}
+    await manager.observe_response("llm:response", refused)
+    assert record(input_tokens=await manager.get_token_count())
+    await manager.get_messages_for_request(provider=provider)
+    assert (await manager.statistics()).budget == 35_000
 
 
 async def test_the_words_of_many_providers_say_that_a_request_is_too_long() -> None:
