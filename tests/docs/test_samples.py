@@ -1,4 +1,4 @@
-"""Samples in the pages are what the recorded session shows: the notes of the README, two requests, the size of both."""
+"""Samples in the pages are what the recorded session shows: the notes of the README, two requests, what a day costs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from benchmarks import day
 from benchmarks.tokens import said
 from benchmarks.words import NAME, identifiers, places
 from context_summarize import SummarizingContextManager
@@ -75,6 +76,21 @@ async def test_the_readme_says_what_the_demo_keeps() -> None:
     times = ("six", "seven", "eight", "nine", "ten")[len(played.compactions) - 6]
     assert f"grows to {played.history_tokens:,} tokens" in page
     assert f"each of {times} compactions" in page
+
+
+@pytest.mark.ci
+async def test_the_pages_say_what_a_day_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    """Dollars for each model in the table, and those of the first one in the README."""
+    await day.main()
+    told = re.findall(r"^(.+): .*?([\d.]+), \D*([\d.]+), \D*([\d.]+); \D*([\d.]+)$", capsys.readouterr().out, re.M)
+    rows = [f"| {model} | {' | '.join(dollars)} |" for model, *dollars in told]
+    assert rows == [
+        line.replace("**", "") for line in START.read_text("utf-8").splitlines() if re.match(r"\| (GPT|Cl)", line)
+    ]
+    assert rows
+    model, _, summaries, together, whole = told[0]
+    for said_there in (f"costs {together} dollars with {model}, {summaries} of them", f"whole history costs {whole}\n"):
+        assert said_there in README.read_text("utf-8")
 
 
 async def test_the_readme_shows_the_notes_beside_its_summary() -> None:
