@@ -21,10 +21,10 @@ from context_summarize.cli.common import (
     plain,
     print_json,
     read_config,
+    replaying,
     sentence,
     table,
     told,
-    working,
 )
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
@@ -104,7 +104,7 @@ def replay_command(
         if config.persistence is not None:
             raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
         recording = opened(session)
-        with working("Replaying", len(recording.rows)) as progress:
+        with replaying(len(recording.rows)) as progress:
             result = asyncio.run(_played(recording.rows, config, progress, asked))
         if html is not None:
             write_page(result, Path(html), recording.name)
