@@ -37,6 +37,7 @@ class OfflineProvider:
     ) -> None:
         self._count = count
         self._window = {"context_window": context_window, "max_output_tokens": max_output_tokens}
+        self.calls = 0
 
     def get_info(self) -> ProviderInfo:
         """The window, in the host's format."""
@@ -45,6 +46,7 @@ class OfflineProvider:
     async def complete(self, request: ChatRequest, **kwargs: Any) -> ChatResponse:
         """The fallback summary of the fenced transcript."""
         del kwargs
+        self.calls += 1
         await asyncio.sleep(0)
         system = "\n".join(_said(message) for message in request.messages if message.role == "system")
         user = next((_said(m) for m in reversed(request.messages) if m.role == "user"), "")
