@@ -121,11 +121,11 @@ class _Warnings(logging.Handler):
 
 
 @contextmanager
-def working(verb: str, total: int) -> Iterator[Callable[[int], None]]:
+def replaying(total: int) -> Iterator[Callable[[int], None]]:
     """A progress bar on stderr, which is told how much is done; none if stderr is not a terminal."""
     err = Console(stderr=True)
     with Progress(console=err, disable=not err.is_terminal) as bar:
-        task = bar.add_task(verb, total=total)
+        task = bar.add_task("Replaying", total=total)
         yield lambda done: bar.update(task, completed=done)
 
 

@@ -21,10 +21,10 @@ from context_summarize.cli.common import (
     plain,
     print_json,
     read_config,
+    replaying,
     sentence,
     table,
     told,
-    working,
 )
 from context_summarize.config import Config
 from context_summarize.errors import CommandError
@@ -102,7 +102,7 @@ def replay_command(
             check_page(Path(html))
         config = read_config(settings)
         recording = opened(session)
-        with working("Replaying", len(recording.rows)) as progress:
+        with replaying(len(recording.rows)) as progress:
             result = asyncio.run(_played(recording.rows, config, progress, asked))
         if html is not None:
             write_page(result, Path(html), recording.name)
