@@ -101,6 +101,8 @@ def replay_command(
         if html is not None:
             check_page(Path(html))
         config = read_config(settings)
+        if config.persistence is not None:
+            raise CommandError("persistence cannot be set here: a replay writes no history; leave it out")
         recording = opened(session)
         with replaying(len(recording.rows)) as progress:
             result = asyncio.run(_played(recording.rows, config, progress, asked))
