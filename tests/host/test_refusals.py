@@ -11,6 +11,7 @@ from amplifier_core.llm_errors import InvalidRequestError
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
+from tests.support.recorder import Recorder
 from tests.support.rows import tool_session, user
 from tests.support.session import Host, is_summary_request, tokens_of
 
@@ -162,6 +163,26 @@ async def test_what_one_model_refuses_binds_no_other() -> None:
         await manager.add_message(user("Go on."))
 
     assert [(budget or 0) < 4_000 for budget in budgets] == [True, True, False, True]
+
+
+async def test_what_another_provider_says_binds_and_frees_nothing() -> None:
+    """A helper may ask one of its own while the host's request has no answer, or never gets one."""
+    provider = ScriptedProvider(context_window=WINDOW)
+    manager = SummarizingContextManager(Recorder({"main": provider, "fast": ScriptedProvider(name="another")}))
+    for row in tool_session(12):
+        await manager.add_message(row)
+
+    async def budget_after(name: str, **told: Any) -> int | None:
+        await manager.get_messages_for_request(provider=provider)
+        await manager.observe_response("llm:response", {"provider": name, "model": "one", **told})
+        await manager.get_messages_for_request(provider=provider)
+        return (await manager.statistics()).budget
+
+    refused = {"status": "error", "error": REFUSALS["vLLM"]}
+    assert await budget_after("another", **refused) == 35_000
+    bound = await budget_after("scripted", **refused) or 0
+    assert bound < 4_000
+    assert await budget_after("another", status="ok", usage={"input_tokens": 9_000}) == bound
 
 
 async def test_a_bound_is_dropped_when_a_request_as_large_passes() -> None:
