@@ -107,7 +107,7 @@ async def test_a_user_steers_a_session_through_the_model():
 
     assert "Nothing is summarised yet." in await asked(action="status")
     assert "no compaction to take back" in await asked(action="undo")
-    assert (await asked(action="compact", keep="the state of ORD00003")).startswith("Compacted: ")
+    assert (await asked(action="compact", keep=" the state of ORD00003 ", messages="")).startswith("Compacted: ")
     assert any("the state of ORD00003" in str(request.messages) for request in provider.requests)
     assert len(await context.get_messages_for_request(provider=provider)) < len(before)
     assert "1 compaction so far" in await asked(action="status")
