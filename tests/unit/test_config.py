@@ -221,6 +221,10 @@ def test_a_profile_is_the_settings_that_it_stands_for(name: Profile) -> None:
         ("compact_treshold", "compact_threshold"),
         ("compaction_threshold", "compact_threshold"),
         ("Cache", "cache"),
+        ("cahce", "cache"),
+        ("redcat", "redact"),
+        ("cashe", "cache"),
+        ("recall", "recall_tool"),
     ],
 )
 def test_a_misspelt_setting_is_refused_with_the_one_that_is_meant(key: str, meant: str) -> None:

@@ -59,7 +59,7 @@ def answer(text: str = ANSWER, **values: Any) -> ChatResponse:
 def summarizer(clock: Clock | None = None, totals: Statistics | None = None, **settings: Any) -> Summarizer:
     clock = clock or Clock()
     shared = services(Config(**settings), count, clock=clock, sleep=clock.sleep, totals=totals)
-    return Summarizer(shared, now=lambda: 12.5)
+    return Summarizer(shared)
 
 
 def target(provider: Any, **values: Any) -> Target:
@@ -129,7 +129,7 @@ class TestSummary:
         totals = Statistics()
         made = await summarizer(totals=totals).make(job(), target(ScriptedProvider(script), model="small"))
         assert (made.key, made.level, made.text, made.fallback) == ("k1", 0, ANSWER, False)
-        assert (made.provider, made.model, made.created) == ("main", "small", 12.5)
+        assert (made.provider, made.model) == ("main", "small")
         assert (made.tokens, made.source_tokens) == (count(ANSWER), count(TRANSCRIPT))
         assert made.usage == {"input_tokens": 20, "output_tokens": 6, "attempts": 3}
         assert (made.cost_usd, totals.cost_usd) == ("0.02", "0.02")
