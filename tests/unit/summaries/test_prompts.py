@@ -91,7 +91,7 @@ class TestFiles:
     async def test_a_set_that_is_none_is_an_error_at_mount(self, tmp_path: Path, prompts: str) -> None:
         """Nothing is mounted; what else is wrong with a folder is told below."""
         coordinator = MockCoordinator()
-        with pytest.raises(TemplateError, match="nobody|segment.md: missing"):
+        with pytest.raises(TemplateError, match=r"nobody|segment\.md: missing"):
             await mount(coordinator, {"prompts": prompts.format(folder=tmp_path)})
         assert coordinator.mount_history == []
 
