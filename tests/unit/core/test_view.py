@@ -131,3 +131,13 @@ def test_an_open_group_is_shown_with_its_newest_result_though_a_thread_is_at_an_
     history.add(analyse(normalise(result("a", "found"))))
     assert len(groups.shown(earlier)) == 1
     assert "found" in str(View(ViewState(), groups).rows(None))
+
+
+def test_an_open_call_stands_at_the_end_with_the_results_so_far() -> None:
+    """Hook rows in between are held back until it closes."""
+    history = history_of([user("a"), calls(("x", "n", {}), ("y", "n", {})), hook("h1"), result("x"), hook("h2")])
+    built = view(history)
+    assert said(built.rows(None)) == ["a", "call x y", "-> x"]
+    assert (len(built), built.open_rows) == (3, 2)
+    history.add(analyse(normalise(result("y"))))
+    assert said(built.rows(None)) == ["a", "call x y", "-> x", "-> y", "h1", "h2"]
