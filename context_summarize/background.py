@@ -48,7 +48,7 @@ async def end_tasks(tasks: Sequence[asyncio.Task[Any]]) -> None:
     if tasks:
         _, left = await asyncio.wait(tasks, timeout=0.5)
         if left:
-            logger.warning("%d provider calls continue after the session's end: they ignore cancellation", len(left))
+            logger.warning("calls that ignore cancellation go on after the session's end: %d", len(left))
 
 
 async def until_done(

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 _HEADER = b'{"format":"context-summarize history","version":1}\n'
 _PRIVATE_KEYS = ("thinking_block", "thinking_text", "content_blocks")
-_IN_MEMORY = "history file %r: the session continues in memory: %s"  # a path may hold what a log cannot write
+_IN_MEMORY = "history file %r: %s; the session continues in memory"  # a path may hold what a log cannot write
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _LOAD_SECONDS = 30
 """How long a session waits for its file; then it continues in memory."""
@@ -165,7 +165,7 @@ class _Disk:
             self._write_whole()
         with self.path.open("r+b") as file:
             if file.readline(len(_HEADER)) != _HEADER:
-                raise _Unfit("it is no history file of this version; move it away")
+                raise _Unfit("it is not a history file of this version; move it away")
             for number, line in enumerate(file, 2):
                 if not line.endswith(b"\n"):
                     file.truncate(file.tell() - len(line))

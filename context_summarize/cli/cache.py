@@ -29,8 +29,8 @@ cache_option = click.option(
 def cache_group() -> None:
     """Show or remove the stored summaries.
 
-    Summaries are stored in a file that outlives the session. A resumed or forked session reads them there and does not
-    pay for them again. They contain parts of the conversation. Secrets of well-known formats are removed.
+    The file outlives the session: a resumed or forked session reads its summaries there and does not pay for them
+    again. Summaries contain parts of the conversation, without secrets of well-known formats.
     """
 
 
@@ -51,7 +51,7 @@ def stats_command(cache: str | None, as_json: bool) -> None:
         print_json({**asdict(found), "path": str(found.path)})
         return
     with printing() as out:
-        sentence(out, f"Cache file: {found.path}{'' if found.path.exists() else ' (there is none yet)'}")
+        sentence(out, f"Cache file: {found.path}{'' if found.path.exists() else ' (not made yet)'}")
         entries = ("Entries", f"{found.entries:,}", "summaries, and records that let sessions resume")
         days = [("Oldest", _day(found.oldest), "UTC"), ("Newest", _day(found.newest), "UTC")]
         out.print(facts([("Size", decimal(found.bytes), "on disk"), entries, *days]))

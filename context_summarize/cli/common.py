@@ -28,129 +28,17 @@ Callback: TypeAlias = Callable[..., Any]
 _WIDTH = 100
 """Most terminal columns that a sentence uses."""
 _LINE = 400
-"""Characters of a log line that are shown."""
-
-
-class Refused(click.ClickException):
-    """The command cannot do what was asked; one line says why."""
-
-    exit_code = 2
-
-    def format_message(self) -> str:
-        """The message on one line, even if a file name or a provider's error brings line ends into it."""
-        return one_line(self.message)
-
-
-class _Out(Console):
-    """A console that lets the command handle a broken pipe; rich alone would exit with 1."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
-
-
-def plain(text: str) -> str:
-    """The text without control characters: recorded text must not control the reader's terminal."""
-    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
-
-
-def one_line(text: str) -> str:
-    """The text without control characters and line ends."""
-    return plain(" ".join(text.split()))
-
-
-def told(text: str, colour: str) -> None:
-    """Say something beside the result, on one line of stderr."""
-    click.secho(one_line(text), fg=colour, err=True)
-
-
-@contextmanager
-def guarded() -> Iterator[None]:
-    """Turns our errors into one line and exit status 2, and Ctrl-C into one line and exit status 130."""
-    try:
-        yield
-    except ContextSummarizeError as error:
-        raise Refused(str(error)) from error
-    except KeyboardInterrupt:
-        told("Interrupted.", "red")
-        click.get_current_context().exit(130)
-
-
-@contextmanager
-def printing() -> Iterator[Console]:
-    """Prints a result: a closed pipe (`| head`) is not an error, a full disk is one line."""
-    try:
-        yield _Out(highlight=False)
-        sys.stdout.flush()
-    except OSError as error:
-        # Buffered output would fail again when the interpreter closes the stream.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if not isinstance(error, BrokenPipeError):
-            raise Refused(f"the result cannot be written: {error.strerror or error}") from error
-
-
-def print_json(value: Any) -> None:
-    """Print one JSON document and nothing else, in ASCII, which every terminal and pipe can carry."""
-    with printing():
-        sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
-
-
-@contextmanager
-def working(verb: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar, which is told how much is done, and warnings, on stderr; no bar if that is not a terminal."""
-    err, warnings, root = Console(stderr=True), _Warnings(logging.WARNING), logging.getLogger()
-    root.addHandler(warnings)
-    try:
-        with Progress(console=err, disable=not err.is_terminal) as bar:
-            task = bar.add_task(verb, total=total)
-            yield lambda done: bar.update(task, completed=done)
-    finally:
-        root.removeHandler(warnings)
-
-
-class _Warnings(logging.Handler):
-    """Prints warnings, one line each, and one of a kind: a provider that is down causes one for every summary."""
-
-    def __init__(self, level: int) -> None:
-        super().__init__(level)
-        self._seen: set[str] = set()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.msg not in self._seen:
-            self._seen.add(record.msg)
-            told(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
-
-
-def sentence(out: Console, text: str) -> None:
-    """A paragraph."""
-    out.print(Text(plain(text)), width=min(out.width, _WIDTH))
-
-
-def heading(out: Console, title: str, about: str) -> None:
-    """A title, and one paragraph that describes what follows."""
-    out.print(Text(f"\n{title}", style="bold"))
-    out.print(Text(f"{about}\n", style="dim"), width=min(out.width, _WIDTH))
-
-
-def table(titles: Iterable[str], rows: Iterable[Iterable[object]]) -> Table:
-    """A table with a line below its header; columns of numbers stand right."""
-    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    cells = [[f"{cell:,}" if isinstance(cell, int) else plain(str(cell)) for cell in row] for row in rows]
-    for at, title in enumerate(titles):
-        made.add_column(title, justify="right" if any(row[at][:1].isdigit() for row in cells) else "left")
-    for row in cells:
-        made.add_row(*map(Text, row))
-    return made
-
-
-def facts(lines: Iterable[tuple[str, str, str]]) -> Table:
-    """A table of (what, figure, remark), without a header."""
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True)
-    grid.add_column(justify="right", style="bold", no_wrap=True)
-    grid.add_column(style="dim")
-    for line in lines:
-        grid.add_row(*(Text(plain(cell)) for cell in line))
-    return grid
+"""Characters of a warning that are shown."""
+_SESSION_HELP = (
+    "SESSION is a file with one message per line, as Amplifier stores them; or the id of a session that Amplifier has "
+    "stored, or the beginning of one; or - for standard input."
+)
+_CONFIG_HELP = (
+    "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
+    "as text. `none` means no value."
+)
+_WINDOW_HELP = f"Context window of the model.  [default: {WINDOW}, or the provider's]"
+_OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {MAX_OUTPUT}, or the provider's]"
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -168,16 +56,6 @@ class Name(click.ParamType[str]):
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else.")
-_SESSION_HELP = (
-    "SESSION is a file with one message per line, as Amplifier stores them, the id of a session that Amplifier has "
-    "stored (or the beginning of one), or - for standard input."
-)
-_CONFIG_HELP = (
-    "A setting of the module, such as keep_recent=20; may be repeated. VALUE is read as JSON if it is valid JSON, else "
-    "as text. `none` means no value."
-)
-_WINDOW_HELP = f"Context window of the model.  [default: {WINDOW}, or the provider's]"
-_OUTPUT_HELP = f"Tokens of the window kept free for the answer.  [default: {MAX_OUTPUT}, or the provider's]"
 
 
 def session_command(name: str, about: str) -> Callable[[Callback], click.Command]:
@@ -201,9 +79,7 @@ def opened(session: str) -> Recording:
     """
     recording = open_recording(session)
     if recording.cut is not None:
-        told(
-            f"note: {recording.cut} is cut off, as in a file that is still being written; 1 line is left out", "yellow"
-        )
+        told(f"note: {recording.cut} is cut off and left out; is the file still being written?", "yellow")
     return recording
 
 
@@ -221,12 +97,131 @@ def read_config(given: Sequence[str]) -> Config:
             raise Refused(f"--config {pair!r} has no value; expected KEY=VALUE, such as keep_recent=20")
         if key in settings:
             raise Refused(f"--config gives {key} twice; keep one of them")
-        settings[key] = _value(text)
+        try:
+            settings[key] = None if text.lower() == "none" else json.loads(text)
+        except (ValueError, RecursionError):
+            settings[key] = text
     return Config.from_mapping(settings)
 
 
-def _value(text: str) -> Any:
+# --- errors and warnings ----------------------------------------------------------------------------------------------
+
+
+class Refused(click.ClickException):
+    """The command cannot do what was asked; the text says why."""
+
+    exit_code = 2
+
+    def format_message(self) -> str:
+        """The message without what would control the terminal: it may hold a file's name or a provider's words."""
+        return plain(self.message)
+
+
+def plain(text: str) -> str:
+    """The text without control characters: recorded text must not control the reader's terminal."""
+    return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
+
+
+def told(text: str, colour: str) -> None:
+    """Say something beside the result, on one line of stderr."""
+    click.secho(plain(" ".join(text.split())), fg=colour, err=True)
+
+
+@contextmanager
+def guarded() -> Iterator[None]:
+    """Prints warnings on stderr, and turns our errors into exit status 2, and Ctrl-C into exit status 130."""
+    root, warnings = logging.getLogger(), _Warnings(logging.WARNING)
+    root.addHandler(warnings)
     try:
-        return None if text.lower() == "none" else json.loads(text)
-    except (ValueError, RecursionError):
-        return text
+        yield
+    except ContextSummarizeError as error:
+        raise Refused(str(error)) from error
+    except KeyboardInterrupt:
+        told("Interrupted.", "red")
+        click.get_current_context().exit(130)
+    finally:
+        root.removeHandler(warnings)
+
+
+class _Warnings(logging.Handler):
+    """Prints warnings, one line each, and one of a kind: a provider that is down causes one for every summary."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self._seen: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.msg not in self._seen:
+            self._seen.add(record.msg)
+            told(f"{record.levelname.lower()}: {record.getMessage()[:_LINE]}", "yellow")
+
+
+@contextmanager
+def working(verb: str, total: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr, which is told how much is done; none if stderr is not a terminal."""
+    err = Console(stderr=True)
+    with Progress(console=err, disable=not err.is_terminal) as bar:
+        task = bar.add_task(verb, total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+# --- results ----------------------------------------------------------------------------------------------------------
+
+
+class _Out(Console):
+    """A console that lets the command handle a broken pipe; rich alone would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+@contextmanager
+def printing() -> Iterator[Console]:
+    """Prints a result: a closed pipe (`| head`) is not an error, a full disk is one line."""
+    try:
+        yield _Out(highlight=False)
+        sys.stdout.flush()
+    except OSError as error:
+        # Buffered output would fail again when the interpreter closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if not isinstance(error, BrokenPipeError):
+            raise Refused(f"the result cannot be written: {error.strerror or error}") from error
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document and nothing else, in ASCII, which every terminal and pipe can carry."""
+    with printing():
+        sys.stdout.write(json.dumps(value, indent=2).replace("\x7f", "\\u007f") + "\n")
+
+
+def sentence(out: Console, text: str, style: str = "") -> None:
+    """A paragraph."""
+    out.print(Text(plain(text), style=style), width=min(out.width, _WIDTH))
+
+
+def heading(out: Console, title: str, about: str) -> None:
+    """A title, and one paragraph that describes what follows."""
+    sentence(out, f"\n{title}", "bold")
+    sentence(out, f"{about}\n", "dim")
+
+
+def table(titles: Sequence[str], rows: Iterable[Iterable[object]]) -> Table:
+    """A table with a line below its header; columns of numbers stand right."""
+    made = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    cells = [[f"{cell:,}" if isinstance(cell, int) else plain(str(cell)) for cell in row] for row in rows]
+    for at, title in enumerate(titles):
+        made.add_column(title, justify="right" if any(row[at][:1].isdigit() for row in cells) else "left")
+    for row in cells:
+        made.add_row(*map(Text, row))
+    return made
+
+
+def facts(lines: Iterable[tuple[str, str, str]]) -> Table:
+    """A table of (what, figure, remark), without a header."""
+    grid = Table.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(justify="right", style="bold", no_wrap=True)
+    grid.add_column(style="dim")
+    for line in lines:
+        grid.add_row(*(Text(plain(cell)) for cell in line))
+    return grid

@@ -61,16 +61,17 @@ def inspect_command(
 def _print(out: Console, name: str, found: Inspection) -> None:
     messages = counted(found.messages, "message")
     sentence(out, f"\n{name}: {counted(found.rows, 'row')}, {found.tokens:,} tokens, {messages} to summarise.")
-    sentence(out, "Nothing was replayed, asked or written.")
+    sentence(out, "No provider was asked, and no file was written.")
     if calls := found.unanswered_calls:
         more = f" and {len(calls) - _NAMED:,} more" if len(calls) > _NAMED else ""
         sentence(out, f"{counted(len(calls), 'call')} without a result: {', '.join(calls[:_NAMED])}{more}.")
     if found.orphan_results:
         sentence(out, f"{counted(found.orphan_results, 'result')} without a call.")
     about = {
-        "roles": "The rows of system and developer belong to the host, and have no number.",
-        "largest": "One long tool result can fill a window faster than many turns.",
-        "segments": f"One call summarises about {found.segment_tokens:,} tokens, for which 4 bytes each are taken.",
+        "roles": "System and developer rows belong to the host and have no message number.",
+        "largest": "The messages that take the most tokens.",
+        "segments": f"One call summarises a segment, of {found.segment_tokens * 4:,} bytes of text or a bit more. "
+        "The table has the tokens that its messages take in a request.",
     }
     for title, (columns, rows) in found.tables.items():
         heading(out, title.capitalize(), about[title])

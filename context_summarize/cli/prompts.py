@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 from rich.text import Text
 
-from context_summarize.cli.common import Name, guarded, one_line, plain, printing, told
+from context_summarize.cli.common import Name, guarded, plain, printing, told
 from context_summarize.errors import TemplateError
 from context_summarize.summaries.prompts import PromptSet, find_problems, find_set, load_prompts
 from context_summarize.transcript.rows import counted
@@ -28,7 +28,7 @@ def prompts_group() -> None:
 @prompts_group.command("check", short_help="List every problem of a set.")
 @click.argument("name", metavar="SET")
 def check_command(name: str) -> None:
-    """List every problem of a set, one per line. SET is a name or a folder. A warning is no problem.
+    """List every problem of a set, one per line. SET is a name or a folder. Warnings do not count as problems.
 
     Exit status: 0 no problems, 1 problems found, 2 no such set.
     """
@@ -38,7 +38,7 @@ def check_command(name: str) -> None:
         warnings = [] if problems else _warnings(load_prompts(name))
     with printing() as out:
         for text in problems or [f"{folder}: no problems"]:
-            out.print(Text(one_line(text)), soft_wrap=True)
+            out.print(Text(plain(text)), soft_wrap=True)
     for warning in warnings:
         told(f"WARNING: {warning}", "yellow")
     if problems:
@@ -59,24 +59,21 @@ def copy_command(name: str, folder: str) -> None:
     with guarded():
         made = _copied(load_prompts(name), Path(folder))
     with printing() as out:
-        out.print(Text(plain(f"{made}: segment.md, merge.md, frame.md")), soft_wrap=True)
+        out.print(Text(plain(f"Copied segment.md, merge.md and frame.md into {made}")), soft_wrap=True)
 
 
 def _warnings(prompts: PromptSet) -> list[str]:
-    """What a set without problems lacks; it can be used all the same.
-
-    Without a heading for quoted instructions these are found by signs alone. A summariser that is code, such as
-    `offline`, reads its length in the words of the text.
-    """
+    """What a set without problems lacks; it can be used all the same."""
     path, heading, found = prompts.segment.path, prompts.rules_heading, list[str]()
     if not heading:
-        found.append(f"{path}: the header has no rules_heading; name the heading under which instructions are quoted")
+        found.append(f"{path}: the header has no rules_heading, so summaries are not searched for quoted instructions")
     elif f"{heading}:" not in prompts.segment.body:
-        found.append(f"{path}: the text asks for no heading {heading!r}, which rules_heading names; ask for it")
+        found.append(f"{path}: rules_heading is {heading!r}, but the text does not ask for a line {heading + ':'!r}")
     for template in (prompts.segment, prompts.merge):
         if _LENGTH not in template.body:
-            why = "a summariser that is code, such as offline, reads its length there"
-            found.append(f"{template.path}: the text does not say {_LENGTH!r}; {why}")
+            found.append(
+                f"{template.path}: the text does not say {_LENGTH!r}, where the provider offline reads its length"
+            )
     return found
 
 
@@ -92,8 +89,8 @@ def _copied(prompts: PromptSet, target: Path) -> Path:
         for template in (prompts.segment, prompts.merge, prompts.frame):
             shutil.copyfile(template.path, folder / template.path.name)
     except FileExistsError:
-        raise TemplateError(f"{folder} exists and is left unchanged; name a folder that does not exist yet") from None
+        raise TemplateError(f"{folder} exists and is left unchanged; name a new folder") from None
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise TemplateError(f"{target}: the set cannot be written there ({reason}); name another folder") from error
+        raise TemplateError(f"the set cannot be written to {target} ({reason}); name another folder") from error
     return folder

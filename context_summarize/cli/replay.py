@@ -60,13 +60,13 @@ _PROVIDER_HELP = (
     "without a model]"
 )
 _OFFLINE = (
-    "Provider: offline. It is not a model: code copies exact words, ids and results from the messages, without a key "
-    "or a network. A model writes better summaries (--base-url, --provider)."
+    "Provider: offline. It is not a model: code copies words, ids and results from the messages, without a key or a "
+    "network. A model writes better summaries (--base-url, --provider)."
 )
 _COMPACTIONS = (
-    "Each of these requests had passed the threshold (filling) or would not fit the budget (must fit). Summaries then "
-    "replaced older messages. Message: the assistant message that answers the request. Segments: runs of messages that "
-    "were summarised. Merged: new summaries, each made from several older ones. Cached: summaries that needed no call. "
+    "Each of these requests passed the threshold (filling) or did not fit the budget (must fit), so summaries replaced "
+    "older messages. Message: the assistant message that answers the request. Segments: runs of messages that were "
+    "summarised. Merged: new summaries, each made from several older ones. Cached: summaries that needed no call. "
     "Fallbacks: summaries by code, because the provider gave none. Waited: how long the request waited for summaries."
 )
 _COLUMNS = ("Message", "Before → after", "Segments", "Merged", "Cached", "Fallbacks", "Waited", "Why")
@@ -104,6 +104,7 @@ def replay_command(
             result = asyncio.run(_played(recording.rows, config, progress, asked))
         if html is not None:
             write_page(result, Path(html), recording.name)
+            told(f"The report is in {html}; a browser opens it.", "green")
     if as_json:
         view = {"last_view": result.last_view} if show_view else {}
         print_json({"file": recording.name, **result.as_data(), **view})
@@ -162,7 +163,7 @@ def _print(out: Console, name: str, result: ReplayResult, *, show_view: bool) ->
     sentence(out, f"\n{name}: {messages}, {result.history_tokens:,} tokens in total, replayed with {through}.")
     sentence(out, _OFFLINE if result.provider == OfflineProvider.name else f"Provider: {result.provider}.")
     if show_view and result.last_view:
-        heading(out, "Last request", "The last request of the session, row by row.")
+        heading(out, "Last request", "Row by row, as the model reads it.")
         for at, row in enumerate(result.last_view, 1):
             out.print(Text(f"── {at} {row['role']} ──", style="bold"))
             out.print(Text(plain(row_text(row))), soft_wrap=True)
@@ -170,13 +171,13 @@ def _print(out: Console, name: str, result: ReplayResult, *, show_view: bool) ->
     if result.compactions:
         out.print(table(_COLUMNS, map(_cells, result.compactions)))
     elif not result.requests:
-        sentence(out, "None. There was no request: each message of the role assistant answers one.")
+        sentence(out, "None. The recording has no assistant message, so there was no request.")
     else:
         largest = f"The largest of {counted(len(result.requests), 'request')} holds {result.largest_view:,} tokens."
-        sentence(out, f"None. {largest} A smaller --window shows some.")
+        sentence(out, f"None. {largest} With a smaller --window there are some.")
     heading(out, "Totals", "The whole session. An agent makes one request for each assistant message.")
     out.print(facts(figures(result)))
-    heading(out, "Checks", "What must always hold. If a check fails, the command exits with 1.")
+    heading(out, "Checks", "Promises of the module. If one is broken, the command exits with 1.")
     out.print(facts(map(_verdict, result.checks)))
 
 

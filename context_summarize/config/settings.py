@@ -115,7 +115,7 @@ class Config:
     """Length of a segment in tokens (bytes / 4), at least 64; none = a power of two near budget / 8, 512 … 16,384."""
     summary_share: Annotated[Literal["auto"] | _Above0, _SHARE] = "auto"
     """Share of the budget for summaries and notes before old ones merge; default: 3/4 of compact_threshold, ≤ 0.28."""
-    notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 is none"] = 0.1
+    notes_share: Annotated[int | float, Field(ge=0, le=0.5), "must be from 0 to 0.5, got {!r}; 0 means no notes"] = 0.1
     """Share of the budget for the row of notes that code writes; out of `summary_share`, and at most half of it."""
     action_tools: Annotated[
         Mapping[str, ToolKind] | None,
@@ -126,7 +126,7 @@ class Config:
     """Prompts for the summaries: the name of a set (`coding`), or the path to a folder of your own."""
     shorten_tool_results: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=1)] | None,
-        "must be tokens (1 or more), none or 'auto', got {!r}; none is never",
+        "must be tokens (1 or more), none or 'auto', got {!r}; none means never",
     ] = "auto"
     """A compaction shortens tool results above this many tokens; none = never; default: min(4000, budget / 10)."""
     redact: Annotated[

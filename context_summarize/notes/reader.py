@@ -13,7 +13,7 @@ from context_summarize.notes.values import Candidates
 from context_summarize.tokens.measure import Count
 from context_summarize.transcript.rows import RenderedRow
 
-_INSTRUCTIONS = "What the user asked to be kept to, in the user's words:"
+_INSTRUCTIONS = "Instructions of the user that still apply, in the user's words:"
 _VALUES = "Exact values (#7 is message 7):\n"
 _SHARES = {"requests": 0.15, "actions": 0.3}
 """Shares of the room that these parts may take; what they leave goes to the values."""

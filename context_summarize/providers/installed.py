@@ -35,7 +35,7 @@ async def mounted_provider(name: str) -> AsyncIterator[tuple[str, Any]]:
         try:
             cleanup = await found[name].load()(coordinator, {})
         except Exception as error:
-            raise ProviderUnavailable(f"{name} does not mount: {type(error).__name__}: {error}") from error
+            raise ProviderUnavailable(f"{name} cannot be mounted: {type(error).__name__}: {error}") from error
         if callable(cleanup):
             coordinator.register_cleanup(cleanup)
         if not (mounted := coordinator.get("providers")):

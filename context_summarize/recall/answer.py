@@ -129,7 +129,9 @@ class Answers:
 
     def __init__(self, rows: Rows, count: Count, limit: int) -> None:
         if limit < MIN_TOKENS:
-            raise RecallError("the request is nearly full, so there is no room for an answer now; continue without it")
+            raise RecallError(
+                "the request is nearly full, so there is no room for an answer; continue without it, or ask again later"
+            )
         self.rows = rows
         self._count = count
         self._room = limit - _WRAPPING
@@ -153,9 +155,9 @@ class Answers:
             room -= size
         numbers = [number for number, _, _ in found]
         around = f"{max(1, numbers[0] - 2)}-{min(total, numbers[0] + 2)}"
-        more = f'\n[A message whole, with those around it: {NAME}(messages="{around}")]'
+        more = f'\n[The best match whole, with the messages around it: {NAME}(messages="{around}")]'
         if others := numbers[len(blocks) :]:
-            more += f"\n[{len(others)} more match less: messages {', '.join(map(str, others[:_NUMBERS]))}]"
+            more += f"\n[{len(others)} more match less well: messages {', '.join(map(str, others[:_NUMBERS]))}]"
         title = f"{len(found)} of {total} messages of this conversation match, or stand beside a match; best first"
         return self._answer(f"{title}: {_RECORD}", blocks, more, numbers[: len(blocks)], None)
 
@@ -195,7 +197,7 @@ class Answers:
             number, offset = number + 1, 0
         shown_last = number if offset else number - 1
         rest = f"{number}{f'+{offset}' if offset else ''}-{last}" if number <= last else None
-        more = f'\n[Up to message {last} there is more: {NAME}(messages="{rest}")]' if rest else ""
+        more = f'\n[The rest, up to message {last}: {NAME}(messages="{rest}")]' if rest else ""
         title = f"Messages {first} to {shown_last} of {self.rows.total} of this conversation, {_RECORD}"
         return self._answer(title, blocks, more, range(first, shown_last + 1), rest)
 

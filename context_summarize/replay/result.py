@@ -174,7 +174,11 @@ def figures(result: ReplayResult) -> list[tuple[str, str, str]]:
     largest = f"tokens of {result.budget:,} allowed ({result.largest_view / result.budget:.0%})"
     calls = "for summaries"
     if result.failed_summaries:
-        every = "every summary failed" if result.no_summary_made else f"{result.failed_summaries:,} summaries failed"
+        every = (
+            "every summary failed"
+            if result.no_summary_made
+            else f"{counted(result.failed_summaries, 'summary', 'summaries')} failed"
+        )
         calls += f"; {every}, fallback summaries replace them"
     return [
         ("Messages", f"{len(result.rows):,}", f"{result.history_tokens:,} tokens, all kept in the history"),

@@ -16,8 +16,8 @@ from context_summarize.messages.rows import JsonRow
 STDIN = "-"
 _TRANSCRIPT = "transcript.jsonl"
 _EXPECTED = (
-    "expected one JSON message per line, as Amplifier stores them; of a JSON array, `jq -c '.[]' FILE | "
-    "context-summarize replay -` makes such lines"
+    "a session file has one JSON message per line; to replay a JSON array, run "
+    "`jq -c '.[]' FILE | context-summarize replay -`"
 )
 _NAMED = 5
 """Ids that an error names."""
@@ -56,12 +56,11 @@ def open_recording(given: str) -> Recording:
     try:
         data = sys.stdin.buffer.read() if path is None else path.read_bytes()
     except IsADirectoryError:
-        raise SessionFileError(f"{given!r} is a directory without {_TRANSCRIPT}; name a session file") from None
+        raise SessionFileError(f"{given!r} is a folder without {_TRANSCRIPT}; name a session file") from None
     except (OSError, ValueError) as error:  # a ValueError: the name holds a NUL
         reason = getattr(error, "strerror", None) or error
         raise SessionFileError(
-            f"{given} cannot be read: {reason}; name a file, the id of a session that Amplifier has stored, or {STDIN} "
-            "for standard input"
+            f"{given} cannot be read: {reason}; name a file, the id of a stored session, or {STDIN} for standard input"
         ) from None
     if path is None:
         return _parsed(data, "standard input", "standard input")
@@ -91,11 +90,13 @@ def _stored(beginning: str) -> Path:
     every = {path.parent.name: path for path in folder.glob(f"*/sessions/*/{_TRANSCRIPT}")}
     found = [beginning] if beginning in every else sorted(name for name in every if name.startswith(beginning))
     if not found:
-        raise SessionFileError(f"{beginning} is neither a file nor the id of a session in {folder}; name one of them")
+        raise SessionFileError(f"there is no file {beginning}, and no session in {folder} has this id")
     if len(found) > 1:
         more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
         names = ", ".join(found[:_NAMED])
-        raise SessionFileError(f"{len(found)} sessions begin with {beginning!r}: {names}{more}; give more of the id")
+        raise SessionFileError(
+            f"the ids of {len(found)} sessions begin with {beginning!r}: {names}{more}; give more of the id"
+        )
     return every[found[0]]
 
 
@@ -136,4 +137,5 @@ def _message(value: Any, where: str) -> JsonRow:
     try:
         return normalise(value)
     except MessageError as error:
-        raise SessionFileError(f"{where} is not a message: {error}; {_EXPECTED}") from None
+        hint = "" if isinstance(value, dict) and "role" in value else f"; {_EXPECTED}"
+        raise SessionFileError(f"{where} is not a message: {error}{hint}") from None

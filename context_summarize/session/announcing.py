@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, Outbox
+from context_summarize.transcript.rows import counted
 
 logger = logging.getLogger(__name__)
 
@@ -72,14 +73,14 @@ class Announcer:
         }
         self._outbox.put(COMPACTION, told)
         logger.info(
-            "compaction: %d -> %d tokens, %d segments, %d merged, %d cached, %d fallbacks, %d rows shortened",
+            "compaction: %d -> %d tokens, %s, %d merged, %d cached, %s, %s shortened",
             change.before_tokens,
             change.after_tokens,
-            change.segments,
+            counted(change.segments, "segment"),
             change.merged,
             change.from_cache,
-            change.fallbacks,
-            change.shortened,
+            counted(change.fallbacks, "fallback"),
+            counted(change.shortened, "row"),
         )
 
     def _close(self, change: Change) -> None:

@@ -84,7 +84,7 @@ class ViewMaker:
             written = await in_thread(chat.history.characters_from(0), write)
         except Exception as error:  # noqa: BLE001 - notes are written of any text, and a request needs none
             told = traceback_of(error, self._services.config.redact)
-            logger.error("the notes cannot be written; the view goes on without them: %s", told)
+            logger.error("the notes cannot be written, so the view has none: %s", told)
             written = None
         return replace(view, shown=as_lines(chat.history, shown, view.lines, self._services.count), notes=written)
 

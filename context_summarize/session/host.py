@@ -144,7 +144,7 @@ class Windows:
         known.ask_again_at = now + pause
         margin = self._config.safety_margin
         if known.window and known.window != before and known.window.context < margin:
-            what = "safety_margin %d is above the window of %r, %d tokens; half of the window is used"
+            what = "safety_margin is %d, more than the window of %r (%d tokens); a request may fill half of the window"
             logger.error(what, margin, type(known.provider).__name__, known.window.context)
 
     async def _asked(self, provider: Any, name: str, pick: str | None) -> Window | None:
@@ -159,7 +159,7 @@ class Windows:
 
     def _say(self, known: _Known, what: str, error: Exception) -> None:
         name, told = type(known.provider).__name__, traceback_of(error, self._config.redact)
-        logger.warning("%s of %r failed; its window is not known: %s", what, name, told)
+        logger.warning("%s of provider %r failed, so its window is unknown: %s", what, name, told)
 
 
 def _window_in(provider: Any, answer: Any, pick: str | None) -> Window | None:

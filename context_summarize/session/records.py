@@ -68,7 +68,7 @@ class Records:
             try:
                 await self._store.put_record(hash_, data)
             except Exception as error:  # noqa: BLE001 - a store that fails costs nothing now
-                logger.warning("a record cannot be written: %s", traceback_of(error, self._redact))
+                logger.warning("the record of a compaction cannot be stored: %s", traceback_of(error, self._redact))
 
     def hash_of(self, history: History, view: ViewState) -> str | None:
         """The hash of a view's record: of the rows that are summarised, and those up to the last one shortened.
@@ -127,7 +127,7 @@ class Records:
         try:
             return await self._store.get_records(hashes)
         except Exception as error:  # noqa: BLE001 - a store that fails costs its records only
-            logger.warning("no record can be read: %s", traceback_of(error, self._redact))
+            logger.warning("the records of compactions cannot be read: %s", traceback_of(error, self._redact))
             return {}
 
     async def _shown(self, chat: Conversation, found: Recorded) -> ViewState:

@@ -68,7 +68,8 @@ class Server:
         largest = view.largest(limits.own.system_tokens)
         named = ", ".join(f"row {row['row']} ({row['role']}, {row['tokens']:,} tokens)" for row in largest)
         logger.warning(
-            "the smallest view is %d tokens, the budget %d; a larger window or smaller rows are needed; largest: %s",
+            "the request does not fit: at its smallest it holds %d tokens, with a budget of %d; use a larger window or "
+            "smaller messages; the largest: %s",
             used,
             limits.budget,
             named,

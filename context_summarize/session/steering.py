@@ -154,8 +154,8 @@ def taken_back(
     )
     if change.after_tokens > limits.budget:
         raise SteeringError(
-            f"the request before the last compaction takes {change.after_tokens:,} tokens now, the budget is "
-            f"{limits.budget:,}; nothing is taken back. A larger window makes room for it"
+            f"the last compaction is not taken back: the request would hold {change.after_tokens:,} tokens, and the "
+            f"budget is {limits.budget:,}; a larger window makes room for it"
         )
     steered = replace(chat.steered, undone_at=after.tokens())
     return replace(back, earlier=chat.earlier[:-1], steered=steered), change

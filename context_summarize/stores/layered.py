@@ -87,7 +87,9 @@ class LayeredStore:
             if not self._is_told:
                 # The text of a foreign error may hold a secret.
                 seen = error if isinstance(error, StoreUnavailable) else f"{self._name}: {type(error).__name__}"
-                logger.warning("%s; summaries are kept in memory, and it is tried again every half minute", seen)
+                logger.warning(
+                    "%s; meanwhile summaries are kept in memory, and the store is tried again every 30 seconds", seen
+                )
             self._is_told = True
             self._retry_at |= dict.fromkeys((kind, "write"), self._clock() + _RETRY_SECONDS)  # a full disk can be read
             return None

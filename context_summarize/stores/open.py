@@ -43,10 +43,10 @@ def open_file(cache: str | None) -> SqliteStore:
     name = cache or f"{os.environ.get('AMPLIFIER_HOME') or '~/.amplifier'}/context-summarize/summaries.db"
     kind, is_address, _ = name.partition("://")
     if name == "memory" or is_address:
-        raise ConfigError(f"cache: {kind!r} is no file; only a file can be shown or cleared: name one, or none")
+        raise ConfigError(f"cache: {kind!r} is not a file, and only a file can be shown or cleared; name one")
     if not ("/" in name or os.sep in name or name.endswith(_ENDINGS)):
         raise ConfigError(
-            f"cache: {name!r} is no file; use memory to keep summaries in memory only, a path "
+            f"cache: {name!r} is not a file; use memory to keep summaries in memory only, a path "
             f"(with a folder, as in ./name, or ending in {', '.join(_ENDINGS)}), or an address (redis://…)"
         )
     return SqliteStore(Path(os.path.expanduser(name)))  # noqa: PTH111 - it does not raise where no home is known

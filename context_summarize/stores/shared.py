@@ -31,8 +31,8 @@ class SharedStore(TextStore):
         self.name = f"{scheme}://{place.partition('?')[0]}"  # without user, password and options
         if scheme.lower() not in _SCHEMES or {*"/?#"} & {*login}:
             raise ConfigError(
-                f"cache: {scheme}://… is no address of a store: it begins with one of {'://, '.join(_SCHEMES)}://, and "
-                "/, ? and # in user and password are written %2F, %3F and %23"
+                f"cache: {scheme}://… is not the address of a store; begin it with one of {'://, '.join(_SCHEMES)}://, "
+                "and write /, ? and # in user and password as %2F, %3F and %23"
             )
         self._address = f"{scheme.lower().replace('valkey', 'redis')}://{rest}"  # the same protocol
         kind = "redis" if self._address.startswith("redis") else "postgresql"

@@ -131,7 +131,7 @@ REASONS: Mapping[str, str] = {
     "tool_calls": "it calls tools",
     "refusal": "the model declined",
     "failed": "the provider says that it failed",
-    "cut_off": "it filled the room that it was given and did not end",
+    "cut_off": "it was cut off at its limit of tokens",
     "empty": "it holds no text",
     "not_smaller": "it is as long as what it summarises",
     "copied": "it repeats the request",
@@ -144,7 +144,7 @@ class AnswerRefusedError(Exception):
     """The answer is no summary; `kind` is one word for why."""
 
     def __init__(self, kind: str) -> None:
-        super().__init__(f"the answer is no summary: {REASONS[kind]}")
+        super().__init__(f"the answer is not a summary: {REASONS[kind]}")
         self.kind = kind
 
 

@@ -121,7 +121,7 @@ class Summarizer:
         async with endpoint.breaker.turn() as is_probe:
             if self.is_paused(target):
                 wait = endpoint.breaker.retry_in_s
-                raise SummaryUnavailable("no calls for now", kind="breaker_open", retry_in_s=wait)
+                raise SummaryUnavailable("calls to this provider are paused", kind="breaker_open", retry_in_s=wait)
             run, started = _Run(target, endpoint, is_probe, endpoint.left_out), self._services.clock()
             try:
                 summary = self._summary(job, run, await self._text(job, run))
@@ -205,7 +205,7 @@ class Summarizer:
             Exception: what the provider raised.
         """
         if not self._may_lose_a_call():
-            why = "no calls for now: too many brought no usable summary"
+            why = "calls for summaries are paused: too many brought none that can be used"
             raise SummaryUnavailable(why, kind="breaker_open", attempts=run.attempts)
         self._losses -= PER_CALL
         endpoint = run.endpoint
@@ -216,7 +216,7 @@ class Summarizer:
         except Exception as error:
             permanent = is_permanent(error)
             if not is_too_large(error) and endpoint.breaker.failed(permanent=permanent) and not permanent:
-                logger.warning("provider %s fails time after time; fallback summaries meanwhile", run.target.name)
+                logger.warning("provider %s failed several times in a row; calls for summaries pause", run.target.name)
             raise
         endpoint.breaker.succeeded()
         endpoint.left_out = run.left_out

@@ -164,7 +164,7 @@ def _header(path: Path, lines: list[str], keys: frozenset[str]) -> tuple[dict[st
     """The header's values, and the body without the blank lines around it."""
     if lines[0].rstrip() != "---":
         if lines[0].partition(":")[0] in keys:
-            raise TemplateError(f"{path}: the header has no beginning; open the file with a line ---")
+            raise TemplateError(f"{path}: the header is missing; begin the file with a line ---")
         return {}, "\n".join(lines).strip("\n")
     header: dict[str, str] = {}
     for number, line in enumerate(lines[1:], 2):
@@ -173,7 +173,9 @@ def _header(path: Path, lines: list[str], keys: frozenset[str]) -> tuple[dict[st
         key, colon, value = (part.strip() for part in line.partition(":"))
         where = f"{path}, line {number}"
         if line.strip() and not colon:
-            raise TemplateError(f"{where}: {key!r} is no line of a header; write key: value, and --- below the header")
+            raise TemplateError(
+                f"{where}: {key!r} is not a line of a header; write key: value, and --- below the header"
+            )
         if colon and key not in keys:
             known = _listed(sorted(keys))
             raise TemplateError(f"{where}: unknown key {key!r}{_nearest(key, keys)}; this header takes {known}")

@@ -135,7 +135,7 @@ class SummaryRegistry:
         try:
             found = await self._services.store.get(keys) if keys else {}
         except Exception as error:  # noqa: BLE001 - a store that fails costs its summaries only
-            logger.warning("no summary can be read: %s", traceback_of(error, self._services.config.redact))
+            logger.warning("stored summaries cannot be read: %s", traceback_of(error, self._services.config.redact))
             return
         self._texts |= found
         self._stored |= found.keys()

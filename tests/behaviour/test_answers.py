@@ -11,14 +11,13 @@ import pytest
 from amplifier_core.message_models import ChatRequest, ChatResponse, TextBlock, ThinkingBlock, ToolCall, ToolCallBlock
 
 from context_summarize import SummarizingContextManager
-from context_summarize.stores.memory import MemoryStore
 from context_summarize.testing import ScriptedProvider, assistant, user
+from tests.support.kept import KeptStore
 from tests.support.recorder import Recorder
 
 GOOD = "Goal: find order HAT136. State: found."
 ENGLISH = "Please fix the login bug in auth.py. The tests of src/parse.py run now, and 42 of them passed. "
 CHINESE = "请帮我修复登录模块里的错误，然后运行全部测试，并且把结果写进报告。"
-JAPANESE = "ログイン機能の不具合を直してください。そのあとで全部のテストを実行し、結果を報告書に書いてください。"
 
 CHINESE_SUMMARY = (
     "用户希望解决账号验证环节的问题，助手先查看了相关代码，找到了会话过期的原因，修改了判断条件，补充了两项检查，"
@@ -26,34 +25,17 @@ CHINESE_SUMMARY = (
     "期间用户追问了性能影响，助手给出了对比数据，说明差异可以忽略，用户表示认可，要求保留旧接口，助手照做，"
     "并在说明中标注弃用时间，最后用户要求准备发布，助手列出了步骤，确认了时间，安排了回滚方案，留下了联系方式。"
 )
-JAPANESE_SUMMARY = (
-    "利用者は認証まわりの修正を求め、担当は該当箇所を調べ、原因を特定し、条件分岐を改め、確認項目を加え、検証を行い、"
-    "すべて成功し、変更点をまとめ、目次を更新し、提出を済ませ、責任者へ連絡し、承認を待ち、性能への影響を問われ、"
-    "比較した値を示し、差は無視できると述べ、了承を得て、古い窓口を残すよう頼まれ、それに従い、廃止予定日を記し、"
-    "公開の準備を始め、手順を並べ、日時を決め、戻し方を用意し、連絡先を書き添え、作業を終えた。"
-)
-
-
-class Kept(MemoryStore):
-    """A store that shows what was put into it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: list[str] = []
-
-    async def put(self, summary: Any) -> None:
-        self.texts.append(summary.text)
-        await super().put(summary)
 
 
 async def judged(answer: Any, said: str = ENGLISH) -> tuple[list[str], set[str]]:
     """(texts that were stored, kinds of what was refused) of a session whose provider answers so."""
-    recorder, store = Recorder(), Kept()
+    recorder, store = Recorder(), KeptStore()
     manager = SummarizingContextManager(recorder, store=store, keep_recent=2, segment_tokens=512)
     await manager.set_messages([make(f"{at} {said * 8}") for at in range(8) for make in (user, assistant)])
     await manager.get_messages_for_request(2_500, ScriptedProvider(then=answer))
-    await manager.close()
-    return store.texts, {data["kind"] for data in recorder.of("context-summarize:failure")} - {"breaker_open"}
+    return [summary.text for summary in store.summaries], {
+        data["kind"] for data in recorder.of("context-summarize:failure")
+    } - {"breaker_open"}
 
 
 @pytest.mark.parametrize(
@@ -61,11 +43,9 @@ async def judged(answer: Any, said: str = ENGLISH) -> tuple[list[str], set[str]]
     [
         (GOOD, ENGLISH),
         (CHINESE_SUMMARY, CHINESE),
-        (JAPANESE_SUMMARY, JAPANESE),
         (CHINESE_SUMMARY, ENGLISH),
         ("Your request: fix the login bug in auth.py. I changed the check, and 42 tests passed.", ENGLISH),
         ("Error handling was added to src/parse.py, and the tests of it passed.", ENGLISH),
-        ("Error: E42 was the cause; it is mended in src/parse.py.", ENGLISH),
         ("Here are the ids: AB100X, AB200X, AB300X, AB400X, AB500X, AB600X, AB700X, AB800X, AB900X.", ENGLISH),
         ("I cannot say more of it. " + " ".join(f"Test {at} of src/parse.py passed." for at in range(15)), ENGLISH),
         ("\n".join(f"- module_{at}.py\n  Status: passed\n  Owner: the team" for at in range(12)), ENGLISH),
@@ -75,11 +55,9 @@ async def judged(answer: Any, said: str = ENGLISH) -> tuple[list[str], set[str]]
     ids=[
         "plain",
         "Chinese",
-        "Japanese",
         "another language than its source",
         "speaks to the user",
         "opens like an error",
-        "tells of an error",
         "a list of ids",
         "long, opens like an excuse",
         "like lines",
@@ -128,16 +106,12 @@ TOOL_CALL = ToolCall(id="a", name="f", arguments={})
     ("answer", "kind"),
     [
         ("", "empty"),
-        (" \n", "empty"),
         (response(ThinkingBlock(thinking="hm")), "empty"),
         (wordy, "not_smaller"),
         (f"Goal: a flight. {'The user asked which of the three options works. ' * 8}", "repeats"),
         (CHINESE * 6, "repeats"),
-        ("word " * 60, "repeats"),
         (ended("content_filter"), "refusal"),
-        (ended("SAFETY"), "refusal"),
         ("I'm sorry, but I can't help with that.", "refusal"),
-        ("**I must decline.**", "refusal"),
         (ended("error"), "failed"),
         (ended("MAX_TOKENS"), "cut_off"),
         (response(finish="length"), "cut_off"),

@@ -11,7 +11,6 @@ from amplifier_core.message_models import ChatRequest
 from context_summarize import Config, SummarizingContextManager
 from context_summarize.events import COMPACTION, POST_COMPACT, PRE_COMPACT, SUMMARY
 from context_summarize.messages.rows import JsonRow
-from context_summarize.stores import MemoryStore
 from context_summarize.testing import ScriptedProvider, tool_session, user
 from context_summarize.tokens.counter import TokenCounter
 from tests.support.gated import Gated, answer
@@ -51,14 +50,6 @@ async def cancelled() -> tuple[SummarizingContextManager, Recorder, Gated]:
 
 
 class TestEvents:
-    async def test_a_compaction_tells_all_of_it_in_order_and_once(self) -> None:
-        """Before it, the summaries, after it, and what came of it."""
-        recorder = Recorder()
-        await crossed(recorder)
-        told = [name for name in recorder.names() if name != SUMMARY]
-        assert told == [PRE_COMPACT, POST_COMPACT, COMPACTION]
-        assert recorder.names()[0] == PRE_COMPACT
-
     async def test_the_payloads_tell_sizes_before_and_after_and_the_reason(self) -> None:
         """context:pre_compact, context:post_compact and context:compaction."""
         recorder = Recorder()
@@ -76,19 +67,6 @@ class TestEvents:
         assert (made["before_messages"], made["after_messages"]) == (32, len(view))
         assert (made["before_tokens"], made["after_tokens"]) == (pre["tokens"], size(view))
         assert (made["budget"], made["target_tokens"], made["strategy_level"]) == (900, 175, 1)
-
-    async def test_what_came_from_the_cache_and_what_is_a_fallback_is_counted(self) -> None:
-        """Per compaction."""
-        store, recorder = MemoryStore(), Recorder()
-        for rows in (tool_session(8), [*tool_session(6), user("another end")]):
-            made = SummarizingContextManager(recorder, store=store, keep_recent=4, summary_share=1.0, **SMALL)
-            await made.set_messages(rows)
-            await made.get_messages_for_request(900, ScriptedProvider(then=answer))
-        fallbacks = Recorder()
-        view = await crossed(fallbacks, says=RuntimeError("down"))
-        assert fallbacks.of(POST_COMPACT)[0]["fallbacks"] == len(nodes(view)) > 0
-        first, second = recorder.of(POST_COMPACT)
-        assert (first["from_cache"], second["from_cache"]) == (0, second["segments"])
 
 
 class TestWithdrawn:
@@ -110,22 +88,6 @@ class TestWithdrawn:
         assert await made.get_messages_for_request(budget, provider) == before
         assert (provider.calls, len(recorder.of(PRE_COMPACT))) == (calls, 1)
 
-    async def test_what_cannot_be_worth_it_is_not_announced(self) -> None:
-        """Nothing is asked for either."""
-        made = manager(recorder := Recorder())
-        await made.set_messages([{"role": "system", "content": "rule " * 3_000}, *tool_session(2, size=100)])
-        provider = ScriptedProvider(then=answer)
-        await made.get_messages_for_request(int(await made.get_token_count() / 0.8), provider)
-        assert (recorder.events, provider.calls) == ([], 0)
-
-    async def test_a_cancelled_compaction_is_announced_once(self) -> None:
-        """Its retry closes the announcement."""
-        made, recorder, provider = await cancelled()
-        assert [name for name in recorder.names() if name != SUMMARY] == [PRE_COMPACT]
-        provider.go.set()
-        await made.get_messages_for_request(900, provider)
-        assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == len(recorder.of(COMPACTION)) == 1
-
     @pytest.mark.parametrize("how", ["set", "clear"])
     async def test_a_cancelled_compaction_of_a_history_that_is_gone_is_closed(self, how: str) -> None:
         """Who hears that a compaction begins also hears that it is over."""
@@ -134,22 +96,3 @@ class TestWithdrawn:
         provider.go.set()
         await made.get_messages_for_request(LARGE, provider)
         assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == 1
-
-
-class TestLate:
-    """Summaries that take longer than `wait_seconds`: here none is waited for at all."""
-
-    async def late(self, usage: float) -> tuple[SummarizingContextManager, Recorder, Gated, int]:
-        made = manager(recorder := Recorder(), wait_seconds=0)
-        await made.set_messages(tool_session(12))
-        budget = int(await made.get_token_count() / usage)
-        return made, recorder, Gated(), budget
-
-    async def test_the_announcement_of_a_late_compaction_is_closed_with_its_history(self) -> None:
-        """clear() while the work is under way."""
-        made, recorder, provider, budget = await self.late(0.8)
-        await made.get_messages_for_request(budget, provider)
-        await made.clear()
-        await made.get_messages_for_request(budget, provider)
-        assert len(recorder.of(PRE_COMPACT)) == len(recorder.of(POST_COMPACT)) == 1
-        await made.close()

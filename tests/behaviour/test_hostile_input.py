@@ -78,25 +78,11 @@ KEPT: dict[str, Callable[[], Rows]] = {
     ],
     "a huge text of one character": lambda: [user("a" * HUGE)],
     "a huge text of one wide character": lambda: [user("日" * (HUGE // 3))],
-    "a huge text of one emoji in a result": lambda: [call("c"), result("c", "😀" * (HUGE // 4))],
-    "a huge text of digits": lambda: [assistant("7" * HUGE)],
-    "a huge text of punctuation": lambda: [user("!" * HUGE)],
     "a huge text of quotes and backslashes": lambda: [call("c", cmd='\\"' * (HUGE // 2)), result("c")],
-    "a huge text that looks like a path": lambda: [user("/a" * (HUGE // 2))],
-    "huge texts that look like tokens": lambda: [
-        user("sk-" + "aA1" * (HUGE // 3)), user("eyJ" + "a." * (HUGE // 2)),
-    ],
-    "a huge text of base64": lambda: [user("QUJD/+" * (HUGE // 6))],
-    "a huge text that looks like an address": lambda: [user("a@" * (HUGE // 2)), user("http://" * (HUGE // 7))],
-    "a huge text of amounts": lambda: [user("$1,000,000" * (HUGE // 10))],
     "a huge text of headers": lambda: [user("#1 user\n" * (HUGE // 8))],
     "a huge text of rules": lambda: [user("always do not never must " * (HUGE // 25))],
-    "a huge text in a call's JSON text": lambda: [openai_call("c", json.dumps({"x": "y" * HUGE})), result("c")],
     "a huge text of blanks": lambda: [user(" " * HUGE)],
-    "a huge text of blanks in a result": lambda: [call("c"), result("c", " " * HUGE + "x")],
-    "a huge text of tabs": lambda: [user("\t" * HUGE)],
     "a huge text of line ends": lambda: [user("\n" * HUGE)],
-    "a huge text of line ends of the other kind": lambda: [user("\r\n" * (HUGE // 2))],
     "10,000-deep JSON text as arguments": lambda: [
         openai_call("c1", DEEP_JSON), result("c1"), call_block("c2", DEEP_LIST), result("c2"),
         openai_call("c3", DEEP_JSON[:-1]), result("c3", DEEP_JSON),
@@ -128,10 +114,6 @@ KEPT: dict[str, Callable[[], Rows]] = {
     ],
     "results before calls": lambda: [result("c"), result("d"), call("c"), call("d"), user("and?"), result("late")],
     "two results for one call": lambda: [call("c"), result("c", "one"), result("c", "two"), result("c", "three")],
-    "two results in one row": lambda: [
-        call_block("c", {}),
-        user([{"type": "tool_result", "tool_use_id": "c", "content": text} for text in ("one", "two")]),
-    ],
     "a result far from its call": lambda: [call("far"), *tool_session(10), result("far", "at last")],
     "result blocks that are none": lambda: [
         user([{"type": "tool_result"}, {"type": "tool_result", "tool_use_id": None}, {"type": "tool_result", "tool_use_id": []}]),  # noqa: E501
@@ -145,9 +127,6 @@ KEPT: dict[str, Callable[[], Rows]] = {
         for row in (openai_call(f"c{at}", "{}", value), {**result(f"c{at}"), "name": value})
     ],
     "very many blocks": lambda: [user([{"type": "text", "text": f"block {at}"} for at in range(2 * MANY)])],
-    "very many empty and unknown blocks": lambda: [
-        user([{"type": "text", "text": ""}] * MANY), assistant([{"type": f"kind {at}"} for at in range(MANY)]),
-    ],
     "blocks that are none": lambda: [
         user([None, 7, "text", [], {}, True, 1.5, {"type": None}, {"type": []}, {"type": "text"}]),
         assistant([{"type": "text", "text": None}, {"type": "text", "text": {"a": 1}}, {"type": "tool_use"}]),
@@ -161,7 +140,6 @@ KEPT: dict[str, Callable[[], Rows]] = {
     ],
     "rows without content": lambda: [{"role": role} for role in ("user", "assistant", "system", "developer", "function")],  # noqa: E501
     "very many calls in one row": lambda: many_calls(MANY),
-    "very many calls without a result": lambda: [*many_calls(MANY, answered=False), user("go on")],
     "very many calls whose results come backwards": lambda: [many_calls(MANY)[0], *many_calls(MANY)[:0:-1]],
     "very many results without a call": lambda: [result(f"lost{at}") for at in range(MANY)],
     "very many rows between a call and its result": lambda: [
@@ -195,30 +173,24 @@ KEPT: dict[str, Callable[[], Rows]] = {
 
 REFUSED: dict[str, Callable[[], Any]] = {
     "10,000-deep arguments": lambda: call_block("c", nested(10_000)),
-    "10,000-deep lists": lambda: user(nested(10_000, lambda inner: [inner])),
     "10,000-deep tuples": lambda: user(nested(10_000, lambda inner: (inner,))),
     "10,000-deep metadata": lambda: {**user("x"), "metadata": nested(10_000)},
     "a dict that holds itself": lambda: holds_itself("dict"),
     "a list that holds itself": lambda: holds_itself("list"),
     "a role in capitals": lambda: {"role": "User", "content": "x"},
-    "a role with a blank": lambda: {"role": "user ", "content": "x"},
     "a huge role": lambda: {"role": "u" * HUGE, "content": "x"},
     "a role that is no text": lambda: {"role": ["user"], "content": "x"},
-    "a role that is a surrogate": lambda: {"role": "\ud800", "content": "x"},
     "no role": lambda: {"content": "x"},
     "no row": lambda: None,
     "a text": lambda: "hello",
     "a pair": lambda: ("role", "user"),
     "a result without id": lambda: {"role": "tool", "content": "x"},
     "a result whose id is a list": lambda: {"role": "tool", "tool_call_id": ["c"], "content": "x"},
-    "a result whose id is true": lambda: {"role": "tool", "tool_call_id": True, "content": "x"},
     "a result whose id is a fraction": lambda: {"role": "tool", "tool_call_id": 1.5, "content": "x"},
     "a result whose id is huge": lambda: {"role": "tool", "tool_call_id": 10**5_000, "content": "x"},
     "a huge number": lambda: call("c", n=10**5_000),
-    "a huge number as a key": lambda: {"role": "user", "content": "x", 10**5_000: 1},
     "bytes": lambda: user(b"x"),
     "a set": lambda: user({"a", "b"}),
-    "a function": lambda: user(len),
     "a key that is a pair": lambda: {"role": "user", "content": "x", ("a", "b"): 1},
 }
 
@@ -282,10 +254,10 @@ async def test_what_is_refused_is_refused_with_its_reason_and_changes_nothing(ro
         assert time.monotonic() - started < GUARD
         assert 10 < len(str(caught.value)) < 300
         str(caught.value).encode()
+    assert "message 1: " in str(caught.value), "the wrong row among others is named by its place"
     assert await made.get_messages() == rows
     assert await made.get_messages_for_request(900, provider) == view
     assert provider.calls == calls
-    await made.close()
 
 
 @pytest.mark.parametrize("messages", [None, 7, "rows", b"rows", {"role": "user"}, [[]], [None], [["role", "user"]]])

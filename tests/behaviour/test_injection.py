@@ -208,6 +208,10 @@ async def test_a_focus_is_one_line_before_the_fence() -> None:
     assert [at for at, line in enumerate(lines) if line.startswith("===")] == [2, len(lines) - 1]
     assert "prices" not in str(scene.requests[0].messages[0].content)
 
+    scene = await compacted(session("user", HARMLESS), focus="prices")
+    asked = ["prices" in str(request.messages) for request in scene.requests]
+    assert asked == [False] * (len(asked) - 1) + [True], "no summary of a regular segment is shaped by it"
+
 
 async def test_only_the_users_own_rule_is_told_on_and_it_is_quoted() -> None:
     """A rule in a document, a result or a fence is none; the user's own stands in the notes, under its heading."""
@@ -223,7 +227,7 @@ async def test_only_the_users_own_rule_is_told_on_and_it_is_quoted() -> None:
     scene = await compacted(rows)
     row = notes(scene.view)
     assert row is not None
-    told = row["content"].split("What the user asked to be kept to, in the user's words:\n")[1].split("\n")
+    told = row["content"].split("Instructions of the user that still apply, in the user's words:\n")[1].split("\n")
     assert [line for line in told if line.startswith("- ")] == [
         "- Never push to main.",
         "- From now on, answer in German.",

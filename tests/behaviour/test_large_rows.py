@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from context_summarize import SummarizingContextManager
-from context_summarize.recall import RecallQuery
 from context_summarize.testing import ScriptedProvider, call, result, tool_session, user
 from tests.support.session import summarise
 
@@ -97,13 +96,3 @@ class TestBeside:
         said = [row["content"] for row in view if str(row["content"]).startswith("Meanwhile")]
         assert said == [f"Meanwhile {at}." for at in range(added)][-len(said) :]
         assert said
-
-
-class TestRecall:
-    async def test_a_word_deep_in_a_large_row_is_found(self) -> None:
-        """With the text around it."""
-        manager = SummarizingContextManager(**SETTINGS)
-        await manager.set_messages([user(f"{LARGE}The Café was closed.\n{LARGE}"), *AFTER])
-        await manager.get_messages_for_request(token_budget=16_000)
-        answer = await manager.recall(RecallQuery(words="cafe"))
-        assert "The Café was closed." in answer.text

@@ -117,15 +117,3 @@ async def test_a_correction_changes_the_next_weighing_not_the_view_already_serve
     await manager.add_message({"role": "user", "content": "and now?"})
     assert len(await manager.get_messages_for_request()) < len(view)
     assert recorder.count("context:compaction") == 1
-
-
-async def test_a_window_that_shrinks_is_obeyed_at_the_next_request() -> None:
-    """Another provider, a smaller model: in the middle of a session, twice."""
-    manager = SummarizingContextManager(keep_recent=4, safety_margin=0)
-    for _ in range(60):
-        await talk(manager, 60)
-    for window in (200_000, 32_000, 8_000):
-        provider = ScriptedProvider(then="Goal: count.", context_window=window, max_output_tokens=window // 10)
-        view = await manager.get_messages_for_request(provider=provider)
-        assert sum(measure(row, COUNT) for row in view) <= window - window // 10
-    assert len(await manager.get_messages()) == 120

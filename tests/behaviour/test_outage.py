@@ -94,22 +94,6 @@ async def test_a_lasting_error_is_told_once(caplog: pytest.LogCaptureFixture) ->
     assert fallbacks[-1] == 0
 
 
-async def test_the_breaker_outlives_a_repaired_transcript() -> None:
-    """`set_messages` replaces the history, not what is known of the provider."""
-    clock = Clock()
-    provider = ScriptedProvider(then=ProviderUnavailableError("down"), context_window=20_000, max_output_tokens=2_000)
-    manager = SummarizingContextManager(clock=clock, sleep=clock.sleep, keep_recent=6)
-    rows = recording()[:400]
-    await manager.set_messages(rows)
-    await manager.get_messages_for_request(provider=provider)
-    calls = provider.calls
-    assert 0 < calls <= 8
-    await manager.set_messages([*rows[:200], {"role": "user", "content": "repaired"}, *rows[200:]])
-    await manager.get_messages_for_request(provider=provider)
-    assert provider.calls == calls
-    await manager.close()
-
-
 async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
     """Rule 10, over an outage that lasts the whole session."""
     clock = Clock()
@@ -126,7 +110,6 @@ async def test_nothing_is_stored_that_comes_from_a_fallback_summary() -> None:
     assert any(node.level for node in shown), "nothing was merged"
     assert all(node.summary is not None and node.summary.fallback for node in shown)
     assert await store.get([node.key for node in shown]) == {}
-    await manager.close()
 
 
 BUDGET, VALUES = 6_900, 120
@@ -164,7 +147,6 @@ async def test_half_of_what_users_named_stands_in_a_small_view_though_no_summary
     text = json.dumps(view)
     assert sum(value in text for value in values()) >= VALUES / 2
     assert await manager.get_token_count() <= BUDGET
-    await manager.close()
 
 
 class HangingStore:

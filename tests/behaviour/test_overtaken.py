@@ -93,7 +93,6 @@ async def test_a_request_of_a_small_window_leaves_no_gap_in_the_view_of_a_large_
     nodes, view = made.conversation.view.nodes, made.conversation.view
     assert [node.first_group for node in nodes] == [0, *(node.end_group for node in nodes[:-1])]
     assert nodes[-1].end_group == view.frontier
-    await made.close()
 
 
 async def test_a_compaction_on_demand_ends_though_rows_keep_coming() -> None:
@@ -114,7 +113,6 @@ async def test_a_compaction_on_demand_ends_though_rows_keep_coming() -> None:
     assert (await made.preview()).calls == 6
     await made.compact()
     assert provider.calls == 6
-    await made.close()
 
 
 async def test_of_two_records_the_newer_is_kept_though_the_older_takes_longer() -> None:
@@ -131,7 +129,6 @@ async def test_of_two_records_the_newer_is_kept_though_the_older_takes_longer() 
     again = SummarizingContextManager(host, store=store, **SMALL)
     await again.set_messages(tool_session(12))
     assert await again.pin(9) == (1, 5, 9)
-    await again.close()
 
 
 async def test_an_undo_while_a_compaction_is_recorded_holds() -> None:
@@ -148,7 +145,6 @@ async def test_an_undo_while_a_compaction_is_recorded_holds() -> None:
     go.set()
     await asyncio.gather(compacting, undoing)
     assert await made.get_messages_for_request(20_000) == whole
-    await made.close()
 
 
 async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off() -> None:
@@ -162,7 +158,6 @@ async def test_a_session_that_ends_keeps_no_fallback_of_what_its_end_has_cut_off
     again = SummarizingContextManager(store=store, **SMALL)
     await again.set_messages(rows)
     assert await again.get_messages_for_request(1_000_000) == rows
-    await again.close()
 
 
 async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_came_to_nothing() -> None:
@@ -177,7 +172,6 @@ async def test_a_new_instruction_is_told_though_the_compaction_that_found_it_cam
     host.during = lambda: pinning.append(asyncio.create_task(made.pin(1)))
     assert said in str(await made.get_messages_for_request(30_000, provider))
     assert await pinning[0] == (1,)
-    await made.close()
 
 
 async def test_a_store_that_cannot_keep_records_breaks_no_request() -> None:
@@ -185,7 +179,6 @@ async def test_a_store_that_cannot_keep_records_breaks_no_request() -> None:
     await made.set_messages(tool_session(12))
     assert len(await made.get_messages_for_request(1_500, ScriptedProvider(then=answer))) < 48
     assert made.conversation.view.compactions == 1
-    await made.close()
 
 
 async def test_summaries_under_way_are_shown_with_the_numbers_of_the_history_that_took_the_old_ones_place() -> None:
@@ -202,7 +195,6 @@ async def test_summaries_under_way_are_shown_with_the_numbers_of_the_history_tha
     provider.go.set()
     ranges = [row["metadata"]["messages"] for row in await asking if "key" in row.get("metadata", {})]
     assert [first for first, _ in ranges] == [1, *(last + 1 for _, last in ranges[:-1])]
-    await made.close()
 
 
 async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay() -> None:
@@ -218,7 +210,6 @@ async def test_of_two_replacements_the_later_wins_and_rows_added_after_both_stay
     clearing = [asyncio.create_task(work) for work in (made.set_messages(tool_session(200)), made.clear())]
     await asyncio.gather(*clearing)
     assert await made.get_messages() == []
-    await made.close()
 
 
 async def test_rows_that_come_while_the_record_is_written_fit_the_same_request() -> None:
@@ -234,7 +225,6 @@ async def test_rows_that_come_while_the_record_is_written_fit_the_same_request()
     go.set()
 
     assert sum(map(measure, await request)) <= 3_000
-    await manager.close()
 
 
 async def test_compact_does_not_go_on_because_summaries_are_being_made_ahead() -> None:
@@ -253,4 +243,3 @@ async def test_compact_does_not_go_on_because_summaries_are_being_made_ahead() -
     provider.go.set()
 
     assert await compacting > 0
-    await manager.close()

@@ -6,7 +6,6 @@ import asyncio
 from dataclasses import dataclass, field
 from typing import Any
 
-import pytest
 from amplifier_core.llm_errors import ProviderUnavailableError
 
 from context_summarize import Config, SummarizingContextManager
@@ -82,12 +81,6 @@ def test_a_summariser_twenty_times_slower_than_a_turn_is_hardly_waited_for() -> 
         assert run.tasks_left == 0
 
 
-def test_no_more_calls_are_under_way_than_allowed() -> None:
-    """`max_concurrency` binds work ahead of need too."""
-    run = run_virtually(session(Slow(5 * TURN, 20_000), recording()[:500], max_concurrency=1))
-    assert run.provider.most == 1
-
-
 def test_merges_are_made_ahead_as_well() -> None:
     """A small share of the budget for summaries: compactions that merge do not wait for it."""
     run = run_virtually(session(Slow(2 * TURN, 40_000), recording()[:1_000], summary_share=0.08))
@@ -105,35 +98,6 @@ def test_nothing_is_made_below_the_threshold_or_when_told_not_to() -> None:
     for settings in quiet:
         run = run_virtually(session(Slow(TURN, 40_000), rows, **{"compact_threshold": 0.7, **settings}))
         assert run.provider.asked == [], settings
-
-
-def test_a_session_that_ends_early_wastes_at_most_one_compaction() -> None:
-    """What was made ahead and never shown is no more than a compaction would have needed; no task is left."""
-    rows = recording()[:400]
-    whole = run_virtually(session(Slow(TURN, 40_000), rows))
-    first = whole.recorder.events
-    shown = 0
-    for name, data in first:
-        if name == "context:post_compact":
-            shown = data["segments"] + data["merged"]
-            break
-    assert shown
-    for end in range(60, 240, 45):
-        run = run_virtually(session(Slow(TURN, 40_000), rows[:end]))
-        wasted = len(run.provider.asked) - sum(
-            data["segments"] + data["merged"] for data in run.recorder.of("context:post_compact")
-        )
-        assert wasted <= shown + 1, end
-        assert run.tasks_left == 0
-
-
-def test_a_session_may_end_while_work_is_under_way() -> None:
-    """The work is cancelled; nothing of it is left."""
-    provider = Slow(10_000, 40_000)
-    run = run_virtually(session(provider, recording()[:200], wait_seconds=0))
-    assert provider.asked
-    assert provider.under_way == 0
-    assert run.tasks_left == 0
 
 
 async def test_a_request_answered_after_the_end_begins_nothing() -> None:
@@ -187,71 +151,3 @@ def test_a_failing_provider_is_asked_ahead_once_and_again_at_the_compaction() ->
     assert len(failed) == 2
     made = {data["key"] for data in run.recorder.of("context-summarize:summary")}
     assert set(failed) <= made, "what failed ahead was never made"
-
-
-@pytest.mark.parametrize("how", ["clear", "set_messages"])
-def test_work_for_a_history_that_is_gone_is_planned_no_further(how: str) -> None:
-    """What is under way still fills the store; nothing more is asked for."""
-
-    async def work() -> tuple[int, int]:
-        provider = Slow(50, 40_000)
-        manager = SummarizingContextManager(clock=asyncio.get_running_loop().time)
-        for row in recording()[:170]:
-            if row["role"] == "assistant" and not provider.asked:
-                await manager.get_messages_for_request(provider=provider)
-                await asyncio.sleep(0.1)
-            await manager.add_message(row)
-        asked = len(provider.asked)
-        if how == "clear":
-            await manager.clear()
-        else:
-            await manager.set_messages([{"role": "user", "content": "something else"}])
-        await asyncio.sleep(500)
-        assert len(provider.asked) == asked
-        await manager.close()
-        return asked, len(asyncio.all_tasks()) - 1
-
-    asked, left = run_virtually(work())
-    assert asked
-    assert left == 0
-
-
-def test_events_of_work_ahead_come_when_it_is_done() -> None:
-    """A host that shows what summaries cost does not wait for the next request to hear of them."""
-
-    async def work() -> tuple[int, int]:
-        provider = Slow(5, 40_000)
-        recorder = Recorder({"main": provider})
-        manager = SummarizingContextManager(recorder, clock=asyncio.get_running_loop().time)
-        for row in recording()[:170]:
-            if row["role"] == "assistant" and not provider.asked:
-                await manager.get_messages_for_request(provider=provider)
-                await asyncio.sleep(0.1)
-            await manager.add_message(row)
-        before = recorder.count("context-summarize:summary")
-        await asyncio.sleep(60)
-        after = recorder.count("context-summarize:summary")
-        await manager.close()
-        return before, after
-
-    before, after = run_virtually(work())
-    assert before == 0
-    assert after > 0
-
-
-def test_with_nothing_added_the_view_stays_while_work_ahead_ends() -> None:
-    """Rule 4: what is ready only later waits for the next row."""
-
-    async def work() -> None:
-        provider = Slow(30, 40_000)
-        manager = SummarizingContextManager(clock=asyncio.get_running_loop().time)
-        for row in recording()[:260]:
-            if row["role"] == "assistant":
-                view = await manager.get_messages_for_request(provider=provider)
-                for _ in range(3):
-                    await asyncio.sleep(0.3)
-                    assert await manager.get_messages_for_request(provider=provider) == view
-            await manager.add_message(row)
-        await manager.close()
-
-    run_virtually(work())

@@ -230,24 +230,6 @@ class TestCancelledAtEveryAwait:
         assert cancelled > 1
         assert not task.cancelled(), "the request never came to its end"
 
-    @every_setup
-    async def test_a_host_that_gives_up_again_and_again_gets_the_same_view_in_the_end(self, setup: Setup) -> None:
-        """On one manager, a little later each time: work that was begun is not begun again."""
-        plain = await setup.session()
-        whole = await plain.request()
-        await plain.manager.close()
-        session = await setup.session()
-        for steps in range(2_000):
-            task = await cancelled_after(session.request(), steps)
-            assert await session.manager.get_messages() == session.rows
-            if not task.cancelled():
-                break
-        assert task.result() == whole
-        assert session.events() == plain.events()
-        if not isinstance(setup.then, Exception):
-            assert sorted(questions(session.provider)) == sorted(questions(plain.provider))
-        await session.manager.close()
-
     async def test_a_compaction_that_was_committed_is_recorded_though_the_request_was_cancelled(self) -> None:
         """Wherever the host gave up: once a view with the compaction was served, a resumed session adopts it."""
         setup = SETUPS["a store that awaits"]
@@ -390,53 +372,6 @@ class TestWhileSummariesAreUnderWay:
         assert size(await session.request()) <= 900
         assert len(set(questions(provider))) == provider.calls
         await session.manager.close()
-
-    async def test_compact_takes_its_turn_and_a_status_line_does_not_wait(self) -> None:
-        """`compact()` waits for the request, and asks for nothing twice; `get_token_count` answers meanwhile."""
-        session, provider, task = await waiting()
-        compacting = asyncio.create_task(session.manager.compact("the orders"))
-        await settle()
-        assert await asyncio.wait_for(session.manager.get_token_count(), 30) > 900
-        assert not compacting.done()
-        assert not task.done()
-        provider.go.set()
-        assert size(await task) <= 900
-        assert await compacting >= 0
-        assert len(set(questions(provider))) == provider.calls
-        assert len({*session.events()}) == 1
-        await session.manager.close()
-
-    async def test_twenty_requests_of_which_every_other_is_cancelled(self) -> None:
-        """Those that stay get equal views, and no key is asked for twice."""
-        session, provider, first = await waiting()
-        tasks = [first, *(asyncio.create_task(session.request()) for _ in range(19))]
-        await settle()
-        for task in tasks[::2]:
-            task.cancel()
-        await settle()
-        provider.go.set()
-        views = [view for view in await asyncio.gather(*tasks, return_exceptions=True) if isinstance(view, list)]
-        assert len(views) == 10
-        assert all(view == views[0] for view in views)
-        assert len(set(questions(provider))) == provider.calls
-        assert session.events() == (1, 1, 1)
-        await session.manager.close()
-
-    async def test_two_managers_share_a_store_and_nothing_else(self) -> None:
-        """A fork of the session: each gets its view, one may end without the other."""
-        store, provider = SlowStore(), Gated()
-        managers = [SummarizingContextManager(store=store, keep_recent=4, **SMALL) for _ in range(2)]
-        for made in managers:
-            await made.set_messages(tool_session(12))
-        tasks = [asyncio.create_task(made.get_messages_for_request(900, provider)) for made in managers]
-        await provider.asked.wait()
-        await settle()
-        tasks[0].cancel()
-        await managers[0].close()
-        provider.go.set()
-        assert size(await tasks[1]) <= 900
-        assert provider.cancelled
-        await managers[1].close()
 
 
 class Stubborn(Gated):

@@ -28,7 +28,6 @@ async def test_a_folded_fact_is_found_by_a_question_before_what_the_view_still_s
     assert len(view) < 400
     assert answer.messages[0] == 1
     assert str(FACT["content"]) in answer.text
-    await context.close()
 
 
 async def test_edits_and_a_cleared_history_are_followed():
@@ -43,4 +42,3 @@ async def test_edits_and_a_cleared_history_are_followed():
     await context.clear()
     await context.add_message(user("Hello"))
     assert (await ask(context, "deadline")).messages == ()
-    await context.close()

@@ -242,24 +242,6 @@ async def test_a_second_python_process_goes_on_where_the_first_one_stopped(tmp_p
     assert others(told["view"]) == others(ended.view)
 
 
-async def test_reasoning_is_in_no_key_and_is_not_shown_to_the_summariser() -> None:
-    """A session with private reasoning in every assistant row is cut and addressed as it is without."""
-    plain = as_saved(recorded(AIRLINE)[:302])
-    rows = [thoughtful(row, at) if row["role"] == "assistant" else row for at, row in enumerate(plain)]
-    found: list[list[str]] = []
-    for given in (rows, as_saved(rows)):
-        provider = working()
-        manager = SummarizingContextManager()
-        await manager.set_messages(given)
-        await manager.get_messages_for_request(8_000, provider)
-        found.append([leaf.key for leaf in leaves((await snapshot(manager)).nodes)])
-        await manager.close()
-        assert provider.calls > 0
-        assert FRESH not in "".join(questions(provider))
-    assert found[0] == found[1]
-    assert len(found[0]) > 10
-
-
 @pytest.fixture(scope="module")
 def one_session() -> tuple[KeptStore, Ended]:
     """A session that was run once, and the store that it left."""
@@ -292,16 +274,6 @@ async def test_a_fork_pays_for_its_own_tail_only() -> None:
     old = lines(str(row["content"]) for row in prefix[:shared])
     assert not lines(own) & old
     assert max(lines(own)) >= 20_000
-
-
-async def test_a_fork_begins_with_the_newest_compaction_of_the_common_part(kept: tuple[MemoryStore, Ended]) -> None:
-    """Records of what another branch folded of its own do not match; those of the common part do, whoever made them."""
-    store, ended = kept
-    await live([*ended.rows, *lived(recorded(OTHER)[1:150], 10_000)], 8_000, store=store)
-    view, provider = await resume(as_saved(ended.rows), 8_000, store=store)
-    assert provider.calls == 0
-    last = nodes(view)[-1]["metadata"]["messages"][1]
-    assert nodes(ended.view)[-1]["metadata"]["messages"][1] <= last <= len(as_saved(ended.rows))
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.8])
@@ -357,15 +329,6 @@ async def test_a_record_made_by_other_prompts_or_sizes_is_not_adopted(
     else:
         assert provider.calls > 0
         assert not set(keys(view)) & set(keys(ended.view))
-
-
-async def test_a_record_of_another_session_is_not_found(kept: tuple[MemoryStore, Ended]) -> None:
-    """Another conversation in the same store begins with its rows as they are."""
-    store, _ = kept
-    saved = as_saved(lived(recorded(OTHER)[:60]))
-    view, provider = await resume(saved, 100_000, store=store)
-    assert (nodes(view), provider.calls) == ([], 0)
-    assert [row["metadata"]["turn"] for row in others(view)] == [row["metadata"]["turn"] for row in saved]
 
 
 async def test_a_record_that_does_not_match_its_history_is_ignored(kept: tuple[KeptStore, Ended]) -> None:

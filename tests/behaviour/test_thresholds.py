@@ -46,7 +46,6 @@ async def test_results_that_fill_a_small_window_are_no_reason_for_a_compaction_a
     assert max(reader.sizes) <= 30_000
     assert 0 < reader.compactions <= 25
     assert reader.shortened > 0
-    await reader.manager.close()
 
 
 async def test_between_two_compactions_a_request_grows_by_half_of_what_the_first_left_free() -> None:
@@ -57,7 +56,6 @@ async def test_between_two_compactions_a_request_grows_by_half_of_what_the_first
     for before, after in itertools.pairwise(made):
         grown, free = after["before_tokens"] - before["after_tokens"], 40_000 - before["after_tokens"]
         assert grown >= 0.5 * free or after["before_tokens"] > 40_000
-    await reader.manager.close()
 
 
 async def test_a_large_prompt_beside_much_output_leaves_room_for_the_conversation() -> None:
@@ -73,7 +71,6 @@ async def test_a_large_prompt_beside_much_output_leaves_room_for_the_conversatio
     assert 0 < reader.compactions <= 8
     for made in reader.host.of("context:compaction"):
         assert made["target_tokens"] > 40_000
-    await reader.manager.close()
 
 
 async def test_a_threshold_in_tokens_holds_in_a_window_of_a_million() -> None:
@@ -84,7 +81,6 @@ async def test_a_threshold_in_tokens_holds_in_a_window_of_a_million() -> None:
     for one in made:
         assert 20_000 <= one["before_tokens"] < 26_000
         assert one["after_tokens"] < 14_000
-    await reader.manager.close()
 
 
 async def test_no_result_below_the_limit_is_shortened_while_a_request_fits() -> None:
@@ -92,4 +88,3 @@ async def test_no_result_below_the_limit_is_shortened_while_a_request_fits() -> 
     reader = await Reader(31_000, shorten_tool_results=2_000, prefetch=False).read(40, 1_500)
     assert reader.compactions
     assert reader.shortened == 0
-    await reader.manager.close()

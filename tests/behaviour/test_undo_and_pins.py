@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -88,7 +87,6 @@ class TestUndo:
         assert view == await session.manager.get_messages()
         assert await session.manager.get_token_count() - small == grown > 0
         assert session.provider.calls == calls
-        await session.manager.close()
 
     async def test_events_say_undo(self) -> None:
         """A host that starts a chain of answers anew at a compaction does it here too."""
@@ -100,7 +98,6 @@ class TestUndo:
         assert pre["reason"] == "undo"
         assert post["undo"] is made["undo"] is True
         assert post["tokens_saved"] == made["after_tokens"] * -1 + made["before_tokens"] == -grown
-        await session.manager.close()
 
     async def test_no_compaction_by_the_threshold_until_usage_has_grown(self) -> None:
         """Then one is made, of the summaries that are known."""
@@ -114,7 +111,6 @@ class TestUndo:
             used = await session.manager.get_token_count()
         assert used < BUDGET
         assert nodes(await session.view())
-        await session.manager.close()
 
     async def test_it_is_refused_where_the_earlier_view_does_not_fit(self) -> None:
         """With figures; nothing has changed."""
@@ -125,7 +121,6 @@ class TestUndo:
             await session.manager.undo()
         assert isinstance(caught.value, ValueError)
         assert await session.view(5_000) == view
-        await session.manager.close()
 
     async def test_without_a_compaction_there_is_nothing_to_take_back(self) -> None:
         """The error says so."""
@@ -133,7 +128,6 @@ class TestUndo:
         await session.view()
         with pytest.raises(SteeringError, match="no compaction to take back"):
             await session.manager.undo()
-        await session.manager.close()
 
     @pytest.mark.parametrize("compactions", [1, 2])
     async def test_a_resumed_session_stays_where_the_user_put_it(self, compactions: int) -> None:
@@ -148,7 +142,6 @@ class TestUndo:
         other = await same.again("two")
         assert await other.view() == compacted
         assert same.provider.calls == other.provider.calls == 0
-        await other.manager.close()
 
     async def test_after_a_restart_the_last_compaction_can_still_be_taken_back(self) -> None:
         """Its forerunner is found in the store, then the one before."""
@@ -160,50 +153,6 @@ class TestUndo:
         await again.manager.undo()
         assert [row["metadata"]["key"] for row in nodes(await again.view())] == first
         assert again.provider.calls == 0
-        await again.manager.close()
-
-    async def test_one_after_the_other_is_taken_back_though_the_store_knows_none(self) -> None:
-        """A session keeps its earlier views itself."""
-
-        class Forgetful(MemoryStore):
-            async def find_records(self, hashes: Sequence[str]) -> list[Any]:
-                return []
-
-        session = Session(Forgetful(), target_usage=0.5)
-        shown = list[list[JsonRow]]()
-        for times in (1, 2, 3):
-            await session.talk_until_compacted(times)
-            shown.append(nodes(await session.view()))
-        for earlier in (shown[1], shown[0], []):
-            await session.manager.undo()
-            assert nodes(await session.view(100_000)) == earlier
-        with pytest.raises(SteeringError, match="no compaction to take back"):
-            await session.manager.undo()
-        await session.manager.close()
-
-    async def test_after_the_next_compaction_a_resume_takes_that_up(self) -> None:
-        """What was taken back once is no longer in the way."""
-        session = await Session().talk_until_compacted()
-        await session.manager.undo()
-        await session.talk_until_compacted(3)
-        view = await session.view()
-        again = await session.again()
-        assert await again.view() == view
-        assert again.provider.calls == 0
-        await again.manager.close()
-
-    async def test_a_session_that_is_cleared_forgets_what_was_undone(self) -> None:
-        """The same rows get the compaction again, unasked, also after a restart."""
-        session = await Session().talk_until_compacted()
-        view, rows, calls = await session.view(), await session.manager.get_messages(), session.provider.calls
-        await session.manager.undo()
-        await session.manager.clear()
-        await session.manager.set_messages(rows)
-        assert await session.view() == view
-        again = await session.again()
-        assert await again.view() == view
-        assert session.provider.calls + again.provider.calls == calls
-        await again.manager.close()
 
 
 class TestPins:
@@ -219,7 +168,6 @@ class TestPins:
         assert all(row in view for row in (rows[1], rows[2], rows[12]))
         assert rows[5] not in view
         assert broken_pairs(view) == []
-        await session.manager.close()
 
     async def test_what_is_summarised_already_comes_back_with_the_next_compaction(self) -> None:
         """And goes with the one after it has been let go of."""
@@ -235,7 +183,6 @@ class TestPins:
         assert rows[5] in await session.view()
         await session.talk_until_compacted(3)
         assert rows[5] not in await session.view()
-        await session.manager.close()
 
     async def test_more_than_a_tenth_of_the_budget_is_refused_with_figures(self) -> None:
         """Nothing has changed; what was pinned before counts."""
@@ -246,7 +193,6 @@ class TestPins:
             await session.manager.pin(range(1, 20))
         assert await session.manager.unpin([1]) == (2, 3)
         assert await session.manager.unpin() == ()
-        await session.manager.close()
 
     @pytest.mark.parametrize("wrong", [0, 25, -1, "2", 1.5, True, [2, None]])
     async def test_a_number_that_names_no_message_is_refused(self, wrong: Any) -> None:
@@ -255,7 +201,6 @@ class TestPins:
         with pytest.raises((SteeringError, TypeError)):
             await session.manager.pin(wrong)
         assert await session.manager.unpin() == ()
-        await session.manager.close()
 
     async def test_a_call_without_its_results_cannot_be_pinned_yet(self) -> None:
         """Half a pair would break a view."""
@@ -265,7 +210,6 @@ class TestPins:
             await session.manager.pin(5)
         await session.manager.add_message(result("open", "here it is", "lookup"))
         assert await session.manager.pin(5) == (5, 6)
-        await session.manager.close()
 
     async def test_pins_outlive_a_restart_and_an_edit_before_them(self) -> None:
         """They are found by the hash of their group; other sessions do not have them."""
@@ -286,20 +230,6 @@ class TestPins:
         assert rows[5] in await third.view()
         other = await third.again("two")
         assert await other.manager.unpin([]) == ()
-        await other.manager.close()
-
-    async def test_a_pinned_result_is_not_shortened(self) -> None:
-        """Unless the view would not fit otherwise."""
-        session = await Session(shorten_tool_results=50).talk(6)
-        await session.view()
-        rows = await session.manager.get_messages()
-        await session.manager.pin(3)
-        await session.talk_until_compacted()
-        assert rows[2] in await session.view()
-        small = await session.view(300)
-        assert rows[2] not in small
-        assert broken_pairs(small) == []
-        await session.manager.close()
 
 
 HOUR = 3_600
@@ -334,7 +264,6 @@ class TestColdCache:
         assert clock.slept == []
         await session.manager.settle()
         assert session.provider.calls == calls
-        await session.manager.close()
 
     @pytest.mark.parametrize(("pause", "rows"), [(HOUR - 1, 1), (9_000, 0)])
     async def test_without_a_long_pause_or_new_rows_nothing_is_done(self, pause: float, rows: int) -> None:
@@ -343,7 +272,6 @@ class TestColdCache:
         await session.talk(rows)
         clock.time += pause
         assert nodes(await session.view()) == []
-        await session.manager.close()
 
     async def test_after_an_undo_it_is_held_back_too(self) -> None:
         """The user wants the rows."""
@@ -355,4 +283,3 @@ class TestColdCache:
         await session.manager.add_message(user("And now?"))
         clock.time += HOUR + 1
         assert nodes(await session.view()) == []
-        await session.manager.close()

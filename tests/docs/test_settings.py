@@ -15,6 +15,7 @@ from amplifier_core.testing import MockCoordinator
 from context_summarize import Config, SummarizingContextManager, mount
 from context_summarize.events import ALL_EVENTS
 from context_summarize.session.compaction import Preview
+from context_summarize.session.host_face import HostFace
 from context_summarize.summaries.services import Statistics
 from context_summarize.testing import ScriptedProvider, tool_session
 from tests.support.pages import blocks, named, table
@@ -91,8 +92,15 @@ def test_the_page_for_hosts_has_every_field_of(value):
     assert _keys(_section(value.__name__)) == {item.name for item in fields(value)}
 
 
+def test_the_page_for_hosts_has_every_method():
+    """All but those that `mount()` itself connects to hooks and to the end of a wait."""
+    names = {name for name in vars(SummarizingContextManager) | vars(HostFace) if not name.startswith("_")}
+    told = {name for name in re.findall(r"`([a-z_]+)[`(]", _section("Methods")) if name in names}
+    assert names - told == {"conversation", "observe_response", "prepare", "stop_waiting"}
+
+
 async def test_the_page_for_hosts_has_every_capability(monkeypatch):
     registered = set()
     monkeypatch.setattr(MockCoordinator, "register_capability", lambda self, name, value: registered.add(name))
     await (await mount(MockCoordinator(), {"cache": "memory"}))()
-    assert registered == _keys(_section("Steering"), r"`(context\.[a-z_]+)`")
+    assert registered == set(re.findall(r"`(context\.[a-z_]+)`", _section("Methods")))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -20,7 +19,7 @@ import amplifier_module_context_summarize
 import amplifier_module_tool_context_recall
 import amplifier_module_tool_context_steering
 import context_summarize
-from context_summarize import SummarizingContextManager, mount
+from context_summarize import mount
 from context_summarize.events import ALL_EVENTS
 
 PACKAGES = [
@@ -64,31 +63,10 @@ class TestStructure(ContextStructuralTests):
     """Amplifier's structural suite for context modules."""
 
 
-class TestStructureOfTheThinPackage(ContextStructuralTests):
-    """The same for the package that the source loader finds."""
-
-    @pytest.fixture
-    def module_path(self):
-        return PACKAGES[1][1]
-
-
 def test_the_inherited_suites_find_the_package(module_path, module_type):
     """Without these fixtures the suites skip themselves, and nothing would have been judged."""
     assert (module_path / "__init__.py").is_file()
     assert module_type == "context"
-
-
-def test_the_package_loads_from_its_file_alone(module_path):
-    """The suites execute `__init__.py` by its path; its relative imports have to work there too."""
-    spec = importlib.util.spec_from_file_location(module_path.name, module_path / "__init__.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-
-    spec.loader.exec_module(module)
-
-    assert module.__amplifier_module_type__ == "context"
-    assert module.mount is mount
 
 
 @pytest.mark.parametrize(("kind", "package"), PACKAGES, ids=lambda value: getattr(value, "name", value))
@@ -134,16 +112,3 @@ async def test_every_event_is_declared_to_the_host():
 
     declared = [name for names in contributions for name in names]
     assert sorted([*declared, *(DESIGNED_EVENTS & set(KERNEL_EVENTS))]) == sorted(DESIGNED_EVENTS)
-
-
-async def test_the_mounted_object_is_the_manager_and_no_callable():
-    """Hosts call a callable instance as if it were a function, so the manager must not be one."""
-    coordinator = MockCoordinator()
-
-    cleanup = await mount(coordinator, {})
-    manager = coordinator.get("context")
-    await cleanup()
-
-    assert isinstance(manager, SummarizingContextManager)
-    assert not callable(manager)
-    assert [entry["mount_point"] for entry in coordinator.mount_history] == ["context"]

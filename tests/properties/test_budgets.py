@@ -39,15 +39,6 @@ def test_a_larger_window_never_gives_a_smaller_budget(
         assert small <= window
 
 
-@given(TOKENS, TOKENS, st.integers(0, 5_000), MOST)
-def test_what_output_and_margin_keep_free_is_not_used(window: int, output: int, margin: int, most: int | None) -> None:
-    """Of the output, a quarter of the window; if both take more than two thirds of it, a half is the most."""
-    made, kept = budget(window, output, None, margin, most), min(output, window // 4) + margin
-    if kept <= window * 2 // 3:
-        assert made <= window - kept
-    assert made <= max(1, window - kept, window // 2)
-
-
 @given(MAYBE, TOKENS, TOKENS, TOKENS, MOST)
 def test_a_larger_token_budget_or_upper_bound_never_gives_a_smaller_budget(
     window: int | None, output: int, given: int, more: int, most: int | None

@@ -3,88 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from amplifier_core.message_models import ChatRequest
 from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from context_summarize import SummarizingContextManager
 from context_summarize.testing import ScriptedProvider
-from tests.properties.rules import check_fits, check_opening, check_order, check_shape, check_tiles
 from tests.properties.strategies import histories
 from tests.support.effort import EXAMPLES
-from tests.support.gated import Shortening
-from tests.support.recorder import Recorder
 from tests.support.snapshot import snapshot
 from tests.support.transcripts import transcript
 
 slow_ok = settings(max_examples=EXAMPLES, suppress_health_check=[HealthCheck.too_slow])
 
 SMALL: dict[str, Any] = {"segment_tokens": 64, "prefetch": False}
-
-
-@given(
-    rows=histories(),
-    budget=st.sampled_from([200, 400, 800, 2_000, 8_000]),
-    keep=st.sampled_from([0, 2, 10]),
-    factory=st.booleans(),
-    every=st.sampled_from([1, 1, 3]),
-)
-@slow_ok
-def test_every_view_of_every_history_keeps_the_rules(
-    rows: list[dict[str, Any]], budget: int, keep: int, factory: bool, every: int
-) -> None:
-    """Rules 1 to 7: history whole, pairs whole, host's shape, repeatable, prefix-stable, in order, within budget."""
-
-    async def run() -> None:
-        recorder = Recorder()
-        provider = Shortening()
-        manager = SummarizingContextManager(recorder, keep_recent=keep, **SMALL)
-
-        async def prompt() -> str:
-            return "You are a helpful agent."
-
-        if factory:
-            await manager.set_system_prompt_factory(prompt)
-        before: list[dict[str, Any]] = []
-        compactions = served = 0
-        fired: list[int] = []
-        for at, row in enumerate(rows):
-            given_row = copy.deepcopy(row)
-            await manager.add_message(given_row)
-            given_row.clear()
-            if at % every:
-                continue
-            view = await manager.get_messages_for_request(budget, provider)
-            made = recorder.count("context:compaction")
-            check_shape(view)
-            check_tiles(view)
-            check_order(view, rows[: at + 1])
-            check_opening(view, rows[: at + 1], made)
-            if made > compactions:
-                fired.append(served)
-            if sum(1 for when in fired if served - when < 10) < 2:
-                check_fits(view, budget)  # else a floor, which may fire twice in ten requests
-            served += 1
-            assert recorder.count("context:pre_compact") == recorder.count("context:post_compact") >= made
-            if made == compactions:
-                assert view[: len(before)] == before
-            calls = provider.calls
-            again = await manager.get_messages_for_request(budget, provider)
-            assert again == view
-            assert provider.calls == calls
-            before, compactions = copy.deepcopy(again), recorder.count("context:compaction")
-            assert compactions == made
-            for shown in view:
-                shown["content"] = "spoilt"
-        assert await manager.get_messages() == rows
-        await manager.close()
-
-    asyncio.run(run())
 
 
 def leaves(nodes: Sequence[Any]) -> list[Any]:

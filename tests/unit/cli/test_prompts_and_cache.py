@@ -75,7 +75,7 @@ def test_a_set_that_is_not_there_or_would_be_overwritten_is_one_line(mine: Path)
     before = {path.name: path.read_bytes() for path in mine.iterdir()}
 
     assert "exists and is left unchanged" in refusal("prompts", "copy", "brief", mine)
-    assert "cannot be written there (Not a directory)" in refusal("prompts", "copy", "brief", mine / "merge.md" / "x")
+    assert "(Not a directory); name another folder" in refusal("prompts", "copy", "brief", mine / "merge.md" / "x")
     assert "available: brief, coding" in refusal("prompts", "check", "nix")
     assert "available: brief, coding" in refusal("prompts", "copy", "nix", mine.parent / "new")
     assert "\x1b" not in refusal("prompts", "check", "\x1b[31mnix")

@@ -36,9 +36,9 @@ async def test_an_installed_provider_is_mounted_and_cleaned_up(tmp_path, monkeyp
         (
             "raising",
             "async def mount(coordinator, config): 1 / 0",
-            "provider-raising does not mount: ZeroDivisionError",
+            "provider-raising cannot be mounted: ZeroDivisionError",
         ),
-        ("broken", "import no_such_module", "provider-broken does not mount: ModuleNotFoundError"),
+        ("broken", "import no_such_module", "provider-broken cannot be mounted: ModuleNotFoundError"),
     ],
 )
 async def test_a_provider_that_does_not_mount_says_why(tmp_path, monkeypatch, name, source, says):

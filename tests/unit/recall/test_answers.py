@@ -83,9 +83,7 @@ async def all_answers(history: History, limit: int, messages: str) -> list[Recal
     """The answer, and those that follow the ranges that each one names."""
     answers = [await ask(history, limit, messages=messages)]
     while answers[-1].rest is not None:
-        assert (
-            f'[Up to message {answers[-1].rest.rpartition("-")[2]} there is more: recall(messages="' in answers[-1].text
-        )
+        assert f'[The rest, up to message {answers[-1].rest.rpartition("-")[2]}: recall(messages="' in answers[-1].text
         answers.append(await ask(history, limit, messages=answers[-1].rest))
         assert len(answers) < 2_000, "the ranges go round in circles"
     return answers
@@ -208,7 +206,7 @@ class TestByWords:
         assert "\n#2 user\n… " in answer.text
         assert "The deployment deadline is March 15." in answer.text
         assert len(answer.text) < 2_000
-        assert answer.text.endswith('[A message whole, with those around it: recall(messages="1-3")]')
+        assert answer.text.endswith('[The best match whole, with the messages around it: recall(messages="1-3")]')
 
     @pytest.mark.parametrize(
         ("text", "words"),

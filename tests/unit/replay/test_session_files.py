@@ -48,7 +48,7 @@ def test_messages_are_read_a_line_each_and_blank_lines_byte_order_mark_and_crlf_
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        ([], "a.jsonl holds no messages; expected one JSON message per line"),
+        ([], "a.jsonl holds no messages; a session file has one JSON message per line"),
         ([GOOD, "", "{role", GOOD], "a.jsonl, line 3 is not JSON: Expecting property name"),
         ([GOOD, b"\xff\xfe"], r"a.jsonl, line 2 is not UTF-8 \(byte 1\); save the file as UTF-8"),
         ([GOOD, "[1]"], "a.jsonl, line 2 is not a message: a message must be a dict, got list"),
@@ -56,7 +56,7 @@ def test_messages_are_read_a_line_each_and_blank_lines_byte_order_mark_and_crlf_
         ([GOOD, '{"role": "tool", "content": "x"}'], "line 2 is not a message: a tool message needs the id"),
         (["[" * 100_000], "a.jsonl, line 1 is not JSON that can be read"),
         (["1" * 5_000], "a.jsonl, line 1 is not JSON that can be read"),
-        (['{"messages": []}'], r"must have a role.*; expected one JSON .* `jq -c '.\[\]' FILE"),
+        (['{"messages": []}'], r"must have a role.*; a session file has one JSON .* `jq -c '.\[\]' FILE"),
         (["[", GOOD, "]"], "line 1 is not JSON: Expecting value .*`jq -c"),
         (['{"role": "user"'], "a.jsonl, line 1 is not JSON"),
         ([GOOD, "hello"], "a.jsonl, line 2 is not JSON"),
@@ -126,7 +126,7 @@ def test_what_names_several_sessions_or_none_is_refused_with_a_remedy() -> None:
     for at in range(7):
         stored(f"ab{at}", project=f"p{at}")
 
-    with pytest.raises(SessionFileError, match=r"7 sessions begin with 'ab': ab0, .*ab4 and 2 more; give more of the"):
+    with pytest.raises(SessionFileError, match=r"ids of 7 sessions begin with 'ab': ab0, .*ab4 and 2 more; give more"):
         open_recording("ab")
-    with pytest.raises(SessionFileError, match=r"nix is neither a file nor the id of a session in .*; name one"):
+    with pytest.raises(SessionFileError, match=r"there is no file nix, and no session in .* has this id"):
         open_recording("nix")

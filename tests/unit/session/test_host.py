@@ -223,7 +223,7 @@ class TestHangs:
         await windows.of(Info(SIZES))
         assert [await windows.of(provider) for _ in range(2)] == [Window(4_096, 0)] * 2
         [record] = caplog.records
-        assert "safety_margin 5000 is above the window of 'Info', 4096 tokens" in record.getMessage()
+        assert "safety_margin is 5000, more than the window of 'Info' (4096 tokens)" in record.getMessage()
 
     async def test_a_provider_that_always_hangs_has_no_window(self) -> None:
         """And a request is served all the same."""

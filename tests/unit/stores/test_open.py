@@ -85,7 +85,7 @@ class TestOpenStore:
         """It names what may be meant; nothing is mounted, and no file of that name is made."""
         monkeypatch.chdir(tmp_path)
         coordinator = MockCoordinator()
-        with pytest.raises(ConfigError, match=rf"cache: '{cache}' is no file; use memory .*\./name.*\.db.*redis://"):
+        with pytest.raises(ConfigError, match=rf"cache: '{cache}' is not a file; use memory .*\./name.*\.db.*redis://"):
             await mount(coordinator, {"cache": cache})
         with pytest.raises(ConfigError, match="got False; use memory"):  # what YAML makes of `off`
             await mount(coordinator, {"cache": False})
@@ -97,8 +97,8 @@ class TestOpenStore:
         """It names those that are known, and no password."""
         with pytest.raises(ConfigError, match=r"cache: .*redis://.*postgresql://.*%2F") as raised:
             await mount(MockCoordinator(), {"cache": cache})
-        assert "wo" not in str(raised.value).partition(" is no address")[0]
-        with pytest.raises(ConfigError, match="is no file"):
+        assert "wo" not in str(raised.value).partition(" is not the address")[0]
+        with pytest.raises(ConfigError, match="is not a file"):
             open_file(cache)
 
     def test_without_a_word_it_is_the_file_in_the_amplifier_folder(self, monkeypatch: pytest.MonkeyPatch) -> None:

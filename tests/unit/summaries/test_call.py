@@ -397,7 +397,7 @@ class TestRefusedAnswers:
         assert [request.max_output_tokens for request in provider.requests] == [2_200, 4_400]
         found = await failure(summarizer(), ScriptedProvider(["", "I'm sorry, I can't do that.", ANSWER]))
         assert (found.kind, found.attempts, found.permanent, found.refused) == ("refusal", 2, False, True)
-        assert str(found) == f"the answer is no summary: {REASONS['refusal']}"
+        assert str(found) == f"the answer is not a summary: {REASONS['refusal']}"
 
     async def test_five_summaries_that_are_none_in_a_row_open_the_breaker(self) -> None:
         """A provider that answers nothing usable is as good as down."""
